@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use forge_store::backend::rocks::RocksIndex;
-use forge_store::backend::{Batch, Direction, Index, OBJECTS, Table};
+use forge_store::backend::{Index, OBJECTS, RowBatch, ScanDirection, TableId};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn main() {
             .sum::<usize>();
         let index = RocksIndex::new(&path);
         let started = Instant::now();
-        let mut applier = index.try_applier().expect("it opens").expect("nobody else applies");
+        let mut applier = index.try_writer().expect("it opens").expect("nobody else applies");
         open.push(started.elapsed());
         let started = Instant::now();
         applier.write(batch).expect("it writes");
@@ -60,7 +60,7 @@ fn main() {
         assert!(snapshot.get(OBJECTS, &key).expect("it reads").is_some());
         gets.push(started.elapsed());
         let started = Instant::now();
-        let rows = snapshot.scan(Table(3), &key, &[], Direction::Ascending, 100);
+        let rows = snapshot.scan(TableId(3), &key, &[], ScanDirection::Ascending, 100);
         assert_eq!(rows.expect("it scans").len(), 100);
         scans.push(started.elapsed());
     }
@@ -82,7 +82,7 @@ fn main() {
     }
 }
 
-fn batch(generation: u64) -> Batch {
+fn batch(generation: u64) -> RowBatch {
     let mut rows = Vec::new();
     for revision in generation * REVISIONS..(generation + 1) * REVISIONS {
         rows.push((OBJECTS, revision.to_be_bytes().to_vec(), Some(noise(revision, 4096))));
@@ -92,10 +92,10 @@ fn batch(generation: u64) -> Batch {
             let table = 1 + (row % 6) as u8;
             let key = [revision.to_be_bytes(), number.to_be_bytes()].concat();
             let key = if table == 1 { noise(number, 16) } else { key };
-            rows.push((Table(table), key, Some(noise(number, 14))));
+            rows.push((TableId(table), key, Some(noise(number, 14))));
         }
     }
-    Batch { rows }
+    RowBatch { rows }
 }
 
 fn noise(seed: u64, length: usize) -> Vec<u8> {

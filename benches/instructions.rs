@@ -5,16 +5,18 @@
 //! RocksDB.
 
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Point, Session, Store};
+use forge_store::store::{
+    ClaimChange, NewCheckpoint, NewSession, ResolvedMoment, Session, Store, WriteContext,
+};
 use std::collections::BTreeSet;
 
 const CLAIMS: usize = 1000;
 const STEPS: usize = 50;
 const CHANGES: usize = 25;
 
-fn act(step: usize) -> Act {
+fn act(step: usize) -> WriteContext {
     let start = Timestamp::parse_rfc3339("2026-01-01T00:00:00Z").expect("a time");
-    Act::asked("bench", start.plus_micros(60_000_000 * step as i64))
+    WriteContext::asked("bench", start.plus_micros(60_000_000 * step as i64))
 }
 
 fn claim(place: usize, step: usize) -> (Key, Value) {
@@ -58,7 +60,7 @@ fn create(session: &Session, step: usize, changes: Vec<ClaimChange>) {
 #[inline(never)]
 fn capture(session: &Session, step: usize, claims: &[(Key, Value)]) {
     let kinds = BTreeSet::from([Kind::Belief]);
-    session.write(&act(step)).whole(kinds, claims).commit().expect("a capture");
+    session.write(&act(step)).replace_kinds(kinds, claims).commit().expect("a capture");
 }
 
 #[inline(never)]
@@ -68,29 +70,29 @@ fn apply(store: &Store) {
 
 /// By a process that has read nothing yet.
 #[inline(never)]
-fn materialize_cold(session: &Session, point: &Point) {
+fn materialize_cold(session: &Session, point: &ResolvedMoment) {
     assert_eq!(session.state(point).expect("a state").claims().len(), CLAIMS);
 }
 
 /// The same again.
 #[inline(never)]
-fn materialize_warm(session: &Session, point: &Point) {
+fn materialize_warm(session: &Session, point: &ResolvedMoment) {
     assert_eq!(session.state(point).expect("a state").claims().len(), CLAIMS);
 }
 
 #[inline(never)]
-fn lookup(session: &Session, point: &Point, key: &Key) {
+fn lookup(session: &Session, point: &ResolvedMoment, key: &Key) {
     assert!(session.claim(point, key).expect("an answer").is_some());
 }
 
 #[inline(never)]
-fn diff_of_neighbours(session: &Session, from: &Point, to: &Point) {
-    assert!(!session.changed(from, to).expect("a diff").is_empty());
+fn diff_of_neighbours(session: &Session, from: &ResolvedMoment, to: &ResolvedMoment) {
+    assert!(!session.changed_claims(from, to).expect("a diff").is_empty());
 }
 
 #[inline(never)]
-fn diff_far(session: &Session, from: &Point, to: &Point) {
-    assert!(!session.changed(from, to).expect("a diff").is_empty());
+fn diff_far(session: &Session, from: &ResolvedMoment, to: &ResolvedMoment) {
+    assert!(!session.changed_claims(from, to).expect("a diff").is_empty());
 }
 
 fn main() {
@@ -101,8 +103,8 @@ fn main() {
         create(&session, step, changed(step));
     }
     apply(&store);
-    let points: Vec<Point> =
-        (0..=STEPS).map(|step| session.at(act(step).now).expect("a moment")).collect();
+    let points: Vec<ResolvedMoment> =
+        (0..=STEPS).map(|step| session.at_time(act(step).now).expect("a moment")).collect();
     let middle = &points[STEPS / 2];
     diff_of_neighbours(&session, &points[STEPS / 2 - 1], middle);
     lookup(&session, middle, &Key::new(Kind::Belief, "b000042"));

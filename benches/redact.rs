@@ -4,7 +4,7 @@
 //! JSON lines (as transcripts are read) and for small texts (as claims are written), and the findings.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
-use forge_store::redact::{Form, Redactor};
+use forge_store::redact::{Redactor, TextForm};
 use std::time::Instant;
 
 fn best<T>(passes: usize, mut work: impl FnMut() -> T) -> f64 {
@@ -19,17 +19,17 @@ fn best<T>(passes: usize, mut work: impl FnMut() -> T) -> f64 {
 
 fn main() {
     let redactor = Redactor::new();
-    let first = best(1, || redactor.find(b"one short text", Form::Plain));
+    let first = best(1, || redactor.find(b"one short text", TextForm::Plain));
     println!("first use: {:.2} ms", first * 1e3);
     for path in std::env::args().skip(1).filter(|arg| !arg.starts_with("--")) {
         let text = std::fs::read(&path).expect("a file that can be read");
         let megabytes = text.len() as f64 / 1e6;
-        let whole = best(5, || redactor.find(&text, Form::Json));
+        let whole = best(5, || redactor.find(&text, TextForm::Json));
         let pieces: Vec<&[u8]> = text.chunks(200).collect();
         let small = best(5, || {
-            pieces.iter().map(|piece| redactor.find(piece, Form::Plain).len()).sum::<usize>()
+            pieces.iter().map(|piece| redactor.find(piece, TextForm::Plain).len()).sum::<usize>()
         });
-        let findings = redactor.find(&text, Form::Json);
+        let findings = redactor.find(&text, TextForm::Json);
         println!(
             "{path}: {megabytes:.1} MB, {:.0} MB/s whole, {:.0} MB/s in texts of 200 bytes, {} findings",
             megabytes / whole,

@@ -1,16 +1,16 @@
 //! The hot rooms one by one: `cargo bench --bench rooms [-- FILTER]`. About three seconds each.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use forge_store::backend::Log;
+use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
 use forge_store::diff;
 use forge_store::format::{
-    Chunk, Delta, DeltaChange, ObjectKind, Side, decode_entry, encode_entry, encode_key,
+    Delta, DeltaChange, DeltaSide, ObjectKind, StateChunk, decode_entry, encode_entry, encode_key,
     entry_hash, open, seal,
 };
-use forge_store::model::{Digest, Entry, Key, Kind, Timestamp, Value, claim};
+use forge_store::model::{ClaimEntry, Key, Kind, StateDigest, Timestamp, Value, claim};
 use forge_store::store::{
-    Act, ClaimChange, NewCheckpoint, NewSession, Options, Point, Session, Store,
+    ClaimChange, NewCheckpoint, NewSession, Options, ResolvedMoment, Session, Store, WriteContext,
 };
 use std::hint::black_box;
 use std::path::Path;
@@ -20,9 +20,9 @@ const CLAIMS: usize = 10_000;
 const STEPS: usize = 200;
 const CHANGES: usize = 25;
 
-fn act(step: usize) -> Act {
+fn act(step: usize) -> WriteContext {
     let start = Timestamp::parse_rfc3339("2026-01-01T00:00:00Z").expect("a time");
-    Act::asked("bench", start.plus_micros(60_000_000 * step as i64))
+    WriteContext::asked("bench", start.plus_micros(60_000_000 * step as i64))
 }
 
 /// About 300 bytes, in words that come in no order.
@@ -45,13 +45,13 @@ fn claim(place: usize, step: usize) -> (Key, Value) {
     (Key::new(Kind::Belief, format!("b{place:06}")), value)
 }
 
-fn entry(place: usize, step: usize) -> (Key, Entry) {
+fn entry(place: usize, step: usize) -> (Key, ClaimEntry) {
     let (key, value) = claim(place, step);
-    (key, Entry { added_at: act(0).now, value })
+    (key, ClaimEntry { added_at: act(0).now, value })
 }
 
 fn formats(c: &mut Criterion) {
-    let side = |place, step| Side::Inline(encode_entry(&entry(place, step).1));
+    let side = |place, step| DeltaSide::Inline(encode_entry(&entry(place, step).1));
     let changes = (0..CHANGES).map(|place| DeltaChange {
         key: encode_key(&claim(place, 0).0),
         old: side(place, 0),
@@ -70,7 +70,7 @@ fn formats(c: &mut Criterion) {
     group.bench_function("open a delta", |b| {
         b.iter(|| open(ObjectKind::Delta, black_box(&sealed)).expect("it opens"));
     });
-    let mut chunk = Chunk::default();
+    let mut chunk = StateChunk::default();
     for place in 0..200 {
         chunk.push(&encode_key(&claim(place, 0).0), &encode_entry(&entry(place, 0).1));
     }
@@ -80,7 +80,7 @@ fn formats(c: &mut Criterion) {
     group.bench_function("open a chunk", |b| {
         b.iter(|| open(ObjectKind::Chunk, black_box(&sealed)).expect("it opens"));
     });
-    group.bench_function("scan a chunk", |b| b.iter(|| Chunk::decode(black_box(&content))));
+    group.bench_function("scan a chunk", |b| b.iter(|| StateChunk::decode(black_box(&content))));
     group.finish();
 }
 
@@ -95,14 +95,14 @@ fn entries(c: &mut Criterion) {
     group.bench_function("encode", |b| b.iter(|| encode_entry(black_box(&one))));
     group.bench_function("decode", |b| b.iter(|| decode_entry(black_box(&bytes))));
     group.bench_function("add to the digest", |b| {
-        b.iter(|| Digest::EMPTY.plus(&entry_hash(black_box(&key_bytes), &bytes)));
+        b.iter(|| StateDigest::EMPTY.plus(&entry_hash(black_box(&key_bytes), &bytes)));
     });
     group.finish();
 }
 
 fn differences(c: &mut Criterion) {
-    let old: diff::State = (0..1000).map(|place| entry(place, 0)).collect();
-    let new: diff::State =
+    let old: diff::ClaimMap = (0..1000).map(|place| entry(place, 0)).collect();
+    let new: diff::ClaimMap =
         (0..1000).map(|place| entry(place, usize::from(place % 40 == 0))).collect();
     c.bench_function("compare two states of 1000 claims", |b| {
         b.iter(|| diff::compare(black_box(&old), black_box(&new)).len());
@@ -145,8 +145,8 @@ fn store(c: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store");
     let session = history(&path);
-    let points: Vec<Point> =
-        (0..STEPS).map(|step| session.at(act(step).now).expect("a moment")).collect();
+    let points: Vec<ResolvedMoment> =
+        (0..STEPS).map(|step| session.at_time(act(step).now).expect("a moment")).collect();
     let middle = &points[STEPS / 2];
     let mut group = c.benchmark_group("store of 10000 claims");
     group.bench_function("materialize", |b| {
@@ -167,10 +167,10 @@ fn store(c: &mut Criterion) {
     });
     group.bench_function("diff of neighbours", |b| {
         let from = &points[STEPS / 2 - 1];
-        b.iter(|| session.changed(from, middle).expect("a diff").len());
+        b.iter(|| session.changed_claims(from, middle).expect("a diff").len());
     });
     group.bench_function("diff of first and last", |b| {
-        b.iter(|| session.changed(&points[0], &points[STEPS - 1]).expect("a diff").len());
+        b.iter(|| session.changed_claims(&points[0], &points[STEPS - 1]).expect("a diff").len());
     });
     let key = Key::new(Kind::Belief, "b000042");
     group.bench_function("one claim", |b| b.iter(|| session.claim(middle, &key).expect("a claim")));

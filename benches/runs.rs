@@ -12,8 +12,8 @@
 )]
 
 use forge_store::model::{Timestamp, Value};
-use forge_store::store::{Act, Options, Store};
-use forge_store::systems::run::{Next, Run, StepRecord};
+use forge_store::store::{Options, Store, WriteContext};
+use forge_store::systems::run::{NextStep, StepRecord, WorkflowRun};
 use serde_json::{Value as Json, json};
 use std::fs::{self, File};
 use std::io::Write;
@@ -27,9 +27,9 @@ const STEPS: usize = 10;
 const ROUNDS: usize = 3;
 const LOOKUPS: usize = 2000;
 
-fn act(at: usize) -> Act {
+fn act(at: usize) -> WriteContext {
     let micros = START_MICROS + i64::try_from(at).expect("a small number") * 1000;
-    Act::asked("run record", Timestamp::from_micros(micros))
+    WriteContext::asked("run record", Timestamp::from_micros(micros))
 }
 
 fn output(item: usize, step: usize) -> String {
@@ -45,9 +45,9 @@ fn record(item: usize, step: usize) -> StepRecord {
         step: (3335 + step).to_string(),
         output: output(item, step),
         next: if step + 1 == STEPS {
-            Next::Terminal
+            NextStep::Terminal
         } else {
-            Next::Step((3336 + step).to_string())
+            NextStep::Step((3336 + step).to_string())
         },
         ..StepRecord::default()
     }
@@ -207,7 +207,7 @@ fn ratio(what: &str, ours: f64, theirs: f64, beside: &str) {
 
 fn records(folder: &Path, postgres: Option<&Postgres>, count: usize) {
     let store = Store::create(&folder.join("records"), Options::default()).expect("a store");
-    let run = Run::open_or_create(&store, &act(0), "records").expect("a run");
+    let run = WorkflowRun::open_or_create(&store, &act(0), "records").expect("a run");
     let maintainer = store.maintainer();
     let (mut bare, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(postgres) = postgres {
@@ -245,7 +245,7 @@ fn resume(folder: &Path, postgres: Option<&Postgres>, items: usize) {
     let path = folder.join("resume");
     let (building, ()) = timed(|| {
         let store = Store::create(&path, Options::default()).expect("a store");
-        let run = Run::open_or_create(&store, &act(0), "large").expect("a run");
+        let run = WorkflowRun::open_or_create(&store, &act(0), "large").expect("a run");
         let named = (0..items).map(|item| Value::from([("item", item.to_string().into())]));
         run.start(&act(0), Some(&Value::List(named.collect()))).expect("a start");
         let maintainer = store.maintainer();
@@ -260,14 +260,16 @@ fn resume(folder: &Path, postgres: Option<&Postgres>, items: usize) {
     for _ in 0..3 {
         let (time, held) = timed(|| {
             let store = Store::open(&path, Options::default()).expect("the store");
-            Run::open(&store, "large").and_then(|run| run.resume()).expect("a run to go on with")
+            WorkflowRun::open(&store, "large")
+                .and_then(|run| run.resume())
+                .expect("a run to go on with")
         });
         assert_eq!(held.items.len(), items);
         assert!(held.items.iter().all(|one| one.outputs.len() == STEPS));
         ours.push(time);
     }
     let store = Store::open(&path, Options::default()).expect("the store");
-    let run = Run::open(&store, "large").expect("the run");
+    let run = WorkflowRun::open(&store, "large").expect("the run");
     let place = |n: usize| ((n * 7919) % items, n % STEPS);
     let lookup = |n: usize| {
         let (item, step) = place(n);

@@ -20,7 +20,7 @@
 
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, WriteContext,
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -39,9 +39,9 @@ const TURNS: usize = 5;
 /// Revisions behind the newest generation.
 const TAIL: usize = 200;
 
-fn act(step: usize) -> Act {
+fn act(step: usize) -> WriteContext {
     let micros = START_MICROS + i64::try_from(step).expect("a small number") * 1000;
-    Act::asked("bench", Timestamp::from_micros(micros))
+    WriteContext::asked("bench", Timestamp::from_micros(micros))
 }
 
 fn text(seed: usize, bytes: usize) -> String {
@@ -133,7 +133,7 @@ fn visitor(step: usize, path: &Path, session: &str, round: usize, creates: bool)
     });
     let (state, _) = timed(|| {
         let time = act((step - TAIL) * round / (ROUNDS + 1)).now;
-        let point = session.at(time).expect("a point");
+        let point = session.at_time(time).expect("a point");
         session.state(&point).expect("a state").claims().len()
     });
     let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
@@ -271,9 +271,11 @@ fn state(size: usize) {
         let written = creates(&session, 0..300, count);
         drop(maintainer);
         store.maintain(0).expect("maintenance");
-        let point = |sequence: u64| session.sequence(sequence).expect("a point");
+        let point = |sequence: u64| session.at_sequence(sequence).expect("a point");
         let diffs = (200..220)
-            .map(|n| timed(|| session.changed(&point(n), &point(n + 2)).expect("a diff").len()).0)
+            .map(|n| {
+                timed(|| session.changed_claims(&point(n), &point(n + 2)).expect("a diff").len()).0
+            })
             .collect();
         let head = session.head().expect("a head");
         let (read, state) = timed(|| session.state(&head).expect("a state"));

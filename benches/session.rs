@@ -15,7 +15,7 @@
 )]
 
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options, Store};
+use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Options, Store, WriteContext};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -144,12 +144,12 @@ fn main() {
     let folder = arguments.get(1).map_or_else(|| temporary.path().to_owned(), PathBuf::from);
     let path = folder.join("store");
     let store = Store::create(&path, Options::default()).expect("a store");
-    let first = Act::asked("session new", steps[0].at);
+    let first = WriteContext::asked("session new", steps[0].at);
     let session = store.create_session(&first, NewSession::named("bench")).expect("a session");
     let maintainer = store.maintainer();
     let (mut creates, mut kept) = (Vec::new(), Vec::new());
     for step in &steps {
-        let act = Act::asked("checkpoint create", step.at);
+        let act = WriteContext::asked("checkpoint create", step.at);
         let changes: Vec<ClaimChange> = step.puts.iter().map(change).collect();
         let checkpoint = NewCheckpoint::manual(step.message.clone()).tags(["bench"]);
         let (time, done) =
@@ -169,7 +169,8 @@ fn main() {
 
     let store = Store::open(&path, Options::default()).expect("the store");
     let session = store.session("bench").expect("the session");
-    let points: Vec<_> = steps.iter().map(|step| session.at(step.at).expect("a moment")).collect();
+    let points: Vec<_> =
+        steps.iter().map(|step| session.at_time(step.at).expect("a moment")).collect();
     let mut restores = Vec::new();
     let mut entities = 0;
     for point in &points {
@@ -197,7 +198,7 @@ fn main() {
     }
     let mut diffs = Vec::new();
     for pair in points.windows(2).skip(1) {
-        let (time, changed) = timed(|| session.changed(&pair[0], &pair[1]));
+        let (time, changed) = timed(|| session.changed_claims(&pair[0], &pair[1]));
         assert!(!changed.expect("a diff").is_empty());
         diffs.push(time);
     }
@@ -210,7 +211,8 @@ fn main() {
             for point in points.iter().step_by(20) {
                 assert!(!session.state(point).expect("a state").claims().is_empty());
             }
-            let (time, changed) = timed(|| session.changed(&points[0], &points[points.len() - 1]));
+            let (time, changed) =
+                timed(|| session.changed_claims(&points[0], &points[points.len() - 1]));
             assert!(!changed.expect("a diff").is_empty());
             time
         })
@@ -226,14 +228,14 @@ fn main() {
         .collect();
     let kinds: BTreeSet<Kind> = whole.iter().map(|(key, _)| key.kind).collect();
     for round in 0..20_usize {
-        let act = Act::asked("capture", steps[steps.len() - 1].at);
+        let act = WriteContext::asked("capture", steps[steps.len() - 1].at);
         for number in 0..25 {
             let place = (round * 7919 + number * 104_729) % whole.len();
             if let Value::Map(fields) = &mut whole[place].1 {
                 fields.insert("description".to_owned(), format!("{round} {number}").into());
             }
         }
-        let write = session.write(&act).whole(kinds.clone(), &whole);
+        let write = session.write(&act).replace_kinds(kinds.clone(), &whole);
         let (time, done) = timed(|| write.commit());
         assert_eq!(done.expect("a capture").changed.len(), 25);
         captures.push(time);

@@ -6,8 +6,8 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use forge_store::model::Timestamp;
-use forge_store::store::{Act, Options as StoreOptions, Store};
-use forge_store::systems::thread::{Appending, Options, Thread, sanitise};
+use forge_store::store::{Options as StoreOptions, Store, WriteContext};
+use forge_store::systems::thread::{AppendOptions, SanitizeOptions, Thread, sanitize_history};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -23,17 +23,17 @@ fn main() {
         let torn: Vec<&String> =
             clean.iter().enumerate().filter(|(at, _)| at % 7 != 2).map(|(_, text)| text).collect();
         println!("{form}: {messages} messages, {:.1} MB: p50, p90, max in ms", bytes as f64 / 1e6);
-        show("  clean", timed(20, || drop(sanitise(&clean, &Options::default()))));
-        show("  torn", timed(20, || drop(sanitise(&torn, &Options::default()))));
+        show("  clean", timed(20, || drop(sanitize_history(&clean, &SanitizeOptions::default()))));
+        show("  torn", timed(20, || drop(sanitize_history(&torn, &SanitizeOptions::default()))));
     }
     let folder = tempfile::Builder::new().prefix("forge-bench-").tempdir_in("target");
     let folder = folder.expect("`target` is writable");
     let store =
         Store::create(&folder.path().join("store"), StoreOptions::default()).expect("a new store");
-    let act = Act::asked("thread append", Timestamp::from_micros(1_767_261_600_000_000));
+    let act = WriteContext::asked("thread append", Timestamp::from_micros(1_767_261_600_000_000));
     let thread = Thread::open_or_create(&store, &act, "t").expect("a new thread");
     for part in history("openai_chat", messages).chunks(500) {
-        thread.append(&act, part, &Appending::default()).expect("it appends");
+        thread.append(&act, part, &AppendOptions::default()).expect("it appends");
     }
     store.maintain(0).expect("it applies");
     let message = history("openai_chat", 1);
@@ -43,7 +43,7 @@ fn main() {
     // In turn, so that both see the same disk.
     for _ in 0..APPENDS {
         ours.extend(timed(1, || {
-            thread.append(&act, &message, &Appending::default()).expect("it appends");
+            thread.append(&act, &message, &AppendOptions::default()).expect("it appends");
         }));
         theirs.extend(timed(1, || {
             bare.write_all(&[b'x'; 700]).and_then(|()| bare.sync_data()).expect("it writes");

@@ -4,8 +4,8 @@
 
 #![allow(clippy::print_stdout, reason = "figures must be seen")]
 
-use forge_store::model::{Fact, Key, Kind, Origin, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options, Store};
+use forge_store::model::{Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Options, Store, WriteContext};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,8 +76,11 @@ impl Place {
     }
 }
 
-fn act(second: usize) -> Act {
-    Act::asked("cost", Timestamp::from_micros(1_767_261_600_000_000 + second as i64 * 1_000_000))
+fn act(second: usize) -> WriteContext {
+    WriteContext::asked(
+        "cost",
+        Timestamp::from_micros(1_767_261_600_000_000 + second as i64 * 1_000_000),
+    )
 }
 
 /// About 300 bytes that do not compress to nothing.
@@ -146,7 +149,7 @@ fn run(step: usize, store: &Store, place: &Place) -> Outcome<Vec<f64>> {
             let session = session()?;
             for number in (1..REVISIONS as u64).step_by(7) {
                 timed(&mut || {
-                    session.state(&session.sequence(number)?)?;
+                    session.state(&session.at_sequence(number)?)?;
                     Ok(())
                 })?;
             }
@@ -168,8 +171,11 @@ fn run(step: usize, store: &Store, place: &Place) -> Outcome<Vec<f64>> {
             let short = at.get(..10).ok_or("an id")?.to_owned();
             for _ in 0..50 {
                 timed(&mut || {
-                    let words =
-                        forge_store::model::when::parse_moment(&short, act(0).now, &chrono::Utc);
+                    let words = forge_store::model::time_grammar::parse_moment(
+                        &short,
+                        act(0).now,
+                        &chrono::Utc,
+                    );
                     session.resolve(&words?)?;
                     Ok(())
                 })?;
@@ -178,7 +184,7 @@ fn run(step: usize, store: &Store, place: &Place) -> Outcome<Vec<f64>> {
         _ => {
             let keyring = place.options.keyring.as_deref();
             timed(&mut || {
-                let depth = forge_store::store::Depth::ReadData;
+                let depth = forge_store::store::VerifyDepth::ReadData;
                 let found = Store::verify(&place.path, depth, act(0).now, keyring)?;
                 found.findings.is_empty().then_some(()).ok_or("not whole")?;
                 Ok(())
@@ -193,7 +199,7 @@ fn fact(number: usize) -> Fact {
     let at = act(300 + number).now;
     let hash = blake3::hash(&number.to_le_bytes()).to_hex();
     let value = Value::from([("text", format!("message {number} says {hash}").into())]);
-    let (kind, id, origin) = (Kind::Message, format!("m{number}"), Origin::Recorded);
+    let (kind, id, origin) = (Kind::Message, format!("m{number}"), FactOrigin::Recorded);
     Fact { kind, id, at, origin, place: number as u64, recorded_at: at, value }
 }
 

@@ -7,11 +7,12 @@
 mod manifest;
 
 use forge_store::model::{
-    AutoTrigger, BranchStatus, Fact, Key, Kind, Origin, Timestamp, Trigger, Value,
+    AutoTrigger, BranchStatus, CheckpointTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value,
 };
-use forge_store::redact::{Ending, Form};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
-    Act, Bookmark, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, Taken,
+    ClaimChange, NewCheckpoint, NewSession, Options, Session, SourceBookmark, SourceChunk, Store,
+    WriteContext,
 };
 use std::error::Error;
 use std::path::Path;
@@ -52,8 +53,8 @@ fn time(minute: i64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
 }
 
-fn act(minute: i64) -> Act {
-    Act::asked("golden", time(minute))
+fn act(minute: i64) -> WriteContext {
+    WriteContext::asked("golden", time(minute))
 }
 
 fn note(id: &str, text: &str) -> ClaimChange {
@@ -73,11 +74,11 @@ fn claims(session: &Session) -> Outcome {
     session.write(&act(1)).change(idea("active", 0.5)).change(note("n1", "first")).commit()?;
     let named = NewCheckpoint::manual("one idea").tags(["start", "idea"]);
     session.write(&act(2)).change(idea("under_test", 0.625)).checkpoint(named).commit()?;
-    let first = session.sequence(1)?;
+    let first = session.at_sequence(1)?;
     session.create_branch(&act(3), "try/other", Some(&first), Default::default())?;
-    session.switch(&act(4), "try/other", false)?;
+    session.switch_branch(&act(4), "try/other", false)?;
     session.write(&act(5)).change(note("n2", "on the branch")).commit()?;
-    session.switch(&act(6), "main", true)?;
+    session.switch_branch(&act(6), "main", true)?;
     session.update_branch(&act(7), "try/other", |status, metadata| {
         *status = BranchStatus::Abandoned;
         metadata.results.push("nothing came of it".to_owned());
@@ -92,7 +93,7 @@ fn claims(session: &Session) -> Outcome {
     session.undo(&act(13), None)?;
     session.redo(&act(14))?;
     session.schedule(&act(15), Some(3_600_000_000))?;
-    let scheduled = NewCheckpoint::new("by hand", Trigger::Scheduled);
+    let scheduled = NewCheckpoint::new("by hand", CheckpointTrigger::Scheduled);
     session.write(&act(16)).checkpoint(scheduled).commit()?;
     Ok(())
 }
@@ -115,10 +116,10 @@ fn facts(session: &Session) -> Outcome {
         Value::from([("command", "make".into()), ("exit_code", 2_i64.into()), ("output", long)]);
     let prompt = |text: &str| Value::from([("text", text.into())]);
     write
-        .fact(fact(Kind::Command, "c1", 90, Origin::Recorded, command))
-        .fact(fact(Kind::Prompt, "p1", 20, Origin::Hook, prompt("why does it fail?")))
-        .fact(fact(Kind::Prompt, "p1", 21, Origin::Imported, prompt("why does it fail??")))
-        .fact(fact(Kind::Prompt, "p2", 3, Origin::Imported, prompt("earlier")))
+        .fact(fact(Kind::Command, "c1", 90, FactOrigin::Recorded, command))
+        .fact(fact(Kind::Prompt, "p1", 20, FactOrigin::Hook, prompt("why does it fail?")))
+        .fact(fact(Kind::Prompt, "p1", 21, FactOrigin::Imported, prompt("why does it fail??")))
+        .fact(fact(Kind::Prompt, "p2", 3, FactOrigin::Imported, prompt("earlier")))
         .commit()?;
     Ok(())
 }
@@ -137,7 +138,7 @@ fn large(session: &Session) -> Outcome {
 /// A source that grows, kept byte for byte.
 fn source(session: &Session) -> Outcome {
     let act = act(200);
-    let mut bookmark = Bookmark::default();
+    let mut bookmark = SourceBookmark::default();
     let line =
         |number| format!("{{\"line\":{number},\"text\":\"much the same as the one before\"}}\n");
     let mut before = Vec::new();
@@ -145,16 +146,16 @@ fn source(session: &Session) -> Outcome {
         let bytes: Vec<u8> =
             (0..100).flat_map(|number| line(part * 100 + number).into_bytes()).collect();
         let open = usize::try_from(bookmark.bytes - bookmark.open_block())?;
-        let taken = Taken {
+        let taken = SourceChunk {
             open: &before[before.len() - open..],
             bookmark,
-            bytes: session.store().clean(&bytes, Form::Json, Ending::End),
+            bytes: session.store().redact_source(&bytes, TextForm::Json, PartEnding::End),
             lines: 100,
             keep: true,
-            ..Taken::default()
+            ..SourceChunk::default()
         };
         let operation = forge_store::model::OperationId::from_bytes([part as u8 + 1; 16]);
-        bookmark = session.take(&act, operation, "log.jsonl", taken)?.1;
+        bookmark = session.import_chunk(&act, operation, "log.jsonl", taken)?.1;
         before.extend_from_slice(&bytes);
     }
     session.store().sync()?;

@@ -12,7 +12,7 @@ fn main() -> std::io::Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     for file in files {
-        for (kind, count) in forge_agents::unread(&std::fs::read(file)?) {
+        for (kind, count) in forge_agents::count_unread_kinds(&std::fs::read(file)?) {
             *all.entry(kind).or_default() += count;
         }
     }

@@ -6,11 +6,11 @@
 
 mod agent;
 mod call;
+mod call_result;
+mod command_end;
 mod compaction;
-mod ending;
 mod event;
 mod notice;
-mod output;
 mod patch;
 mod prompt;
 mod script;
@@ -19,26 +19,26 @@ mod state;
 mod tests;
 mod tool;
 
-pub(crate) use state::State;
+pub(crate) use state::CodexState;
 
 use crate::claude_code::call::hash;
-use crate::claude_code::scene::{Scene, Work, fields, flag};
-use crate::lenient::{Flag, Whole, Word};
-use crate::text::{self, Place};
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
+use crate::lenient::{LenientFlag, LenientInteger, LenientText};
+use crate::long_text::{self, SourceSpan};
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use state::{Copying, LastMessage};
+use state::{ForkCopyState, LastMessage};
 
 /// A line of a rollout.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Line<'a> {
+pub(crate) struct CodexLine<'a> {
     #[serde(borrow)]
-    timestamp: Word<'a>,
+    timestamp: LenientText<'a>,
     #[serde(borrow, rename = "type")]
-    kind: Word<'a>,
-    ordinal: Whole,
+    kind: LenientText<'a>,
+    ordinal: LenientInteger,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -48,42 +48,42 @@ pub(crate) struct Line<'a> {
 /// What a payload may hold, whatever its type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Payload<'a> {
+struct CodexPayload<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
-    id: Word<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    turn_id: Word<'a>,
+    turn_id: LenientText<'a>,
     #[serde(borrow)]
-    cwd: Word<'a>,
+    cwd: LenientText<'a>,
     #[serde(borrow)]
-    model: Word<'a>,
+    model: LenientText<'a>,
     #[serde(borrow)]
-    role: Word<'a>,
+    role: LenientText<'a>,
     #[serde(borrow)]
-    message: Word<'a>,
+    message: LenientText<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
     summary: Option<&'a RawValue>,
     #[serde(borrow)]
-    name: Word<'a>,
+    name: LenientText<'a>,
     #[serde(borrow)]
-    namespace: Word<'a>,
+    namespace: LenientText<'a>,
     #[serde(borrow)]
-    call_id: Word<'a>,
+    call_id: LenientText<'a>,
     #[serde(borrow)]
-    arguments: Word<'a>,
+    arguments: LenientText<'a>,
     #[serde(borrow)]
-    input: Word<'a>,
+    input: LenientText<'a>,
     #[serde(borrow)]
     action: Option<&'a RawValue>,
     #[serde(borrow)]
     output: Option<&'a RawValue>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
-    started_at_ms: Whole,
+    started_at_ms: LenientInteger,
     #[serde(borrow)]
     internal_chat_message_metadata_passthrough: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -91,7 +91,7 @@ struct Payload<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
     #[serde(borrow)]
-    thread_name: Word<'a>,
+    thread_name: LenientText<'a>,
     #[serde(borrow)]
     replacement_history: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -101,54 +101,54 @@ struct Payload<'a> {
 /// The first line of a rollout.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Meta<'a> {
+struct CodexSessionMeta<'a> {
     #[serde(borrow)]
-    id: Word<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    session_id: Word<'a>,
+    session_id: LenientText<'a>,
     #[serde(borrow)]
-    timestamp: Word<'a>,
+    timestamp: LenientText<'a>,
     #[serde(borrow)]
-    cwd: Word<'a>,
+    cwd: LenientText<'a>,
     #[serde(borrow)]
     git: Option<&'a RawValue>,
     #[serde(borrow)]
     source: Option<&'a RawValue>,
     #[serde(borrow)]
-    thread_source: Word<'a>,
+    thread_source: LenientText<'a>,
     #[serde(borrow)]
-    forked_from_id: Word<'a>,
-    subagent_history_start_ordinal: Whole,
-    forked_from_ordinal_exclusive: Whole,
+    forked_from_id: LenientText<'a>,
+    subagent_history_start_ordinal: LenientInteger,
+    forked_from_ordinal_exclusive: LenientInteger,
     #[serde(borrow)]
-    agent_nickname: Word<'a>,
+    agent_nickname: LenientText<'a>,
     #[serde(borrow)]
-    agent_role: Word<'a>,
+    agent_role: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Git<'a> {
+struct CodexGitState<'a> {
     #[serde(borrow)]
-    branch: Word<'a>,
+    branch: LenientText<'a>,
 }
 
 /// What a line says of itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
-    inherited_user_message: Flag,
+struct CodexLineMetadata {
+    inherited_user_message: LenientFlag,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Turn<'a> {
+struct CodexTurnId<'a> {
     #[serde(borrow)]
-    turn_id: Word<'a>,
+    turn_id: LenientText<'a>,
 }
 
 /// The types of lines that are read.
-const KNOWN: [&str; 6] = [
+const READ_LINE_TYPES: [&str; 6] = [
     "session_meta",
     "turn_context",
     "response_item",
@@ -163,9 +163,9 @@ const KNOWN: [&str; 6] = [
 ///
 /// Why it cannot be read.
 pub(crate) fn line(
-    work: &mut Work<'_>,
-    line: &Line<'_>,
-    place: Place,
+    work: &mut PieceBuilder<'_>,
+    line: &CodexLine<'_>,
+    place: SourceSpan,
     recorded_at: Timestamp,
 ) -> Result<(), String> {
     let Some(raw) = line.payload else {
@@ -173,7 +173,7 @@ pub(crate) fn line(
         return if line.kind.is("message") { Err("has no time".to_owned()) } else { Ok(()) };
     };
     let kind = line.kind.text().unwrap_or_default();
-    if !KNOWN.contains(&kind) {
+    if !READ_LINE_TYPES.contains(&kind) {
         return Ok(());
     }
     // A payload that is no object says nothing; a list would be read as the fields in their order.
@@ -182,12 +182,12 @@ pub(crate) fn line(
     }
     let at = line.timestamp.text().and_then(Timestamp::parse_rfc3339);
     if kind == "session_meta" {
-        if let Ok(meta) = serde_json::from_str::<Meta<'_>>(raw.get()) {
+        if let Ok(meta) = serde_json::from_str::<CodexSessionMeta<'_>>(raw.get()) {
             session(work, &meta, at);
         }
         return Ok(());
     }
-    let Ok(payload) = serde_json::from_str::<Payload<'_>>(raw.get()) else { return Ok(()) };
+    let Ok(payload) = serde_json::from_str::<CodexPayload<'_>>(raw.get()) else { return Ok(()) };
     let model = work.carry.other.model.clone();
     if kind == "turn_context" {
         note(&mut work.carry.session.cwd, &payload.cwd);
@@ -201,7 +201,7 @@ pub(crate) fn line(
     let copied = is_copied(work, line, &payload, at);
     let cwd = work.carry.session.cwd.clone();
     let git_branch = work.carry.session.git_branch.clone();
-    let scene = Scene {
+    let scene = LineContext {
         place,
         at,
         recorded_at,
@@ -230,7 +230,7 @@ pub(crate) fn line(
     Ok(())
 }
 
-fn note(field: &mut Option<String>, word: &Word<'_>) {
+fn note(field: &mut Option<String>, word: &LenientText<'_>) {
     if let Some(text) = word.text() {
         *field = Some(text.to_owned());
     }
@@ -238,18 +238,19 @@ fn note(field: &mut Option<String>, word: &Word<'_>) {
 
 /// The first line of a rollout names its session. Of a fork the lines of the session it came from follow, the first of
 /// them too.
-fn session(work: &mut Work<'_>, meta: &Meta<'_>, at: Option<Timestamp>) {
+fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<Timestamp>) {
     let id = meta.id.text().or(meta.session_id.text());
     let state = &mut work.carry.other.codex;
     if let Some(own) = work.carry.session.id.as_deref() {
         if let (true, Some(at), None) = (id.is_some_and(|id| id != own), at, state.own_from) {
-            state.copying = Some(Copying { last: at });
+            state.copying = Some(ForkCopyState { last: at });
         }
         return;
     }
     work.carry.session.id = id.map(str::to_owned);
     note(&mut work.carry.session.cwd, &meta.cwd);
-    let git: Option<Git<'_>> = meta.git.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let git: Option<CodexGitState<'_>> =
+        meta.git.and_then(|raw| serde_json::from_str(raw.get()).ok());
     if let Some(git) = git {
         note(&mut work.carry.session.git_branch, &git.branch);
     }
@@ -257,7 +258,7 @@ fn session(work: &mut Work<'_>, meta: &Meta<'_>, at: Option<Timestamp>) {
     state.own_from = meta.subagent_history_start_ordinal.0.or(meta.forked_from_ordinal_exclusive.0);
     if let (Some(_), Some(began), None) = (meta.forked_from_id.text(), state.began, state.own_from)
     {
-        state.copying = Some(Copying::before(began));
+        state.copying = Some(ForkCopyState::before(began));
     }
     let source = meta.source.map(RawValue::get).unwrap_or_default();
     state.sub_agent = meta.thread_source.is("subagent")
@@ -271,26 +272,32 @@ fn session(work: &mut Work<'_>, meta: &Meta<'_>, at: Option<Timestamp>) {
 }
 
 /// Whether a line was copied from the session that this one was forked from.
-fn is_copied(work: &mut Work<'_>, line: &Line<'_>, payload: &Payload<'_>, at: Timestamp) -> bool {
+fn is_copied(
+    work: &mut PieceBuilder<'_>,
+    line: &CodexLine<'_>,
+    payload: &CodexPayload<'_>,
+    at: Timestamp,
+) -> bool {
     let metadata = line.metadata.filter(|raw| raw.get().contains("\"inherited_user_message\""));
-    let metadata = metadata.and_then(|raw| serde_json::from_str::<Metadata>(raw.get()).ok());
+    let metadata =
+        metadata.and_then(|raw| serde_json::from_str::<CodexLineMetadata>(raw.get()).ok());
     let inherited = metadata.is_some_and(|it| it.inherited_user_message.0);
     let state = &work.carry.other.codex;
     if !inherited && state.copying.is_none() && state.own_from.is_none() {
         return false;
     }
     let passed = payload.internal_chat_message_metadata_passthrough;
-    let passed = passed.and_then(|raw| serde_json::from_str::<Turn<'_>>(raw.get()).ok());
+    let passed = passed.and_then(|raw| serde_json::from_str::<CodexTurnId<'_>>(raw.get()).ok());
     let passed = passed.unwrap_or_default();
     let turn = payload.turn_id.text().or(passed.turn_id.text());
-    prompt::Trace { at, ordinal: line.ordinal.0, turn, inherited }.is_copied(work)
+    prompt::LineOrigin { at, ordinal: line.ordinal.0, turn, inherited }.is_copied(work)
 }
 
 fn response(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     id: &str,
-    payload: &Payload<'_>,
+    payload: &CodexPayload<'_>,
     raw: &RawValue,
     copied: bool,
 ) {
@@ -302,7 +309,7 @@ fn response(
         }
         "function_call_output" | "custom_tool_call_output" => {
             let call = payload.call_id.text().unwrap_or_default();
-            ending::result(work, scene, call, payload.output);
+            command_end::result(work, scene, call, payload.output);
         }
         "web_search_call" => tool::search_call(work, scene, raw, id),
         _ => {}
@@ -310,10 +317,10 @@ fn response(
 }
 
 fn event(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     id: &str,
-    payload: &Payload<'_>,
+    payload: &CodexPayload<'_>,
     raw: &RawValue,
     copied: bool,
 ) {
@@ -321,7 +328,7 @@ fn event(
     match payload.kind.text().unwrap_or_default() {
         "user_message" => {
             if let (Some(text), false) = (payload.message.text(), copied) {
-                prompt::of_event(work, scene, id, text, "/message", prompt::source::EVENT);
+                prompt::push_event_prompt(work, scene, id, text, "/message", prompt::source::EVENT);
             }
         }
         "item_completed" => {
@@ -336,17 +343,25 @@ fn event(
         "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, scene, raw),
         "token_count" => notice::token_count(work, scene, payload.info),
         "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),
-        kind => notice::of_event(work, scene, id, kind, raw),
+        kind => notice::push_event_notice(work, scene, id, kind, raw),
     }
 }
 
-fn message(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>, copied: bool) {
+fn message(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    payload: &CodexPayload<'_>,
+    copied: bool,
+) {
     let role = payload.role.text().unwrap_or("assistant");
-    let Some((text, pointer)) = text::of_content(payload.content, "/content") else { return };
+    let Some((text, pointer)) = long_text::content_text(payload.content, "/content") else {
+        return;
+    };
     let typed = (role == "user")
         .then(|| {
             let metadata = payload.internal_chat_message_metadata_passthrough;
-            prompt::of_message(payload.content, metadata)
+            prompt::typed_in_message(payload.content, metadata)
         })
         .flatten();
     let value = fields([
@@ -361,17 +376,22 @@ fn message(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'
     match typed {
         Some((text, part, pointer)) if !copied => {
             let said = (text.as_str(), part, pointer.as_str());
-            prompt::tell(work, scene, id, said, prompt::source::MESSAGE);
+            prompt::push_prompt(work, scene, id, said, prompt::source::MESSAGE);
         }
         Some(_) => {}
         None => agent::notified(work, scene, &text),
     }
 }
 
-fn thought(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>) {
+fn thought(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    payload: &CodexPayload<'_>,
+) {
     // Most of it is encrypted; the summary is not.
-    let said = text::of_content(payload.summary, "/summary")
-        .or_else(|| text::of_content(payload.content, "/content"));
+    let said = long_text::content_text(payload.summary, "/summary")
+        .or_else(|| long_text::content_text(payload.content, "/content"));
     let Some((text, pointer)) = said else { return };
     let value = fields([
         ("role", "assistant".into()),
@@ -381,7 +401,7 @@ fn thought(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'
     speak(work, scene, id, value);
 }
 
-fn speak(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, value: Map) {
+fn speak(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, value: FieldMap) {
     work.carry.session.started_at.get_or_insert(scene.at);
     if value.get("role") == Some(&"assistant".into()) {
         work.carry.other.codex.untold_tokens = Some(LastMessage {
@@ -395,7 +415,12 @@ fn speak(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, value: Map) {
     work.time_checkpoint(scene.at, id);
 }
 
-fn call(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>) {
+fn call(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    payload: &CodexPayload<'_>,
+) {
     let call_id = payload.call_id.text().unwrap_or(id);
     let name = payload.name.text().unwrap_or("local_shell");
     let named = Value::from([("id", call_id.into()), ("name", name.into())]);
@@ -405,7 +430,7 @@ fn call(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>)
         ("tool_calls", Value::List(vec![named])),
     ]);
     speak(work, scene, id, value);
-    let call = call::Call {
+    let call = call::CodexCall {
         id: call_id,
         name,
         // The model's own tools have a space of names too.

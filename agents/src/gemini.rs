@@ -11,43 +11,43 @@ mod shell;
 mod tests;
 mod tool;
 
-use crate::claude_code::scene::{Scene, Work, fields, flag};
-use crate::lenient::{Name, Whole, Word, object, objects};
-use crate::text::{self, Place};
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
+use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
+use crate::long_text::{self, SourceSpan};
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// A line of a recording, or an older recording as a whole.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Line<'a> {
-    session_id: Name,
+pub(crate) struct GeminiLine<'a> {
+    session_id: LenientId,
     #[serde(borrow)]
-    summary: Word<'a>,
+    summary: LenientText<'a>,
     #[serde(borrow)]
-    last_updated: Word<'a>,
+    last_updated: LenientText<'a>,
     #[serde(borrow)]
     directories: Option<&'a RawValue>,
     /// `subagent` where the conversation is one of an agent with another.
     #[serde(borrow, rename = "kind")]
-    conversation: Word<'a>,
+    conversation: LenientText<'a>,
     #[serde(borrow)]
     messages: Option<&'a RawValue>,
     #[serde(borrow, rename = "$set")]
     set: Option<&'a RawValue>,
     // What follows is of messages.
-    id: Name,
+    id: LenientId,
     #[serde(borrow)]
-    timestamp: Word<'a>,
+    timestamp: LenientText<'a>,
     #[serde(borrow, rename = "type")]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
     display_content: Option<&'a RawValue>,
     #[serde(borrow)]
-    model: Word<'a>,
+    model: LenientText<'a>,
     #[serde(borrow)]
     thoughts: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -59,19 +59,19 @@ pub(crate) struct Line<'a> {
 /// What the provider counted of one answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
-    input: Whole,
-    output: Whole,
-    cached: Whole,
+struct GeminiTokenUsage {
+    input: LenientInteger,
+    output: LenientInteger,
+    cached: LenientInteger,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Thought<'a> {
+struct GeminiThought<'a> {
     #[serde(borrow)]
-    subject: Word<'a>,
+    subject: LenientText<'a>,
     #[serde(borrow)]
-    description: Word<'a>,
+    description: LenientText<'a>,
 }
 
 /// Reads a line: what it says goes into the work.
@@ -80,19 +80,19 @@ struct Thought<'a> {
 ///
 /// Why it cannot be read.
 pub(crate) fn line(
-    work: &mut Work<'_>,
-    line: &Line<'_>,
-    place: Place,
+    work: &mut PieceBuilder<'_>,
+    line: &GeminiLine<'_>,
+    place: SourceSpan,
     recorded_at: Timestamp,
 ) -> Result<(), String> {
     if let Some(raw) = line.set {
-        let set: Line<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let set: GeminiLine<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
         session(work, &set);
         return rewritten(work, &set, place, recorded_at);
     }
     if line.id.0.is_none() || line.session_id.0.is_some() {
         session(work, line);
-        for (index, message) in objects::<Line<'_>>(line.messages) {
+        for (index, message) in objects::<GeminiLine<'_>>(line.messages) {
             // One message that cannot be read is not the whole session's end.
             let _ = message_at(work, &message, place, recorded_at, &format!("/messages/{index}"));
         }
@@ -101,15 +101,15 @@ pub(crate) fn line(
     message_at(work, line, place, recorded_at, "")
 }
 
-fn session(work: &mut Work<'_>, line: &Line<'_>) {
+fn session(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) {
     let session = &mut work.carry.session;
     if let Some(id) = &line.session_id.0 {
         session.id = Some(id.clone());
     }
     if let Some(summary) = line.summary.text() {
-        session.title = text::headline(summary);
+        session.title = long_text::headline(summary);
     }
-    let directories: Vec<Name> =
+    let directories: Vec<LenientId> =
         line.directories.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let directory = directories.into_iter().find_map(|directory| directory.0);
     session.cwd = session.cwd.take().or(directory);
@@ -120,48 +120,48 @@ fn session(work: &mut Work<'_>, line: &Line<'_>) {
 
 /// The history as the agent wrote it again: a summary in it means that it was compressed.
 fn rewritten(
-    work: &mut Work<'_>,
-    set: &Line<'_>,
-    place: Place,
+    work: &mut PieceBuilder<'_>,
+    set: &GeminiLine<'_>,
+    place: SourceSpan,
     recorded_at: Timestamp,
 ) -> Result<(), String> {
     if !set.messages.is_some_and(|raw| prompt::may_hold_summary(raw.get())) {
         return Ok(());
     }
-    for (index, message) in objects::<Line<'_>>(set.messages) {
+    for (index, message) in objects::<GeminiLine<'_>>(set.messages) {
         let base = format!("/$set/messages/{index}");
-        let told = text::of_content(message.content, "/content");
+        let told = long_text::content_text(message.content, "/content");
         let Some((text, pointer)) = told.filter(|_| message.kind.text() == Some("user")) else {
             continue;
         };
         if !prompt::is_summary(&text) {
             continue;
         }
-        let Some(id) = message.id.0.clone().filter(|id| !work.carry.other.tell(id)) else {
+        let Some(id) = message.id.0.clone().filter(|id| !work.carry.other.mark_reported(id)) else {
             continue;
         };
         // The summary has the time it was written at, or the rewriting has.
         let at = message.timestamp.text().or(set.last_updated.text());
         let at = at.and_then(Timestamp::parse_rfc3339).ok_or("has a summary without a time")?;
-        let summary = text::value(&text, place, || format!("{base}{pointer}"));
-        work.compacted(&scene(place, at, recorded_at, None), &id, Some(summary));
+        let summary = long_text::value(&text, place, || format!("{base}{pointer}"));
+        work.single_line_compaction(&scene(place, at, recorded_at, None), &id, Some(summary));
     }
     Ok(())
 }
 
 fn scene<'a>(
-    place: Place,
+    place: SourceSpan,
     at: Timestamp,
     recorded_at: Timestamp,
     cwd: Option<&'a str>,
-) -> Scene<'a> {
-    Scene { place, at, recorded_at, agent: None, base: "", cwd, git_branch: None }
+) -> LineContext<'a> {
+    LineContext { place, at, recorded_at, agent: None, base: "", cwd, git_branch: None }
 }
 
 fn message_at(
-    work: &mut Work<'_>,
-    message: &Line<'_>,
-    place: Place,
+    work: &mut PieceBuilder<'_>,
+    message: &GeminiLine<'_>,
+    place: SourceSpan,
     recorded_at: Timestamp,
     base: &str,
 ) -> Result<(), String> {
@@ -176,8 +176,9 @@ fn message_at(
     let at = message.timestamp.text().and_then(Timestamp::parse_rfc3339).ok_or("has no time")?;
     let cwd = work.carry.session.cwd.clone();
     let scene = scene(place, at, recorded_at, cwd.as_deref());
-    let shown = |text: &str, pointer: &str| text::value(text, place, || format!("{base}{pointer}"));
-    let told = text::of_content(message.content, "/content");
+    let shown =
+        |text: &str, pointer: &str| long_text::value(text, place, || format!("{base}{pointer}"));
+    let told = long_text::content_text(message.content, "/content");
     let text = told.as_ref().map(|(text, pointer)| shown(text, pointer));
     let by_user = kind == "user" && !work.carry.other.sub_agent;
     let typed = by_user
@@ -191,16 +192,16 @@ fn message_at(
         ("text", text.clone().into()),
         ("meta", flag(by_user && typed.is_none() && text.is_some())),
     ]);
-    value.extend(of_model(message, &calls));
+    value.extend(model_answer_fields(message, &calls));
     if kind == "user" {
         value.extend(fields([("tool_results", list(prompt::results(message.content)))]));
     }
     let summary = kind == "user" && told.is_some_and(|(text, _)| prompt::is_snapshot(&text));
     work.carry.session.started_at.get_or_insert(at);
     work.facts.push(scene.fact(Kind::Message, id, value));
-    if !work.carry.other.tell(id) {
+    if !work.carry.other.mark_reported(id) {
         if summary {
-            work.compacted(&scene, id, text);
+            work.single_line_compaction(&scene, id, text);
         } else if let Some(typed) = typed {
             ask(work, &scene, id, typed);
         }
@@ -221,15 +222,19 @@ fn message_at(
 }
 
 /// What an answer of the model says besides its text.
-fn of_model(message: &Line<'_>, calls: &[(usize, call::Call<'_>)]) -> Map {
-    let thoughts = objects::<Thought<'_>>(message.thoughts).into_iter().map(|(_, thought)| {
-        let parts = [&thought.subject, &thought.description];
-        parts.map(|word| word.text().unwrap_or_default()).join(": ")
-    });
+fn model_answer_fields(
+    message: &GeminiLine<'_>,
+    calls: &[(usize, call::GeminiCall<'_>)],
+) -> FieldMap {
+    let thoughts =
+        objects::<GeminiThought<'_>>(message.thoughts).into_iter().map(|(_, thought)| {
+            let parts = [&thought.subject, &thought.description];
+            parts.map(|word| word.text().unwrap_or_default()).join(": ")
+        });
     let thinking = thoughts.collect::<Vec<_>>().join("\n");
     // Of several pieces, so that nothing can point at it.
-    let thinking = Some(text::beginning(&thinking, text::INLINE_BYTES));
-    let tokens: Tokens = object(message.tokens);
+    let thinking = Some(long_text::beginning(&thinking, long_text::INLINE_BYTES));
+    let tokens: GeminiTokenUsage = object(message.tokens);
     fields([
         ("model", message.model.text().into()),
         ("thinking", thinking.filter(|text| !text.is_empty()).into()),
@@ -245,9 +250,9 @@ fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::List(items) }
 }
 
-fn ask(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, typed: prompt::Typed) {
+fn ask(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, typed: prompt::TypedPrompt) {
     if work.carry.session.first_prompt.is_none() {
-        work.carry.session.first_prompt = text::headline(&typed.text);
+        work.carry.session.first_prompt = long_text::headline(&typed.text);
     }
     let tags = typed.text.starts_with('/').then(|| Value::from(vec!["slash"]));
     let value = fields([("text", typed.value), ("tags", tags.into()), ("cwd", scene.cwd.into())]);

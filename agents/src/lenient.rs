@@ -7,60 +7,60 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// What any of the fields below may hold.
-enum Scalar<'a> {
+enum LenientScalar<'a> {
     Text(Cow<'a, str>),
     Whole(i64),
     Bool(bool),
     Other,
 }
 
-struct Take;
+struct ScalarVisitor;
 
-impl<'de> Visitor<'de> for Take {
-    type Value = Scalar<'de>;
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = LenientScalar<'de>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("anything")
     }
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Borrowed(text)))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<LenientScalar<'de>, E> {
+        Ok(LenientScalar::Text(Cow::Borrowed(text)))
     }
-    fn visit_str<E>(self, text: &str) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Owned(text.to_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<LenientScalar<'de>, E> {
+        Ok(LenientScalar::Text(Cow::Owned(text.to_owned())))
     }
-    fn visit_string<E>(self, text: String) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Owned(text)))
+    fn visit_string<E>(self, text: String) -> Result<LenientScalar<'de>, E> {
+        Ok(LenientScalar::Text(Cow::Owned(text)))
     }
-    fn visit_bool<E>(self, value: bool) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<LenientScalar<'de>, E> {
+        Ok(LenientScalar::Bool(value))
     }
-    fn visit_i64<E>(self, number: i64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Whole(number))
+    fn visit_i64<E>(self, number: i64) -> Result<LenientScalar<'de>, E> {
+        Ok(LenientScalar::Whole(number))
     }
-    fn visit_u64<E>(self, number: u64) -> Result<Scalar<'de>, E> {
-        Ok(i64::try_from(number).map_or(Scalar::Other, Scalar::Whole))
+    fn visit_u64<E>(self, number: u64) -> Result<LenientScalar<'de>, E> {
+        Ok(i64::try_from(number).map_or(LenientScalar::Other, LenientScalar::Whole))
     }
-    fn visit_f64<E>(self, _: f64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Other)
+    fn visit_f64<E>(self, _: f64) -> Result<LenientScalar<'de>, E> {
+        Ok(LenientScalar::Other)
     }
-    fn visit_unit<E>(self) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Other)
+    fn visit_unit<E>(self) -> Result<LenientScalar<'de>, E> {
+        Ok(LenientScalar::Other)
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scalar<'de>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<LenientScalar<'de>, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
+        Ok(LenientScalar::Other)
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Scalar<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<LenientScalar<'de>, A::Error> {
         while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
+        Ok(LenientScalar::Other)
     }
 }
 
 /// Text, if the field holds one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Word<'a>(pub(crate) Option<Cow<'a, str>>);
+pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 
-impl Word<'_> {
+impl LenientText<'_> {
     /// The text, if there is any in it.
     pub(crate) fn text(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
@@ -72,10 +72,10 @@ impl Word<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match deserializer.deserialize_any(Take)? {
-            Scalar::Text(text) => Some(text),
+        Ok(Self(match deserializer.deserialize_any(ScalarVisitor)? {
+            LenientScalar::Text(text) => Some(text),
             _ => None,
         }))
     }
@@ -83,13 +83,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
 
 /// Text, or a whole number written as text: ids come as both. Nothing between two quotes names nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Name(pub(crate) Option<String>);
+pub(crate) struct LenientId(pub(crate) Option<String>);
 
-impl<'de> Deserialize<'de> for Name {
+impl<'de> Deserialize<'de> for LenientId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match deserializer.deserialize_any(Take)? {
-            Scalar::Text(text) => Some(text.into_owned()).filter(|text| !text.is_empty()),
-            Scalar::Whole(number) => Some(number.to_string()),
+        Ok(Self(match deserializer.deserialize_any(ScalarVisitor)? {
+            LenientScalar::Text(text) => Some(text.into_owned()).filter(|text| !text.is_empty()),
+            LenientScalar::Whole(number) => Some(number.to_string()),
             _ => None,
         }))
     }
@@ -97,22 +97,22 @@ impl<'de> Deserialize<'de> for Name {
 
 /// Whether the field is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Flag(pub(crate) bool);
+pub(crate) struct LenientFlag(pub(crate) bool);
 
-impl<'de> Deserialize<'de> for Flag {
+impl<'de> Deserialize<'de> for LenientFlag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(matches!(deserializer.deserialize_any(Take)?, Scalar::Bool(true))))
+        Ok(Self(matches!(deserializer.deserialize_any(ScalarVisitor)?, LenientScalar::Bool(true))))
     }
 }
 
 /// The whole number the field holds, if it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Whole(pub(crate) Option<i64>);
+pub(crate) struct LenientInteger(pub(crate) Option<i64>);
 
-impl<'de> Deserialize<'de> for Whole {
+impl<'de> Deserialize<'de> for LenientInteger {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match deserializer.deserialize_any(Take)? {
-            Scalar::Whole(number) => Some(number),
+        Ok(Self(match deserializer.deserialize_any(ScalarVisitor)? {
+            LenientScalar::Whole(number) => Some(number),
             _ => None,
         }))
     }
@@ -121,15 +121,15 @@ impl<'de> Deserialize<'de> for Whole {
 /// A list of JSON. An element that cannot be read is an empty one at its place; what is no list has no
 /// elements.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct List<T>(pub(crate) Vec<T>);
+pub(crate) struct LenientList<T>(pub(crate) Vec<T>);
 
-impl<T> Default for List<T> {
+impl<T> Default for LenientList<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for LenientList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let list = Option::<&'de RawValue>::deserialize(deserializer)?;
         Ok(Self(list.map_or_else(Vec::new, |list| elements(list.get(), |_| None))))
@@ -179,10 +179,10 @@ mod tests {
     #[derive(Default)]
     struct Fields<'a> {
         #[serde(borrow)]
-        word: Word<'a>,
-        name: Name,
-        flag: Flag,
-        whole: Whole,
+        word: LenientText<'a>,
+        name: LenientId,
+        flag: LenientFlag,
+        whole: LenientInteger,
     }
 
     #[test]
@@ -192,17 +192,18 @@ mod tests {
                 r#"{{"word":{other},"name":{other},"flag":{other},"whole":{other},"more":{other}}}"#
             );
             let fields: Fields<'_> = serde_json::from_str(&text).unwrap();
-            assert_eq!((fields.word, fields.name), (Word(None), Name(None)));
-            assert_eq!((fields.flag, fields.whole), (Flag(false), Whole(None)));
+            assert_eq!((fields.word, fields.name), (LenientText(None), LenientId(None)));
+            assert_eq!((fields.flag, fields.whole), (LenientFlag(false), LenientInteger(None)));
         }
     }
 
     #[test]
     fn a_bad_element_of_a_list_is_an_empty_one_at_its_place() {
-        let list =
-            |json: &str| serde_json::from_str::<List<Fields<'_>>>(json).map(|list| list.0.len());
+        let list = |json: &str| {
+            serde_json::from_str::<LenientList<Fields<'_>>>(json).map(|list| list.0.len())
+        };
         let text = r#"[null,{"word":"a"},7]"#;
-        let fields: List<Fields<'_>> = serde_json::from_str(text).unwrap();
+        let fields: LenientList<Fields<'_>> = serde_json::from_str(text).unwrap();
         assert_eq!(fields.0[1].word.text(), Some("a"));
         assert_eq!(list(text).unwrap(), 3);
         for other in ["null", "{}", "3", "\"[]\""] {
@@ -215,7 +216,7 @@ mod tests {
         // A message whose id is "" became a fact without an id, which no store takes: the whole recording was
         // refused.
         let fields: Fields<'_> = serde_json::from_str(r#"{"name":""}"#).unwrap();
-        assert_eq!(fields.name, Name(None));
+        assert_eq!(fields.name, LenientId(None));
     }
 
     #[test]
@@ -234,7 +235,7 @@ mod tests {
         let text = r#"{"word":"a\nb","name":7,"flag":true,"whole":-3}"#;
         let fields: Fields<'_> = serde_json::from_str(text).unwrap();
         assert_eq!(fields.word.text(), Some("a\nb"));
-        assert_eq!(fields.name, Name(Some("7".to_owned())));
-        assert_eq!((fields.flag, fields.whole), (Flag(true), Whole(Some(-3))));
+        assert_eq!(fields.name, LenientId(Some("7".to_owned())));
+        assert_eq!((fields.flag, fields.whole), (LenientFlag(true), LenientInteger(Some(-3))));
     }
 }

@@ -1,37 +1,37 @@
 //! What forge knows of coding agents: their transcripts, read as plain data.
 //!
 //! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read piece by piece as the file grows;
-//! * the same reader reads Codex's rollouts and Gemini CLI's recordings ([`claude_code::Dialect`]);
+//! * the same reader reads Codex's rollouts and Gemini CLI's recordings ([`claude_code::TranscriptDialect`]);
 //! * [`trajectory`]: the records of runs that ended, of SWE-agent, mini-swe-agent and OpenHands, read whole;
 //! * [`hook`]: what agents tell their hooks, and how to answer them;
 //! * [`inference`]: what their sentences state, read by rules.
 //!
-//! Nothing here stores anything: a reader turns bytes into a [`Piece`] of facts and checkpoints, and what a later
+//! Nothing here stores anything: a reader turns bytes into a [`TranscriptPiece`] of facts and checkpoints, and what a later
 //! piece needs to know of earlier ones is a value that the caller keeps. `docs/transcripts.md` says what each line
 //! becomes. Long texts are not copied: a fact holds a reference to them ([`forge_store::model::TextRef`]), and
 //! [`resolve`] reads the text again from the line it stands in.
 
 pub mod claude_code;
 mod codex;
-mod form;
+mod file_format;
 mod gemini;
 pub mod hook;
 pub mod inference;
 mod lenient;
 mod locate;
+mod long_text;
 mod patch;
 mod piece;
 #[cfg(test)]
 mod recorded;
 mod shell;
-mod text;
 mod tool_use;
 pub mod trajectory;
-mod unread;
+mod unread_kinds;
 mod verification;
 
-pub use form::{Form, is_document};
+pub use file_format::{FileFormat, is_document};
 pub use locate::{codex_rollouts, gemini_recordings};
-pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};
-pub use text::{INLINE_BYTES, resolve, resolve_each};
-pub use unread::unread;
+pub use long_text::{INLINE_BYTES, resolve, resolve_each};
+pub use piece::{CheckpointDraft, SessionDraft, SkippedLine, TranscriptPiece};
+pub use unread_kinds::count_unread_kinds;

@@ -1,6 +1,6 @@
 //! Where agents other than Claude Code keep their transcripts.
 
-use crate::claude_code::Found;
+use crate::claude_code::TranscriptFile;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::ffi::OsStr;
 use std::fmt;
@@ -16,7 +16,7 @@ const FIRST_LINE_BYTES: u64 = 64 << 20;
 ///
 /// # Errors
 /// A folder is there and cannot be read.
-pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Found>> {
+pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<TranscriptFile>> {
     let mut found = Vec::new();
     // sessions/YEAR/MONTH/DAY/, and all archived ones in one folder.
     let mut folders = vec![home.join("sessions"), home.join("archived_sessions")];
@@ -53,7 +53,7 @@ fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
 ///
 /// # Errors
 /// A folder is there and cannot be read.
-pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Found>> {
+pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<TranscriptFile>> {
     let mut found = Vec::new();
     for folder in entries(&home.join("tmp"))? {
         let root = fs::read_to_string(folder.join(".project_root")).unwrap_or_default();
@@ -87,12 +87,17 @@ fn is_named(path: &Path, begin: &str, extension: &str) -> bool {
         && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
 }
 
-fn found_at(path: PathBuf) -> Option<Found> {
+fn found_at(path: PathBuf) -> Option<TranscriptFile> {
     let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    Some(Found { bytes: about.len(), modified: about.modified().ok(), sub_agent: false, path })
+    Some(TranscriptFile {
+        bytes: about.len(),
+        modified: about.modified().ok(),
+        sub_agent: false,
+        path,
+    })
 }
 
-fn sorted(mut found: Vec<Found>) -> Vec<Found> {
+fn sorted(mut found: Vec<TranscriptFile>) -> Vec<TranscriptFile> {
     found.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
     found
 }
@@ -112,17 +117,17 @@ fn began_in(path: &Path) -> Option<PathBuf> {
     let mut json =
         serde_json::Deserializer::from_reader(BufReader::new(bytes.take(FIRST_LINE_BYTES)));
     // Stops with an error where the directory is found.
-    let _ = json.deserialize_map(Within { names: &["payload", "cwd"], found: &mut cwd });
+    let _ = json.deserialize_map(NestedFieldSeed { names: &["payload", "cwd"], found: &mut cwd });
     cwd
 }
 
 /// Looks for the text under these names, one inside the other, and reads no further.
-struct Within<'n, 'f> {
+struct NestedFieldSeed<'n, 'f> {
     names: &'n [&'n str],
     found: &'f mut Option<PathBuf>,
 }
 
-impl<'de> Visitor<'de> for Within<'_, '_> {
+impl<'de> Visitor<'de> for NestedFieldSeed<'_, '_> {
     type Value = ();
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,7 +142,7 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
                     return Err(de::Error::custom("found"));
                 }
                 [wanted, inner @ ..] if *wanted == name => {
-                    map.next_value_seed(Within { names: inner, found: self.found })?;
+                    map.next_value_seed(NestedFieldSeed { names: inner, found: self.found })?;
                 }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -148,7 +153,7 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
+impl<'de> DeserializeSeed<'de> for NestedFieldSeed<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {

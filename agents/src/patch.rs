@@ -1,68 +1,68 @@
 //! Edits as unified patches.
 
-use crate::lenient::Word;
+use crate::lenient::LenientText;
 use serde::Deserialize;
 
 /// What an agent's edit says of itself: the call's input or its result, whichever is at hand.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Edit<'a> {
+pub(crate) struct EditDescription<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow, alias = "filePath", alias = "notebook_path")]
-    file_path: Word<'a>,
+    file_path: LenientText<'a>,
     #[serde(borrow, alias = "structuredPatch")]
-    structured_patch: Option<Vec<Hunk<'a>>>,
+    structured_patch: Option<Vec<PatchHunk<'a>>>,
     #[serde(borrow)]
-    content: Word<'a>,
+    content: LenientText<'a>,
     #[serde(borrow)]
-    edits: Option<Vec<Replacement<'a>>>,
+    edits: Option<Vec<TextReplacement<'a>>>,
     #[serde(borrow, alias = "oldString")]
-    old_string: Word<'a>,
+    old_string: LenientText<'a>,
     #[serde(borrow, alias = "newString")]
-    new_string: Word<'a>,
+    new_string: LenientText<'a>,
     #[serde(borrow)]
-    new_source: Word<'a>,
+    new_source: LenientText<'a>,
     // OpenHands' names, which its calls have beside an empty `content`.
     #[serde(borrow)]
-    path: Word<'a>,
+    path: LenientText<'a>,
     #[serde(borrow)]
-    file_text: Word<'a>,
+    file_text: LenientText<'a>,
     #[serde(borrow)]
-    old_str: Word<'a>,
+    old_str: LenientText<'a>,
     #[serde(borrow)]
-    new_str: Word<'a>,
+    new_str: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Hunk<'a> {
+struct PatchHunk<'a> {
     old_start: u64,
     old_lines: u64,
     new_start: u64,
     new_lines: u64,
     #[serde(borrow)]
-    lines: Vec<Word<'a>>,
+    lines: Vec<LenientText<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Replacement<'a> {
+struct TextReplacement<'a> {
     #[serde(borrow, alias = "oldString")]
-    old_string: Word<'a>,
+    old_string: LenientText<'a>,
     #[serde(borrow, alias = "newString")]
-    new_string: Word<'a>,
+    new_string: LenientText<'a>,
 }
 
 /// A unified patch and its size.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Patch {
+pub(crate) struct UnifiedPatch {
     pub(crate) text: String,
     pub(crate) added: u64,
     pub(crate) removed: u64,
 }
 
-impl Edit<'_> {
+impl EditDescription<'_> {
     /// The file it changes, if it says so.
     pub(crate) fn path(&self) -> Option<&str> {
         self.file_path.text().or(self.path.text())
@@ -71,9 +71,9 @@ impl Edit<'_> {
     /// The change as a unified patch; `None` if this describes no change.
     ///
     /// A hunk whose place in the file is not known has `?` for its line numbers.
-    pub(crate) fn patch(&self) -> Option<Patch> {
+    pub(crate) fn patch(&self) -> Option<UnifiedPatch> {
         let path = self.path().unwrap_or("file");
-        let mut patch = Patch::default();
+        let mut patch = UnifiedPatch::default();
         let hunks = self.structured_patch.as_deref().unwrap_or_default();
         let edits = self.edits.as_deref().unwrap_or_default();
         if !hunks.is_empty() {
@@ -114,7 +114,7 @@ impl Edit<'_> {
     }
 }
 
-impl Patch {
+impl UnifiedPatch {
     fn heading(&mut self, old: &str, new: &str) {
         self.text = format!("--- {old}\n+++ {new}\n");
     }
@@ -130,7 +130,7 @@ impl Patch {
         self.text.push('\n');
     }
 
-    fn hunk(&mut self, hunk: &Hunk<'_>) {
+    fn hunk(&mut self, hunk: &PatchHunk<'_>) {
         self.text.push_str(&format!(
             "@@ -{},{} +{},{} @@\n",
             hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines
@@ -192,8 +192,8 @@ impl Patch {
 mod tests {
     use super::*;
 
-    fn patch(json: &str) -> Option<Patch> {
-        serde_json::from_str::<Edit<'_>>(json).unwrap().patch()
+    fn patch(json: &str) -> Option<UnifiedPatch> {
+        serde_json::from_str::<EditDescription<'_>>(json).unwrap().patch()
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
         let cell = patch(r#"{"notebook_path":"/n.ipynb","new_source":"x = 1"}"#).unwrap();
         assert!(cell.text.ends_with("@@ -?,0 +?,1 @@\n+x = 1\n"));
         let same = patch(r#"{"type":"update","content":"a","structuredPatch":[]}"#);
-        assert_eq!(same, Some(Patch::default()));
+        assert_eq!(same, Some(UnifiedPatch::default()));
         assert_eq!(patch(r#"{"stdout":"x"}"#), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What a reader hands back.
 
-use forge_store::model::{Fact, Timestamp, Trigger, Value};
+use forge_store::model::{CheckpointTrigger, Fact, Timestamp, Value};
 
 /// What a transcript says of its session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct CheckpointDraft {
     /// Words it is found by, sorted.
     pub tags: Vec<String>,
     /// Why it is made.
-    pub trigger: Trigger,
+    pub trigger: CheckpointTrigger,
     /// What else is known.
     pub body: Value,
     /// Names the event. A draft with the key of an earlier one completes it: same checkpoint, this body.
@@ -47,7 +47,7 @@ pub struct SkippedLine {
 
 /// What one reading gave.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Piece {
+pub struct TranscriptPiece {
     /// The session as known after this piece; `None` while no line has named one.
     pub session: Option<SessionDraft>,
     /// How many of the bytes handed in were read. The rest is the beginning of a line that is not whole yet.

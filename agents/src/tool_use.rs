@@ -1,9 +1,9 @@
 //! Uses of tools that are no command, edit, task list or sub-agent: what was read, searched, fetched or asked.
 
-use crate::claude_code::scene::{Scene, fields};
-use crate::lenient::Word;
-use crate::text::INLINE_BYTES;
-use forge_store::model::{Map, Value};
+use crate::claude_code::line_context::{LineContext, fields};
+use crate::lenient::LenientText;
+use crate::long_text::INLINE_BYTES;
+use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -36,12 +36,16 @@ const QUERY: &[&str] = &["query", "search_query", "q"];
 ///
 /// A long text is a reference. Lists and objects inside are kept up to two levels and 32 entries each; a deeper one is
 /// a text of JSON, if that is short.
-pub(crate) fn input_fields(scene: &Scene<'_>, input: Option<&RawValue>, pointer: &str) -> Map {
+pub(crate) fn input_fields(
+    scene: &LineContext<'_>,
+    input: Option<&RawValue>,
+    pointer: &str,
+) -> FieldMap {
     let given = entries(input);
     let named = |names: &[&str]| {
         let text = names.iter().find_map(|name| {
             let raw = given.get(*name)?;
-            let Word(text) = serde_json::from_str(raw.get()).ok()?;
+            let LenientText(text) = serde_json::from_str(raw.get()).ok()?;
             Some((name, text.filter(|text| !text.is_empty())?))
         });
         Value::from(text.map(|(name, text)| scene.text(&text, format!("{pointer}/{name}"))))
@@ -56,7 +60,7 @@ pub(crate) fn input_fields(scene: &Scene<'_>, input: Option<&RawValue>, pointer:
     let read: Option<Value> = read.and_then(|raw| serde_json::from_str(raw.get()).ok());
     if let Some(input) = read {
         let input = kept(scene, input.without_nulls(), pointer, 0);
-        if input != Value::Map(Map::new()) {
+        if input != Value::Map(FieldMap::new()) {
             made.insert("input".to_owned(), input);
         }
     }
@@ -67,13 +71,13 @@ pub(crate) fn input_fields(scene: &Scene<'_>, input: Option<&RawValue>, pointer:
 fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
     #[derive(Deserialize)]
     #[serde(transparent)]
-    struct Entries<'a>(#[serde(borrow)] BTreeMap<Cow<'a, str>, &'a RawValue>);
-    let entries = input.and_then(|raw| serde_json::from_str::<Entries<'_>>(raw.get()).ok());
+    struct InputEntries<'a>(#[serde(borrow)] BTreeMap<Cow<'a, str>, &'a RawValue>);
+    let entries = input.and_then(|raw| serde_json::from_str::<InputEntries<'_>>(raw.get()).ok());
     entries.map(|entries| entries.0).unwrap_or_default()
 }
 
 /// A value of an input as a fact holds it; `pointer` leads to it.
-pub(crate) fn kept(scene: &Scene<'_>, value: Value, pointer: &str, level: usize) -> Value {
+pub(crate) fn kept(scene: &LineContext<'_>, value: Value, pointer: &str, level: usize) -> Value {
     match value {
         Value::Text(text) => scene.text(&text, pointer),
         Value::Map(_) | Value::List(_) if level >= MAX_LEVELS => {
@@ -113,8 +117,8 @@ mod tests {
     use crate::resolve;
     use forge_store::model::{TextRef, Timestamp};
 
-    fn scene() -> Scene<'static> {
-        Scene {
+    fn scene() -> LineContext<'static> {
+        LineContext {
             place: (0, 1),
             at: Timestamp::default(),
             recorded_at: Timestamp::default(),
@@ -152,8 +156,8 @@ mod tests {
     fn an_input_that_is_no_object_says_nothing() {
         for json in ["null", "3", "[1]", "\"a\"", "{}"] {
             let raw: Box<RawValue> = serde_json::from_str(json).unwrap();
-            assert_eq!(input_fields(&scene(), Some(&raw), ""), Map::new(), "{json}");
+            assert_eq!(input_fields(&scene(), Some(&raw), ""), FieldMap::new(), "{json}");
         }
-        assert_eq!(input_fields(&scene(), None, ""), Map::new());
+        assert_eq!(input_fields(&scene(), None, ""), FieldMap::new());
     }
 }

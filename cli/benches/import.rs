@@ -14,7 +14,7 @@
 use forge_cli::transcript::{How, Importer};
 use forge_store::model::Timestamp;
 use forge_store::redact::Redactor;
-use forge_store::store::{Act, Options, Store};
+use forge_store::store::{Options, Store, WriteContext};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 fn import(store: &Store, file: &Path) {
     let now = Timestamp::parse_rfc3339("2026-06-01T00:00:00Z").expect("a time");
-    let act = Act::asked("import claude-code", now);
+    let act = WriteContext::asked("import claude-code", now);
     Importer::new(store, &act, How::default(), &|_| {}).file(file).expect("an import");
 }
 

@@ -1,7 +1,7 @@
 //! Running a command so that nobody notices: its output passes through as it comes, and is kept.
 
 use forge_store::model::claim::CommandOutcome;
-use forge_store::redact::{Form, MAX_SECRET_BYTES, Redactor, mark};
+use forge_store::redact::{MAX_SECRET_BYTES, Redactor, TextForm, mark};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -108,7 +108,8 @@ struct Excerpt<'t> {
 
 impl<'t> Excerpt<'t> {
     fn of(text: &'t [u8], redactor: Option<&Redactor>) -> Self {
-        let found = redactor.map(|redactor| redactor.find(text, Form::Plain)).unwrap_or_default();
+        let found =
+            redactor.map(|redactor| redactor.find(text, TextForm::Plain)).unwrap_or_default();
         Self { text, secrets: found.into_iter().map(|one| (one.range, one.kind)).collect() }
     }
 

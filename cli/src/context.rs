@@ -7,7 +7,7 @@ use crate::discovery;
 use crate::error::{CommandError, EXIT_OK, EXIT_UNKEYED, ErrorKind};
 use crate::output::{Look, Out};
 use chrono::{DateTime, Local, Utc};
-use forge_store::model::{Timestamp, when};
+use forge_store::model::{Timestamp, time_grammar};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -224,8 +224,8 @@ impl Context {
     /// # Errors
     ///
     /// Invalid if it has no form of a moment, or is a time that cannot be taken.
-    pub fn moment(&self, name: &Moment) -> Result<when::Moment, CommandError> {
-        when::parse_moment(name.as_str(), self.now, &self.zone)
+    pub fn moment(&self, name: &Moment) -> Result<time_grammar::MomentExpression, CommandError> {
+        time_grammar::parse_moment(name.as_str(), self.now, &self.zone)
             .map_err(|error| CommandError::invalid(error.to_string()))
     }
 

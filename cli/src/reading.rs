@@ -6,8 +6,8 @@ use crate::error::CommandError;
 use crate::text::{Length, Texts};
 use crate::workplace::{self, Access, Need};
 use forge_store::error::Error;
-use forge_store::model::{Entry, Key, Kind, Timestamp};
-use forge_store::store::{Clock, KnownFact, Point, Session, StateAt, Store};
+use forge_store::model::{ClaimEntry, Key, Kind, Timestamp};
+use forge_store::store::{FactClock, ResolvedMoment, Session, SourcedFact, StateAt, Store};
 
 /// How many matches an ambiguity names.
 const MATCHES: usize = 8;
@@ -36,7 +36,7 @@ impl Reading {
     pub fn finish(&self, context: &Context) {
         workplace::finish(&self.store);
         if context.is_process {
-            self.store.leave();
+            self.store.skip_cleanup();
         }
     }
 
@@ -45,7 +45,11 @@ impl Reading {
     /// # Errors
     ///
     /// As resolving does.
-    pub fn point(&self, context: &Context, at: Option<&Moment>) -> Result<Point, CommandError> {
+    pub fn point(
+        &self,
+        context: &Context,
+        at: Option<&Moment>,
+    ) -> Result<ResolvedMoment, CommandError> {
         match at {
             Some(moment) => workplace::point(context, &self.session, moment),
             None => Ok(self.session.head()?),
@@ -58,7 +62,7 @@ impl Reading {
     ///
     /// As resolving does.
     pub fn time(&self, context: &Context, at: &Moment) -> Result<Timestamp, CommandError> {
-        use forge_store::model::when::MomentBase;
+        use forge_store::model::time_grammar::MomentBase;
         // A time is taken as it is, even one before anything happened.
         let moment = workplace::moment(context, &self.session, at)?;
         if let MomentBase::Time(time) = moment.base
@@ -75,8 +79,12 @@ impl Reading {
     /// # Errors
     ///
     /// As every read.
-    pub fn state(&self, point: &Point, as_recorded: bool) -> Result<StateAt, CommandError> {
-        let clock = if as_recorded { Clock::Recorded } else { Clock::Happened };
+    pub fn state(
+        &self,
+        point: &ResolvedMoment,
+        as_recorded: bool,
+    ) -> Result<StateAt, CommandError> {
+        let clock = if as_recorded { FactClock::Recorded } else { FactClock::Happened };
         Ok(self.session.state_by(point, clock)?)
     }
 
@@ -91,9 +99,9 @@ impl Reading {
 #[derive(Clone, Debug)]
 pub enum Known {
     /// A claim, with its key.
-    Claim(Key, Entry),
+    Claim(Key, ClaimEntry),
     /// A fact.
-    Fact(KnownFact),
+    Fact(SourcedFact),
 }
 
 impl Known {

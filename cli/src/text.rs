@@ -164,7 +164,7 @@ fn damaged(text: &TextRef) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forge_store::redact::{Ending, Form};
+    use forge_store::redact::{PartEnding, TextForm};
 
     #[test]
     fn only_texts_over_the_limit_are_cut_and_between_characters() {
@@ -181,11 +181,11 @@ mod tests {
 
     #[test]
     fn a_text_is_read_again_from_the_line_it_stands_in() {
-        use forge_store::model::{Fact, Kind, OperationId, Origin, Timestamp};
-        use forge_store::store::{Act, NewSession, Store, Taken};
+        use forge_store::model::{Fact, FactOrigin, Kind, OperationId, Timestamp};
+        use forge_store::store::{NewSession, SourceChunk, Store, WriteContext};
         let store = Store::in_memory().unwrap();
         let now = Timestamp::from_micros(1_770_000_000_000_000);
-        let act = Act::asked("import", now);
+        let act = WriteContext::asked("import", now);
         let session = store.create_session(&act, NewSession::named("s")).unwrap();
         let texts = ["x".repeat(1000), "y".repeat(5000)];
         let line = format!("{{\"a\":\"{}\",\"b\":\"{}\"}}", texts[0], texts[1]);
@@ -201,25 +201,32 @@ mod tests {
             ("role", refer(&texts[1], "/b").into_value()),
         ]);
         let (kind, id) = (Kind::Message, "m".to_owned());
-        let fact =
-            Fact { kind, id, at: now, origin: Origin::Imported, place: 0, recorded_at: now, value };
-        let taken = Taken {
-            bytes: store.clean(line.as_bytes(), Form::Json, Ending::End),
+        let fact = Fact {
+            kind,
+            id,
+            at: now,
+            origin: FactOrigin::Imported,
+            place: 0,
+            recorded_at: now,
+            value,
+        };
+        let taken = SourceChunk {
+            bytes: store.redact_source(line.as_bytes(), TextForm::Json, PartEnding::End),
             lines: 1,
             keep: true,
             facts: vec![fact],
-            ..Taken::default()
+            ..SourceChunk::default()
         };
-        session.take(&act, OperationId::from_bytes([1; 16]), "source", taken).unwrap();
+        session.import_chunk(&act, OperationId::from_bytes([1; 16]), "source", taken).unwrap();
         // Another source that says something else at that place.
         let other = line.replace(['x', 'y'], "z");
-        let taken = Taken {
-            bytes: store.clean(other.as_bytes(), Form::Json, Ending::End),
+        let taken = SourceChunk {
+            bytes: store.redact_source(other.as_bytes(), TextForm::Json, PartEnding::End),
             lines: 1,
             keep: true,
-            ..Taken::default()
+            ..SourceChunk::default()
         };
-        session.take(&act, OperationId::from_bytes([2; 16]), "other", taken).unwrap();
+        session.import_chunk(&act, OperationId::from_bytes([2; 16]), "other", taken).unwrap();
         let state = session.state(&session.head().unwrap()).unwrap();
         let known = state.facts_of(Kind::Message).unwrap().remove(0);
         let shown = |length| {
@@ -237,14 +244,14 @@ mod tests {
         assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"));
         // Read again from its beginning a source has another blob, in which its new texts stand.
         let again = line.replace(['x', 'y'], "v");
-        let taken = Taken {
-            bytes: store.clean(again.as_bytes(), Form::Json, Ending::End),
+        let taken = SourceChunk {
+            bytes: store.redact_source(again.as_bytes(), TextForm::Json, PartEnding::End),
             lines: 1,
             keep: true,
             again: true,
-            ..Taken::default()
+            ..SourceChunk::default()
         };
-        session.take(&act, OperationId::from_bytes([3; 16]), "source", taken).unwrap();
+        session.import_chunk(&act, OperationId::from_bytes([3; 16]), "source", taken).unwrap();
         let new = Value::List(vec![refer(&"v".repeat(1000), "/a").into_value()]);
         let found = reader.source_of(&new).unwrap();
         assert_eq!(found.as_deref(), Some("source#2"));

@@ -7,14 +7,14 @@ use crate::discovery::STORE_DIRECTORY;
 use crate::error::CommandError;
 use crate::hook::process;
 use crate::output::time::local;
-use forge_agents::hook::Agent;
+use forge_agents::hook::HookAgent;
 use forge_store::error::Error;
-use forge_store::model::when::{self, MomentBase, parse_time};
+use forge_store::model::time_grammar::{self, MomentBase, parse_time};
 use forge_store::model::{Kind, claim};
-use forge_store::redact::{Form, Redactor};
+use forge_store::redact::{Redactor, TextForm};
 use forge_store::store::{
-    APPLY_BYTES, Act, CheckpointFilter, NewSession, Options, Point, Session, Standing, StateAt,
-    Store,
+    APPLY_BYTES, CheckpointFilter, NewSession, Options, ResolvedMoment, SealStatus, Session,
+    StateAt, Store, WriteContext,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,14 +65,14 @@ pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
 
 /// Says what of the store nobody vouches for, and has the process end accordingly.
 fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError> {
-    let missing = match store.standing() {
-        Standing::Unsealed => return Ok(()),
-        Standing::Sealed => None,
-        Standing::NoKey => Some(match store.damaged_key() {
+    let missing = match store.seal_status() {
+        SealStatus::Unsealed => return Ok(()),
+        SealStatus::Sealed => None,
+        SealStatus::NoKey => Some(match store.damaged_key() {
             Some(error) => error.to_string(),
             None => "the store's key is not on this machine".to_owned(),
         }),
-        Standing::NoWitness => Some("the store's witness is not on this machine".to_owned()),
+        SealStatus::NoWitness => Some("the store's witness is not on this machine".to_owned()),
     };
     if let Some(missing) = &missing {
         context.out.warn(&format!(
@@ -80,7 +80,7 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
              and checkpoints is kept, in the spool ('forge key import' brings the key, 'forge adopt' takes the store over)"
         ));
     }
-    let unsealed = store.waiting()?.unsealed.len();
+    let unsealed = store.spool_status()?.unsealed.len();
     if unsealed > 0 {
         context.out.warn(&format!(
             "{unsealed} writes in the spool were not written with the store's key and are left out \
@@ -137,8 +137,10 @@ pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), Co
 /// The text without what looks like a secret in it.
 #[must_use]
 pub fn without_secrets(context: &Context, text: &str) -> String {
-    redactor(context)
-        .map_or_else(|| text.to_owned(), |redactor| redactor.clean(text, Form::Plain).into_owned())
+    redactor(context).map_or_else(
+        || text.to_owned(),
+        |redactor| redactor.clean(text, TextForm::Plain).into_owned(),
+    )
 }
 
 /// What is to be said and done after the answer was printed: brings the index up to date if much was written since.
@@ -238,7 +240,7 @@ fn agents_first(
     id: &str,
     agent: Option<&str>,
 ) -> Result<Session, CommandError> {
-    let agent = agent.and_then(Agent::named).map(|agent| agent.session_word().to_owned());
+    let agent = agent.and_then(HookAgent::from_word).map(|agent| agent.session_word().to_owned());
     let id = store.without_secrets(id);
     let name = id.chars().take(8).collect::<String>();
     let new = NewSession { agent, agent_session: Some(id), ..NewSession::imported(name) };
@@ -276,13 +278,18 @@ fn first_session(context: &Context, store: &Store) -> Result<Session, CommandErr
 pub fn begin_session(
     context: &Context,
     store: &Store,
-    act: &Act,
+    act: &WriteContext,
     new: NewSession,
 ) -> Result<Session, CommandError> {
     Ok(create(context, store, act, new)?)
 }
 
-fn create(context: &Context, store: &Store, act: &Act, new: NewSession) -> Result<Session, Error> {
+fn create(
+    context: &Context,
+    store: &Store,
+    act: &WriteContext,
+    new: NewSession,
+) -> Result<Session, Error> {
     let session = store.create_session(act, new)?;
     if let Some(every) = context.config.duration(key::SCHEDULE_EVERY) {
         session.schedule(act, Some(i64::try_from(every.as_micros()).unwrap_or(i64::MAX)))?;
@@ -300,8 +307,8 @@ fn project_name(context: &Context, store: &Store) -> String {
 
 /// Who does what now: the person or agent at the command line.
 #[must_use]
-pub fn act(context: &Context, verb: &str) -> Act {
-    Act::asked(verb, context.now)
+pub fn act(context: &Context, verb: &str) -> WriteContext {
+    WriteContext::asked(verb, context.now)
 }
 
 /// The point that a moment names; where none is named, now.
@@ -313,7 +320,7 @@ pub fn point_or_head(
     context: &Context,
     session: &Session,
     moment: Option<&Moment>,
-) -> Result<Point, CommandError> {
+) -> Result<ResolvedMoment, CommandError> {
     match moment {
         Some(moment) => point(context, session, moment),
         None => Ok(session.head()?),
@@ -330,8 +337,8 @@ pub fn moment(
     context: &Context,
     session: &Session,
     moment: &Moment,
-) -> Result<when::Moment, CommandError> {
-    let moment = session.settle(context.moment(moment)?)?;
+) -> Result<time_grammar::MomentExpression, CommandError> {
+    let moment = session.resolve_ambiguous(context.moment(moment)?)?;
     if let MomentBase::Time(time) | MomentBase::BranchAt { time, .. } = &moment.base
         && let Some(note) = &time.note
     {
@@ -345,7 +352,11 @@ pub fn moment(
 /// # Errors
 ///
 /// Invalid if it is no moment; not found; ambiguous.
-pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Point, CommandError> {
+pub fn point(
+    context: &Context,
+    session: &Session,
+    moment: &Moment,
+) -> Result<ResolvedMoment, CommandError> {
     resolve(context, session, &self::moment(context, session, moment)?)
 }
 
@@ -357,8 +368,8 @@ pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Po
 pub fn resolve(
     context: &Context,
     session: &Session,
-    moment: &when::Moment,
-) -> Result<Point, CommandError> {
+    moment: &time_grammar::MomentExpression,
+) -> Result<ResolvedMoment, CommandError> {
     session.resolve(moment).map_err(|error| match error {
         Error::NothingAt { time, session, earliest, other } => {
             let [time, earliest] = [time, earliest].map(|time| local(time, &context.zone));

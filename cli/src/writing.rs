@@ -5,10 +5,12 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::workplace::{self, Access, Need};
 use forge_store::error::Error;
-use forge_store::model::rule::{Claims, Outcome, RuleError};
-use forge_store::model::when::{Moment, MomentBase};
-use forge_store::model::{AutoTrigger, Fact, Key, Kind, Origin, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, Committed, HeadClaims, Session, Store, Write};
+use forge_store::model::rule::{ClaimLookup, RuleError, RuleOutcome};
+use forge_store::model::time_grammar::{MomentBase, MomentExpression};
+use forge_store::model::{AutoTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::store::{
+    ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport,
+};
 
 /// How often an id is looked for again when somebody else took it meanwhile.
 const ATTEMPTS: usize = 20;
@@ -20,7 +22,7 @@ pub struct Writing {
     /// The session.
     pub session: Session,
     /// Who does what, when.
-    pub act: Act,
+    pub act: WriteContext,
     triggers: Triggers,
 }
 
@@ -66,8 +68,8 @@ impl Writing {
     /// As every write.
     pub fn by_rule(
         &self,
-        rule: impl Fn(&HeadClaims) -> Result<Outcome, RuleError>,
-    ) -> Result<Committed, CommandError> {
+        rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
+    ) -> Result<WriteReport, CommandError> {
         Ok(self.write_by_rule(&rule)?)
     }
 
@@ -80,8 +82,8 @@ impl Writing {
         &self,
         kind: Kind,
         id: Option<&str>,
-        rule: impl Fn(&HeadClaims, &str) -> Result<Outcome, RuleError>,
-    ) -> Result<(String, Committed), CommandError> {
+        rule: impl Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError>,
+    ) -> Result<(String, WriteReport), CommandError> {
         self.add_by(kind, id, |id| self.write_by_rule(&|claims| rule(claims, id)))
     }
 
@@ -89,8 +91,8 @@ impl Writing {
         &self,
         kind: Kind,
         id: Option<&str>,
-        add: impl Fn(&str) -> Result<Committed, Error>,
-    ) -> Result<(String, Committed), CommandError> {
+        add: impl Fn(&str) -> Result<WriteReport, Error>,
+    ) -> Result<(String, WriteReport), CommandError> {
         if let Some(id) = id {
             return Ok((id.to_owned(), add(id)?));
         }
@@ -118,7 +120,7 @@ impl Writing {
         kind: Kind,
         id: Option<&str>,
         value: &Value,
-    ) -> Result<(String, Committed), CommandError> {
+    ) -> Result<(String, WriteReport), CommandError> {
         self.add_value_with(kind, id, value, |_| None)
     }
 
@@ -133,7 +135,7 @@ impl Writing {
         id: Option<&str>,
         value: &Value,
         fact: impl Fn(&str) -> Option<Fact>,
-    ) -> Result<(String, Committed), CommandError> {
+    ) -> Result<(String, WriteReport), CommandError> {
         let event = forge_store::model::rule::trigger_of(kind, None, value);
         let event = self.triggers.of_event(event.map(|(trigger, _)| trigger));
         self.add_by(kind, id, |id| {
@@ -157,7 +159,7 @@ impl Writing {
         id: &str,
         fields: &Value,
         edit: impl Fn(&mut Value),
-    ) -> Result<Committed, CommandError> {
+    ) -> Result<WriteReport, CommandError> {
         self.by_rule(|claims| {
             let key = Key::new(kind, id);
             let old = claims.claim(&key).ok_or(RuleError::NotFound(key))?;
@@ -175,7 +177,11 @@ impl Writing {
     /// # Errors
     ///
     /// As every write.
-    pub fn fact(&self, fact: Fact, event: Option<AutoTrigger>) -> Result<Committed, CommandError> {
+    pub fn fact(
+        &self,
+        fact: Fact,
+        event: Option<AutoTrigger>,
+    ) -> Result<WriteReport, CommandError> {
         let mut write = self.session.write(&self.act).fact(fact);
         if let Some(trigger) = self.triggers.of_event(event) {
             write = write.event(trigger);
@@ -204,7 +210,7 @@ impl Writing {
     }
 
     /// Something to be written by this act.
-    pub fn write(&self) -> Write<'_> {
+    pub fn write(&self) -> SessionWrite<'_> {
         self.session.write(&self.act)
     }
 
@@ -215,8 +221,8 @@ impl Writing {
 
     fn write_by_rule(
         &self,
-        rule: &impl Fn(&HeadClaims) -> Result<Outcome, RuleError>,
-    ) -> Result<Committed, Error> {
+        rule: &impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
+    ) -> Result<WriteReport, Error> {
         let guarded = |claims: &HeadClaims| {
             let mut outcome = rule(claims)?;
             // What stands so already is no change, and no reason for a checkpoint.
@@ -241,7 +247,7 @@ impl Writing {
         let mut points = Vec::new();
         for branch in self.session.branches(&head)?.iter().filter(|branch| !branch.current) {
             let base = MomentBase::Branch(branch.name.clone());
-            points.push(self.session.resolve(&Moment { base, back: 0 })?);
+            points.push(self.session.resolve(&MomentExpression { base, back: 0 })?);
         }
         points.push(head);
         let is_taken = |number: u64| -> Result<bool, Error> {
@@ -278,9 +284,9 @@ fn first_free<E>(is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
 
 /// The outcome of one claim coming to these fields.
 #[must_use]
-pub fn changed(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> Outcome {
+pub fn changed(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOutcome {
     let event = forge_store::model::rule::trigger_of(kind, old, &new);
-    Outcome {
+    RuleOutcome {
         changes: vec![(Key::new(kind, id), new)],
         trigger: event.map(|(trigger, _)| trigger),
         tag: event.and_then(|(_, tag)| tag),
@@ -317,7 +323,7 @@ pub fn new_fact(
         None => fact_id(kind)?,
     };
     let place = u64::try_from(now.as_micros()).unwrap_or(0);
-    Ok(Fact { kind, id, at, origin: Origin::Recorded, place, recorded_at: now, value })
+    Ok(Fact { kind, id, at, origin: FactOrigin::Recorded, place, recorded_at: now, value })
 }
 
 /// A time that somebody gave, or now.
@@ -341,7 +347,7 @@ pub fn past_time<'a>(
     let Some(given) = given else { return Ok(PastTime::Known(context.now)) };
     match context.moment(given)? {
         // Facts may be older than the session, so this is not looked up in it.
-        Moment { base: MomentBase::Time(time), back: 0 } => {
+        MomentExpression { base: MomentBase::Time(time), back: 0 } => {
             if let Some(note) = &time.note {
                 context.out.warn(&note.to_string());
             }
@@ -366,7 +372,7 @@ impl PastTime<'_> {
             Self::Known(time) => Ok(*time),
             Self::Of(given) => {
                 let moment = workplace::moment(context, session, given)?;
-                if let Moment { base: MomentBase::Time(time), back: 0 } = moment {
+                if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
                     return Ok(time.time);
                 }
                 Ok(workplace::resolve(context, session, &moment)?.time().unwrap_or(context.now))

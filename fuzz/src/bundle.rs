@@ -1,11 +1,11 @@
 //! What others hand in as a bundle.
 
 use forge_store::format::{
-    BUNDLE_HEADER_BYTES, BundleChain, BundleEnd, ITEM_CHECK_BYTES, ItemKind, bundle_header,
+    BUNDLE_HEADER_BYTES, BundleChain, BundleEnd, BundleItemKind, ITEM_CHECK_BYTES, bundle_header,
     item_header,
 };
 use forge_store::model::Timestamp;
-use forge_store::store::{Act, Store};
+use forge_store::store::{Store, WriteContext};
 use std::io::Cursor;
 
 const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);
@@ -28,21 +28,21 @@ fn mended(data: &[u8]) -> Vec<u8> {
         let Ok((kind, length)) = item_header(*start) else { break };
         let (content, behind) = behind.split_at(length.min(behind.len()));
         match kind {
-            ItemKind::Object => end.objects += 1,
-            ItemKind::Record => end.records += 1,
-            ItemKind::Contents => {}
-            ItemKind::End => break,
+            BundleItemKind::Object => end.objects += 1,
+            BundleItemKind::Record => end.records += 1,
+            BundleItemKind::Contents => {}
+            BundleItemKind::End => break,
         }
         bytes.extend(chain.item(kind, content));
         rest = behind.get(ITEM_CHECK_BYTES..).unwrap_or_default();
     }
-    bytes.extend(chain.item(ItemKind::End, &end.encode()));
+    bytes.extend(chain.item(BundleItemKind::End, &end.encode()));
     bytes
 }
 
 fn import(bytes: &[u8]) {
     let store = Store::in_memory().expect("a store");
-    let act = Act::asked("import", NOW);
+    let act = WriteContext::asked("import", NOW);
     let take = || store.import_bundle(&act, &mut Cursor::new(bytes), None);
     let taken = take();
     for session in store.every_session().expect("the sessions") {

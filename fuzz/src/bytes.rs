@@ -1,10 +1,11 @@
 //! Bytes on disk: whatever they are, they decode to what encodes again, or are refused.
 
 use forge_store::format::{
-    Body, BookmarkRow, CheckpointRow, Chunk, Delta, Effort, FactRow, Header, KeyframeRow, Marker,
-    ObjectKind, OperationRow, Page, Record, RevisionRow, SegmentRow, SequenceRow, Side, SideRange,
-    Spooled, decode_entry, decode_key, encode_entry, encode_key, open, open_with_prefix, seal,
-    seal_with_prefix, sealed_id,
+    BookmarkRow, CheckpointRow, CompressionEffort, Delta, DeltaSide, DeltaSideRange, FactPage,
+    FactRow, FormatMarker, KeyframeRow, ObjectKind, OperationRow, Record, RevisionBody,
+    RevisionHeader, RevisionRow, SegmentRow, SequenceRow, SpoolEntry, StateChunk, decode_entry,
+    decode_key, encode_entry, encode_key, open, open_with_prefix, seal, seal_with_prefix,
+    sealed_id,
 };
 
 /// What decodes encodes, and that decodes to what encodes to the same: bytes are compared, since a number that is none
@@ -24,11 +25,11 @@ pub fn record(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else { return };
     match which % 3 {
         0 => comes_back!(Record, bytes),
-        1 => comes_back!(Body, bytes),
+        1 => comes_back!(RevisionBody, bytes),
         _ => {
-            if let Ok(header) = Header::decode(bytes) {
+            if let Ok(header) = RevisionHeader::decode(bytes) {
                 let again = header.encode();
-                assert_eq!(Header::decode(&again).as_ref(), Ok(&header));
+                assert_eq!(RevisionHeader::decode(&again).as_ref(), Ok(&header));
                 assert_eq!(again, bytes, "a header has one form: its id is the hash of it");
             }
         }
@@ -58,7 +59,7 @@ pub fn object(data: &[u8]) {
             assert_eq!(sealed_id(&sealed), Ok(id));
         }
         _ => {
-            let (_, sealed) = seal_with_prefix(kind, prefix, content, Effort::Quick);
+            let (_, sealed) = seal_with_prefix(kind, prefix, content, CompressionEffort::Quick);
             assert_eq!(open_with_prefix(kind, prefix, &sealed).as_deref(), Ok(content));
         }
     }
@@ -76,9 +77,11 @@ pub fn delta(data: &[u8]) {
         assert_eq!(at(&range.key), change.key);
         for (range, side) in [(&range.old, &change.old), (&range.new, &change.new)] {
             match (range, side) {
-                (SideRange::Inline(range), Side::Inline(bytes)) => assert_eq!(at(range), &**bytes),
-                (SideRange::Absent, Side::Absent) => {}
-                (SideRange::Blob(one), Side::Blob(other)) => assert_eq!(one, other),
+                (DeltaSideRange::Inline(range), DeltaSide::Inline(bytes)) => {
+                    assert_eq!(at(range), &**bytes)
+                }
+                (DeltaSideRange::Absent, DeltaSide::Absent) => {}
+                (DeltaSideRange::Blob(one), DeltaSide::Blob(other)) => assert_eq!(one, other),
                 _ => panic!("{range:?} is not {side:?}"),
             }
         }
@@ -113,7 +116,7 @@ pub fn rows(data: &[u8]) {
         5 => comes_back!(BookmarkRow, &row),
         6 => comes_back!(SegmentRow, &row),
         7 => comes_back!(OperationRow, &row),
-        8 => comes_back!(Page, content),
+        8 => comes_back!(FactPage, content),
         9 => chunk(content),
         10 => {
             if let Ok(key) = decode_key(content) {
@@ -127,24 +130,24 @@ pub fn rows(data: &[u8]) {
                 assert!(encode_entry(&read) == again, "{entry:?} comes back as {read:?}");
             }
         }
-        12 => comes_back!(Spooled, &row),
+        12 => comes_back!(SpoolEntry, &row),
         _ => {
             if let Ok(text) = std::str::from_utf8(content)
-                && let Ok(marker) = Marker::decode(text)
+                && let Ok(marker) = FormatMarker::decode(text)
             {
-                assert_eq!(Marker::decode(&marker.encode()).ok().as_ref(), Some(&marker));
+                assert_eq!(FormatMarker::decode(&marker.encode()).ok().as_ref(), Some(&marker));
             }
         }
     }
 }
 
 fn chunk(bytes: &[u8]) {
-    let Ok(entries) = Chunk::decode(bytes) else { return };
-    let mut again = Chunk::default();
+    let Ok(entries) = StateChunk::decode(bytes) else { return };
+    let mut again = StateChunk::default();
     for entry in &entries {
         let at = |range: &std::ops::Range<u32>| &bytes[range.start as usize..range.end as usize];
         again.push(at(&entry.key), at(&entry.entry));
     }
-    let again = Chunk::decode(&again.encode()).expect("what was made of a chunk is one");
+    let again = StateChunk::decode(&again.encode()).expect("what was made of a chunk is one");
     assert_eq!(again.len(), entries.len());
 }

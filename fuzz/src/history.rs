@@ -1,16 +1,18 @@
 //! Message threads.
 
 use crate::rules;
-use forge_store::systems::thread::{Document, Options, Orphans, apply, sanitise};
+use forge_store::systems::thread::{
+    HistoryDocument, OrphanPolicy, SanitizeOptions, apply, sanitize_history,
+};
 
 /// Whatever history goes in, it is refused or its provider takes what comes out, and a second time changes nothing, unless
 /// all that told the form was taken out.
 pub fn thread(data: &[u8]) {
     let Some((which, text)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
-    let Ok(document) = Document::parse(text) else { return };
-    let orphans = if which & 1 == 1 { Orphans::Remove } else { Orphans::Answer };
-    let options = Options { orphans, ..Options::default() };
+    let Ok(document) = HistoryDocument::parse(text) else { return };
+    let orphans = if which & 1 == 1 { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
+    let options = SanitizeOptions { orphans, ..SanitizeOptions::default() };
     // A number that no float holds is JSON all the same, but the rules here cannot read it.
     let is_too_large = |text: &String| {
         let read = serde_json::from_str::<serde_json::Value>(text);
@@ -19,7 +21,7 @@ pub fn thread(data: &[u8]) {
     if document.messages.iter().any(is_too_large) {
         return;
     }
-    let Ok(done) = sanitise(&document.messages, &options) else { return };
+    let Ok(done) = sanitize_history(&document.messages, &options) else { return };
     let out: Vec<serde_json::Value> = done
         .messages
         .iter()
@@ -35,13 +37,13 @@ pub fn thread(data: &[u8]) {
     apply(&mut applied, &done.actions);
     assert_eq!(applied, done.messages, "the steps lead elsewhere: {:#?}", done.actions);
     assert_eq!(done.actions.is_empty(), done.faults.is_empty());
-    let Ok(again) = sanitise(&done.messages, &options) else { return };
+    let Ok(again) = sanitize_history(&done.messages, &options) else { return };
     if again.form == done.form {
         let (out, actions) = (&done.messages, &again.actions);
         assert!(actions.is_empty(), "a second time: {out:#?}\n{actions:#?}");
         assert_eq!(again.messages, done.messages);
     }
     let written = document.write(&done.messages);
-    let read = Document::parse(&written).expect("what was written is a history").messages;
+    let read = HistoryDocument::parse(&written).expect("what was written is a history").messages;
     assert_eq!(read.len(), done.messages.len());
 }

@@ -1,6 +1,6 @@
 //! The journal: whatever becomes of its files, no record comes out that was not put in.
 
-use forge_store::backend::Log as _;
+use forge_store::backend::WriteAheadLog as _;
 use forge_store::backend::journal::Journal;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,10 @@
 //! The laws of differences and of merging three states.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use forge_store::diff::{Side, State, apply, compare, compose, fits, invert, merge3};
-use forge_store::model::{Entry, Key, Kind, Timestamp, Value};
+use forge_store::diff::{
+    ClaimMap, MergeSide, apply, check_old_values, compare, compose, invert, merge3,
+};
+use forge_store::model::{ClaimEntry, Key, Kind, Timestamp, Value};
 
 fn value(bytes: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
     Ok(match bytes.int_in_range(0..=if depth < 3 { 7 } else { 5 })? {
@@ -22,20 +24,20 @@ fn value(bytes: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
 }
 
 fn fields(bytes: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
-    let mut fields = forge_store::model::Map::new();
+    let mut fields = forge_store::model::FieldMap::new();
     for _ in 0..bytes.int_in_range(0..=3)? {
         fields.insert(["x", "y", "z"][bytes.choose_index(3)?].to_owned(), value(bytes, depth + 1)?);
     }
     Ok(Value::Map(fields))
 }
 
-fn state(bytes: &mut Unstructured<'_>) -> Result<State> {
-    let mut state = State::new();
+fn state(bytes: &mut Unstructured<'_>) -> Result<ClaimMap> {
+    let mut state = ClaimMap::new();
     for _ in 0..bytes.int_in_range(0..=4)? {
         let kind = [Kind::Item, Kind::Output][bytes.choose_index(2)?];
         let key = Key::new(kind, ["1", "2", "3"][bytes.choose_index(3)?]);
         let added_at = Timestamp::from_micros(bytes.int_in_range(0..=2)?);
-        state.insert(key, Entry { added_at, value: fields(bytes, 0)? });
+        state.insert(key, ClaimEntry { added_at, value: fields(bytes, 0)? });
     }
     Ok(state)
 }
@@ -48,10 +50,10 @@ pub fn merge(data: &[u8]) {
     })() else {
         return;
     };
-    let changes = |from: &State, to: &State| compare(from, to);
+    let changes = |from: &ClaimMap, to: &ClaimMap| compare(from, to);
     let (one, two) = (changes(&base, &ours), changes(&ours, &theirs));
     let mut found = base.clone();
-    assert!(fits(&found, &one).is_ok());
+    assert!(check_old_values(&found, &one).is_ok());
     apply(&mut found, &one);
     assert_eq!(found, ours);
     apply(&mut found, &invert(one.clone()));
@@ -59,14 +61,14 @@ pub fn merge(data: &[u8]) {
     apply(&mut found, &compose(one, two));
     assert_eq!(found, theirs);
 
-    let merged = merge3(&base, &ours, &theirs, Side::Ours);
-    let mirrored = merge3(&base, &theirs, &ours, Side::Theirs);
+    let merged = merge3(&base, &ours, &theirs, MergeSide::Ours);
+    let mirrored = merge3(&base, &theirs, &ours, MergeSide::Theirs);
     assert_eq!(merged.state, mirrored.state);
     assert_eq!(merged.conflicts.len(), mirrored.conflicts.len());
-    assert_eq!(merge3(&base, &ours, &ours, Side::Ours).state, ours);
-    assert_eq!(merge3(&base, &ours, &base, Side::Theirs).state, ours);
-    assert_eq!(merge3(&base, &base, &theirs, Side::Ours).state, theirs);
-    let again = merge3(&base, &merged.state, &theirs, Side::Ours);
+    assert_eq!(merge3(&base, &ours, &ours, MergeSide::Ours).state, ours);
+    assert_eq!(merge3(&base, &ours, &base, MergeSide::Theirs).state, ours);
+    assert_eq!(merge3(&base, &base, &theirs, MergeSide::Ours).state, theirs);
+    let again = merge3(&base, &merged.state, &theirs, MergeSide::Ours);
     assert_eq!(again.state, merged.state, "merged twice is merged once");
-    assert_eq!(merge3(&theirs, &merged.state, &theirs, Side::Theirs).state, merged.state);
+    assert_eq!(merge3(&theirs, &merged.state, &theirs, MergeSide::Theirs).state, merged.state);
 }

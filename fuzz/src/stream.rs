@@ -3,9 +3,9 @@
 use crate::NOW;
 use forge_store::format::EventLine;
 use forge_store::model::Value;
-use forge_store::store::{Act, Store, Stream};
+use forge_store::store::{Store, StreamImportRequest, WriteContext};
 use forge_store::systems::progress::{
-    Document, ResumeAnswer, is_disposable, resume_point, validate,
+    ProgressDocument, ResumeDecision, is_disposable, resume_point, validate,
 };
 use std::io::{BufReader, Cursor};
 
@@ -20,8 +20,8 @@ pub fn events(data: &[u8]) {
         }
     }
     let store = Store::in_memory().expect("a store");
-    let stream = Stream { source: "fuzz", name: "fuzz", session: None };
-    let act = Act::asked("import", NOW);
+    let stream = StreamImportRequest { source: "fuzz", name: "fuzz", session: None };
+    let act = WriteContext::asked("import", NOW);
     let import = |text: Vec<u8>| {
         let mut open =
             || Ok(Box::new(BufReader::new(Cursor::new(text.clone()))) as Box<dyn std::io::BufRead>);
@@ -44,15 +44,15 @@ pub fn progress(data: &[u8]) {
     let Some((which, text)) = data.split_first() else { return };
     let Ok(value) = serde_json::from_slice::<Value>(text) else { return };
     let stage = (which & 1 == 1).then_some("searching");
-    let Ok(document) = Document::read(value, stage) else { return };
+    let Ok(document) = ProgressDocument::read(value, stage) else { return };
     let judged = validate(&document, NOW);
     let _ = is_disposable(&document, NOW, 0);
     match resume_point(&document, "e", NOW, false) {
-        ResumeAnswer::Go(point) => {
+        ResumeDecision::Go(point) => {
             assert!(judged.refusals.is_empty(), "{:?}", judged.refusals);
             assert!(point.remaining.is_none_or(|left| left >= 0));
         }
-        ResumeAnswer::Refused { .. } => assert!(!judged.refusals.is_empty()),
-        ResumeAnswer::Nothing { .. } => {}
+        ResumeDecision::Refused { .. } => assert!(!judged.refusals.is_empty()),
+        ResumeDecision::Nothing { .. } => {}
     }
 }

@@ -1,9 +1,9 @@
 //! Words that people and models write.
 
 use crate::NOW;
-use forge_store::model::text::{Newlines, has_hidden, sanitise};
-use forge_store::model::when::{parse_duration, parse_moment, parse_time};
-use forge_store::redact::{Form, Redactor};
+use forge_store::model::text::{NewlineMode, has_hidden, sanitise};
+use forge_store::model::time_grammar::{parse_duration, parse_moment, parse_time};
+use forge_store::redact::{Redactor, TextForm};
 use forge_store::systems::run;
 
 /// Moments, times and durations.
@@ -29,11 +29,11 @@ pub fn moment(data: &[u8]) {
 /// What is shown on a terminal: nothing of it drives or hides anything, and what was plain stays as it was.
 pub fn screen(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    for newlines in [Newlines::Escape, Newlines::Keep] {
+    for newlines in [NewlineMode::Escape, NewlineMode::Keep] {
         let shown = sanitise(&text, newlines);
         let shown_lines = match newlines {
-            Newlines::Escape => shown.to_string(),
-            Newlines::Keep => shown.replace('\n', " "),
+            NewlineMode::Escape => shown.to_string(),
+            NewlineMode::Keep => shown.replace('\n', " "),
         };
         assert!(!has_hidden(&shown_lines), "{text:?}");
         assert_eq!(sanitise(&shown, newlines), shown, "{text:?}");
@@ -72,7 +72,7 @@ pub fn template(data: &[u8]) {
 pub fn redact(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let form = if which & 1 == 1 { Form::Json } else { Form::Plain };
+    let form = if which & 1 == 1 { TextForm::Json } else { TextForm::Plain };
     let redactor = Redactor::new();
     let mut end = 0;
     for found in redactor.find(bytes, form) {
@@ -83,7 +83,7 @@ pub fn redact(data: &[u8]) {
     }
     let clean = redactor.clean(text, form);
     assert_eq!(redactor.clean(&clean, form), clean, "nothing is left to be taken out");
-    if form == Form::Json
+    if form == TextForm::Json
         && serde_json::from_str::<serde_json::Value>(text).is_ok()
         && !text.contains('\n')
     {

@@ -4,7 +4,7 @@
 //! random numbers. A place that is written twice, also in two copies of a store, uses its nonce twice: this
 //! construction then tells whether the same was written, and nothing else.
 
-use super::{Breach, Error, Position, Table};
+use super::{Error, IntegrityBreach, LogPosition, TableId};
 use aes_gcm_siv::aead::{Aead as _, KeyInit as _, Payload};
 use aes_gcm_siv::{Aes256GcmSiv, Key};
 use std::fmt;
@@ -16,45 +16,45 @@ const NONCE_BYTES: usize = 12;
 
 /// Where something stands: what is hidden for one place opens at no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place<'a> {
+pub(crate) enum EncryptionContext<'a> {
     /// The payload of a record.
-    Record(Position),
+    Record(LogPosition),
     /// The value of a row under its key on disk.
-    Row(Table, &'a [u8]),
+    Row(TableId, &'a [u8]),
     /// A write that waits, by its name.
-    Waiting(&'a str),
+    Spooled(&'a str),
     /// A block of the copy of a session's texts: the session's id and where it begins.
-    Copy(&'a [u8], u64),
+    TextCopy(&'a [u8], u64),
 }
 
-impl Place<'_> {
+impl EncryptionContext<'_> {
     /// What stands for it: no two places share theirs.
     fn bytes(self) -> Vec<u8> {
         match self {
             Self::Record(position) => [&[1][..], &position.to_le_bytes()].concat(),
             Self::Row(table, key) => [&[2, table.0], key].concat(),
-            Self::Waiting(name) => [&[3], name.as_bytes()].concat(),
-            Self::Copy(session, at) => [&[4], &at.to_le_bytes()[..], session].concat(),
+            Self::Spooled(name) => [&[3], name.as_bytes()].concat(),
+            Self::TextCopy(session, at) => [&[4], &at.to_le_bytes()[..], session].concat(),
         }
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for EncryptionContext<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Record(position) => write!(out, "the record at position {position}"),
             Self::Row(table, _) => write!(out, "a row of table {} of the index", table.0),
-            Self::Waiting(name) => write!(out, "the write '{name}' in the spool"),
-            Self::Copy(_, at) => write!(out, "the copy of texts at byte {at}"),
+            Self::Spooled(name) => write!(out, "the write '{name}' in the spool"),
+            Self::TextCopy(_, at) => write!(out, "the copy of texts at byte {at}"),
         }
     }
 }
 
 /// What a store is encrypted with. Cheap to clone.
 #[derive(Clone)]
-pub struct Cipher(Arc<Keys>);
+pub struct Cipher(Arc<CipherKeys>);
 
-struct Keys {
+struct CipherKeys {
     content: Aes256GcmSiv,
     nonces: [u8; 32],
     names: [u8; 32],
@@ -66,7 +66,7 @@ impl Cipher {
     pub fn new(secret: &[u8; 32]) -> Self {
         let derive = |purpose: &str| blake3::derive_key(purpose, secret);
         let content = derive("forge content of an encrypted store, version 1");
-        Self(Arc::new(Keys {
+        Self(Arc::new(CipherKeys {
             content: Aes256GcmSiv::new(&Key::<Aes256GcmSiv>::from(content)),
             nonces: derive("forge nonces of an encrypted store, version 1"),
             names: derive("forge names of an encrypted store, version 1"),
@@ -80,7 +80,7 @@ impl Cipher {
 
     /// Hides what stands at a place.
     #[must_use]
-    pub(crate) fn seal(&self, place: Place<'_>, plain: &[u8]) -> Vec<u8> {
+    pub(crate) fn seal(&self, place: EncryptionContext<'_>, plain: &[u8]) -> Vec<u8> {
         let aad = place.bytes();
         let nonce = self.nonce(&aad).into();
         let hidden = self.0.content.encrypt(&nonce, Payload { msg: plain, aad: &aad });
@@ -91,13 +91,17 @@ impl Cipher {
     ///
     /// # Errors
     /// [`Error::Breach`].
-    pub(crate) fn open(&self, place: Place<'_>, hidden: &[u8]) -> Result<Vec<u8>, Error> {
+    pub(crate) fn open(
+        &self,
+        place: EncryptionContext<'_>,
+        hidden: &[u8],
+    ) -> Result<Vec<u8>, Error> {
         let aad = place.bytes();
         let nonce = self.nonce(&aad).into();
         let plain = self.0.content.decrypt(&nonce, Payload { msg: hidden, aad: &aad });
         plain.map_err(|_| {
             let what = format!("{place} does not open with the store's key");
-            Error::Breach { breach: Breach::Altered, what }
+            Error::Breach { breach: IntegrityBreach::Altered, what }
         })
     }
 
@@ -121,13 +125,13 @@ impl fmt::Debug for Cipher {
 mod tests {
     use super::*;
 
-    const PLACES: [Place<'_>; 6] = [
-        Place::Record(7),
-        Place::Record(8),
-        Place::Row(Table(7), b"key"),
-        Place::Row(Table(8), b"key"),
-        Place::Waiting("key"),
-        Place::Copy(b"key", 7),
+    const PLACES: [EncryptionContext<'_>; 6] = [
+        EncryptionContext::Record(7),
+        EncryptionContext::Record(8),
+        EncryptionContext::Row(TableId(7), b"key"),
+        EncryptionContext::Row(TableId(8), b"key"),
+        EncryptionContext::Spooled("key"),
+        EncryptionContext::TextCopy(b"key", 7),
     ];
 
     fn hex(bytes: &[u8]) -> String {
@@ -161,11 +165,11 @@ mod tests {
     fn what_is_hidden_has_the_golden_bytes() {
         let cipher = Cipher::new(&[1; 32]);
         assert_eq!(
-            hex(&cipher.seal(Place::Record(0x1122), b"forge")),
+            hex(&cipher.seal(EncryptionContext::Record(0x1122), b"forge")),
             "1a4abb14a74207546baa0cf2b7178674147ca81ba5"
         );
         assert_eq!(
-            hex(&cipher.seal(Place::Row(Table(2), b"key"), b"forge")),
+            hex(&cipher.seal(EncryptionContext::Row(TableId(2), b"key"), b"forge")),
             "126afd9d643af101dcbce3487dcdff23e803b3bf34"
         );
         assert_eq!(hex(&cipher.name(&[b"na", b"me"])[..8]), "901ea5bffe02ab2a");
@@ -174,8 +178,8 @@ mod tests {
     #[test]
     fn the_same_at_one_place_looks_the_same_and_at_two_it_does_not() {
         let cipher = Cipher::new(&[1; 32]);
-        let [first, second] = [7, 8].map(|at| cipher.seal(Place::Record(at), &[0; 64]));
-        assert_eq!(first, cipher.seal(Place::Record(7), &[0; 64]));
+        let [first, second] = [7, 8].map(|at| cipher.seal(EncryptionContext::Record(at), &[0; 64]));
+        assert_eq!(first, cipher.seal(EncryptionContext::Record(7), &[0; 64]));
         assert!(first.iter().zip(&second).filter(|(a, b)| a == b).count() < 16);
     }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong where bytes are kept.
 
-use super::{Breach, Holder, Position};
+use super::{IntegrityBreach, LockHolder, LogPosition};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,15 +23,15 @@ pub enum Error {
     #[error("the journal no longer holds position {position}; it starts at {start}")]
     Gone {
         /// What was asked for.
-        position: Position,
+        position: LogPosition,
         /// Where the log starts.
-        start: Position,
+        start: LogPosition,
     },
     /// What was known to be durable is missing or wrong.
     #[error("the journal is damaged at position {position}: {reason}")]
     Damaged {
         /// Where.
-        position: Position,
+        position: LogPosition,
         /// What is wrong there.
         reason: String,
     },
@@ -39,7 +39,7 @@ pub enum Error {
     #[error("{what} ({})", breach.name())]
     Breach {
         /// In which way.
-        breach: Breach,
+        breach: IntegrityBreach,
         /// What, and where.
         what: String,
     },
@@ -49,7 +49,7 @@ pub enum Error {
         /// Which one (`append lock`, `lock of the index`).
         lock: &'static str,
         /// Who, as far as known.
-        holder: Option<Holder>,
+        holder: Option<LockHolder>,
         /// How long this process waited.
         waited: Duration,
     },

@@ -51,16 +51,19 @@ pub(crate) fn replace(path: &Path, new: &Path, bytes: &[u8]) -> Result<(), Error
 /// A file that is locked until this is dropped. To close it would not do: a child of this process that has not begun its own
 /// program yet has it open too, and the lock is of all who have.
 #[derive(Debug)]
-pub(crate) struct Locked(File);
+pub(crate) struct LockedFile(File);
 
-impl Locked {
+impl LockedFile {
     /// For nobody else. `None` if somebody else has it.
-    pub(crate) fn alone(file: File) -> io::Result<Option<Self>> {
+    pub(crate) fn exclusive(file: File) -> io::Result<Option<Self>> {
         Ok(Self::had(file.try_lock())?.then(|| Self(file)))
     }
 
     /// As [`alone`](Self::alone), waiting for it, at most `timeout`: then the file comes back.
-    pub(crate) fn alone_within(file: File, timeout: Duration) -> io::Result<Result<Self, File>> {
+    pub(crate) fn exclusive_within(
+        file: File,
+        timeout: Duration,
+    ) -> io::Result<Result<Self, File>> {
         let since = Instant::now();
         loop {
             if Self::had(file.try_lock())? {
@@ -89,7 +92,7 @@ impl Locked {
     }
 }
 
-impl Deref for Locked {
+impl Deref for LockedFile {
     type Target = File;
 
     fn deref(&self) -> &File {
@@ -97,7 +100,7 @@ impl Deref for Locked {
     }
 }
 
-impl Drop for Locked {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         // Only a file that is not open cannot be unlocked.
         let _ = self.0.unlock();
@@ -194,12 +197,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-        for lock in [Locked::alone, Locked::shared] {
+        for lock in [LockedFile::exclusive, LockedFile::shared] {
             let held = lock(open().unwrap()).unwrap().expect("nobody has it");
             let inherited = held.try_clone().unwrap();
-            assert!(Locked::alone(open().unwrap()).unwrap().is_none());
+            assert!(LockedFile::exclusive(open().unwrap()).unwrap().is_none());
             drop(held);
-            assert!(Locked::alone(open().unwrap()).unwrap().is_some());
+            assert!(LockedFile::exclusive(open().unwrap()).unwrap().is_some());
             drop(inherited);
         }
     }

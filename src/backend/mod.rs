@@ -1,4 +1,4 @@
-//! Where bytes are kept: a [`Log`] that is the write-ahead log, and an [`Index`] behind it.
+//! Where bytes are kept: a [`WriteAheadLog`] that is the write-ahead log, and an [`Index`] behind it.
 //!
 //! Both speak bytes only and know nothing of what the bytes mean. Implementations: [`memory`] for tests and throw-away
 //! stores, files ([`journal`]) and RocksDB ([`rocks`]) for everything else. A remote store fits the same contracts: an
@@ -8,26 +8,26 @@ mod cipher;
 pub mod encrypted;
 mod error;
 pub(crate) mod files;
-mod holder;
 pub mod journal;
+mod lock_holder;
 pub mod memory;
 pub mod plain_file;
 pub mod rocks;
 mod seal;
 pub mod spool;
 
-pub(crate) use cipher::Place;
+pub(crate) use cipher::EncryptionContext;
 pub use cipher::{CIPHER_BYTES, Cipher};
 pub use error::Error;
 pub(crate) use error::is_disk_full;
-pub use holder::Holder;
-pub use seal::{Breach, SealKey, Seals};
+pub use lock_holder::LockHolder;
+pub use seal::{IntegrityBreach, SealKey, SealMode};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of frames since the beginning of the log: where a frame begins or ends.
-pub type Position = u64;
+pub type LogPosition = u64;
 
 /// What the lock of those who apply is called in messages.
 const INDEX_LOCK: &str = "lock of the index";
@@ -37,11 +37,11 @@ pub type RecordHash = [u8; 32];
 
 /// One record as the log holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct LogFrame {
     /// Where it begins.
-    pub position: Position,
+    pub position: LogPosition,
     /// Where the next one begins.
-    pub end: Position,
+    pub end: LogPosition,
     /// Its hash.
     pub hash: RecordHash,
     /// What was appended.
@@ -50,87 +50,87 @@ pub struct Frame {
 
 /// Records in order, and where they end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tail {
+pub struct LogTail {
     /// The records.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<LogFrame>,
     /// The position after the last of them (where the read began, if there are none).
-    pub end: Position,
+    pub end: LogPosition,
 }
 
 /// Where a record went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendedRecord {
     /// Where it begins.
-    pub position: Position,
-    /// Where it ends: what to pass to [`Log::sync`].
-    pub end: Position,
+    pub position: LogPosition,
+    /// Where it ends: what to pass to [`WriteAheadLog::sync`].
+    pub end: LogPosition,
     /// Its hash.
     pub hash: RecordHash,
 }
 
 /// An append-only sequence of records shared by many processes. See `docs/format.md`, "Journal".
-pub trait Log: Send + Sync {
+pub trait WriteAheadLog: Send + Sync {
     /// The records from `from` on, whole ones only, at most about `limit` bytes of them (at least one record if there
     /// is one). Waits for nobody. A torn tail ends the read.
     ///
     /// # Errors
     /// [`Error::Gone`] if the segment that holds `from` has been removed: a newer generation of the index covers it.
     /// [`Error::Damaged`] if a record that was known to be synced is missing or wrong.
-    fn read(&self, from: Position, limit: u64) -> Result<Tail, Error>;
+    fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error>;
 
     /// Waits for the append lock (at most `timeout`), calls `build` with all records from `from` on, and appends what
-    /// it returns as one record. `None` appends nothing. Not durable before [`Log::sync`]. A torn tail is cut first.
+    /// it returns as one record. `None` appends nothing. Not durable before [`WriteAheadLog::sync`]. A torn tail is cut first.
     ///
     /// # Errors
-    /// [`Error::Busy`] if the lock could not be had, with who holds it; otherwise as [`Log::read`], and
+    /// [`Error::Busy`] if the lock could not be had, with who holds it; otherwise as [`WriteAheadLog::read`], and
     /// [`Error::Io`]: then nothing was appended.
     fn append(
         &self,
-        from: Position,
+        from: LogPosition,
         timeout: Duration,
-        build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
-    ) -> Result<Option<Appended>, Error>;
+        build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error>;
 
     /// Makes everything before `to` durable: when this returns it survives kill -9 and power loss.
     ///
     /// # Errors
     /// [`Error::Io`]: then nothing appended since the last successful sync may be acknowledged.
-    fn sync(&self, to: Position) -> Result<(), Error>;
+    fn sync(&self, to: LogPosition) -> Result<(), Error>;
 
     /// Ends the current segment and begins the next one with the record that `first` returns (called under the
     /// append lock with all records from `from` on). Both segments are durable on return. Returns the new segment's
     /// first record.
     ///
     /// # Errors
-    /// As [`Log::append`].
+    /// As [`WriteAheadLog::append`].
     fn rotate(
         &self,
-        from: Position,
+        from: LogPosition,
         timeout: Duration,
-        first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
-    ) -> Result<Option<Appended>, Error>;
+        first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error>;
 
     /// Removes the segments that end at or before `before`. Those still in use by readers of this process stay
     /// readable there.
     ///
     /// # Errors
     /// [`Error::Io`].
-    fn remove_before(&self, before: Position) -> Result<(), Error>;
+    fn remove_before(&self, before: LogPosition) -> Result<(), Error>;
 
     /// Makes room for about so many bytes behind the end, if less than half of that is there, so that syncs of what
     /// is appended cost less; from then on who appends through this handle makes a little more where it ends. `from` is an end of
     /// the log as last seen. Changes nothing that is read.
     ///
     /// # Errors
-    /// As [`Log::append`].
-    fn make_room(&self, _from: Position, _bytes: u64) -> Result<(), Error> {
+    /// As [`WriteAheadLog::append`].
+    fn make_room(&self, _from: LogPosition, _bytes: u64) -> Result<(), Error> {
         Ok(())
     }
 
-    /// As [`Log::make_room`], in the segment that [`Log::rotate`] begins next: appends are not held up by it.
+    /// As [`WriteAheadLog::make_room`], in the segment that [`WriteAheadLog::rotate`] begins next: appends are not held up by it.
     ///
     /// # Errors
-    /// As [`Log::append`].
+    /// As [`WriteAheadLog::append`].
     fn make_room_in_next(&self, _bytes: u64) -> Result<(), Error> {
         Ok(())
     }
@@ -138,8 +138,8 @@ pub trait Log: Send + Sync {
     /// Gives back the room that is left, and makes no more.
     ///
     /// # Errors
-    /// As [`Log::append`].
-    fn give_back_room(&self, _from: Position) -> Result<(), Error> {
+    /// As [`WriteAheadLog::append`].
+    fn give_back_room(&self, _from: LogPosition) -> Result<(), Error> {
         Ok(())
     }
 
@@ -152,7 +152,7 @@ pub trait Log: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Io`].
-    fn witnessed(&self) -> Result<Option<(Position, RecordHash)>, Error> {
+    fn witnessed(&self) -> Result<Option<(LogPosition, RecordHash)>, Error> {
         Ok(None)
     }
 
@@ -160,7 +160,7 @@ pub trait Log: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Io`].
-    fn start(&self) -> Result<Position, Error>;
+    fn start(&self) -> Result<LogPosition, Error>;
 }
 
 /// Writes that wait for the append lock, by name. See `docs/format.md`, "Spool".
@@ -211,21 +211,21 @@ pub trait Spool: Send + Sync {
 /// A table of the index; its number is the first byte of its keys on disk. The tables are listed in `format::key`.
 /// Number 255 belongs to the index itself: rows of it are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Table(pub u8);
+pub struct TableId(pub u8);
 
 /// Large values keyed by ever-growing numbers: kept apart from the small rows, so that compaction moves the files of
 /// this table instead of rewriting them.
-pub const OBJECTS: Table = Table(0);
+pub const OBJECTS: TableId = TableId(0);
 
 /// Where an index keeps rows of its own.
-const RESERVED: Table = Table(255);
+const RESERVED: TableId = TableId(255);
 /// The number at which an index may store the rows of several tables together; see [`rocks::Clustered`].
-const CLUSTERS: Table = Table(254);
+const CLUSTERS: TableId = TableId(254);
 
 /// Refuses rows of the tables that belong to the index itself.
-fn check_tables(batch: &Batch) -> Result<(), Error> {
-    let own = |table: &Table| matches!(*table, RESERVED | CLUSTERS);
-    if let Some((Table(number), ..)) = batch.rows.iter().find(|(table, ..)| own(table)) {
+fn check_tables(batch: &RowBatch) -> Result<(), Error> {
+    let own = |table: &TableId| matches!(*table, RESERVED | CLUSTERS);
+    if let Some((TableId(number), ..)) = batch.rows.iter().find(|(table, ..)| own(table)) {
         let source = format!("table {number} belongs to the index itself").into();
         return Err(Error::Index { action: "write to", source });
     }
@@ -234,17 +234,17 @@ fn check_tables(batch: &Batch) -> Result<(), Error> {
 
 /// Rows to write, all or none. A later row of the same key wins. `None` deletes.
 #[derive(Clone, Debug, Default)]
-pub struct Batch {
+pub struct RowBatch {
     /// Table, key, value.
-    pub rows: Vec<(Table, Vec<u8>, Option<Vec<u8>>)>,
+    pub rows: Vec<(TableId, Vec<u8>, Option<Vec<u8>>)>,
 }
 
 /// A key and its value.
-pub type Row = (Vec<u8>, Vec<u8>);
+pub type TableRow = (Vec<u8>, Vec<u8>);
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum ScanDirection {
     /// Smallest key first.
     Ascending,
     /// Greatest key first.
@@ -254,19 +254,19 @@ pub enum Direction {
 /// One consistent moment of an index. Cheap to share; holds what it reads from being removed until it is dropped.
 pub trait Snapshot: Send + Sync {
     /// Everything in the log before this position is in this snapshot, nothing after it.
-    fn position(&self) -> Position;
+    fn position(&self) -> LogPosition;
 
     /// The value of one key.
     ///
     /// # Errors
     /// [`Error::Index`] if it cannot be read.
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
 
     /// The values of many keys, in the order asked for.
     ///
     /// # Errors
     /// As [`Snapshot::get`].
-    fn get_many(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+    fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         keys.iter().map(|key| self.get(table, key)).collect()
     }
 
@@ -277,34 +277,34 @@ pub trait Snapshot: Send + Sync {
     /// As [`Snapshot::get`]; a damaged file is an error, never a shorter answer.
     fn scan(
         &self,
-        table: Table,
+        table: TableId,
         from: &[u8],
         to: &[u8],
-        direction: Direction,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error>;
+    ) -> Result<Vec<TableRow>, Error>;
 }
 
 /// A snapshot with nothing in it: before the first generation, and below rows that stand alone.
-pub(crate) struct Empty;
+pub(crate) struct EmptySnapshot;
 
-impl Snapshot for Empty {
-    fn position(&self) -> Position {
+impl Snapshot for EmptySnapshot {
+    fn position(&self) -> LogPosition {
         0
     }
 
-    fn get(&self, _: Table, _: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, _: TableId, _: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         Ok(None)
     }
 
     fn scan(
         &self,
-        _: Table,
+        _: TableId,
         _: &[u8],
         _: &[u8],
-        _: Direction,
+        _: ScanDirection,
         _: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<TableRow>, Error> {
         Ok(Vec::new())
     }
 }
@@ -321,21 +321,21 @@ pub trait Index: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Io`].
-    fn position(&self) -> Result<Position, Error>;
+    fn position(&self) -> Result<LogPosition, Error>;
 
     /// The right to write the next generation; `None` while somebody else, here or in another process, has it.
     /// Never waits.
     ///
     /// # Errors
     /// As [`Index::snapshot`].
-    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error>;
+    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error>;
 
-    /// As [`Index::try_applier`], but begins with nothing: what is published takes the place of all there was. Waits for whoever
+    /// As [`Index::try_writer`], but begins with nothing: what is published takes the place of all there was. Waits for whoever
     /// applies, at most `timeout`.
     ///
     /// # Errors
     /// [`Error::Busy`] if the lock could not be had, with who holds it; otherwise as [`Index::snapshot`].
-    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error>;
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error>;
 
     /// Removes older generations that nobody reads, and gives the folders of those that somebody does. Nothing happens while
     /// somebody else applies.
@@ -350,14 +350,14 @@ pub trait Index: Send + Sync {
     /// somebody else is applying, or if there is nothing to do.
     ///
     /// # Errors
-    /// As [`Applier::publish`].
+    /// As [`IndexWriter::publish`].
     fn compact(&self) -> Result<bool, Error> {
         Ok(false)
     }
 }
 
-/// Writes the next generation of an index. Dropped without [`Applier::publish`], nothing has changed.
-pub trait Applier: Send + Sync {
+/// Writes the next generation of an index. Dropped without [`IndexWriter::publish`], nothing has changed.
+pub trait IndexWriter: Send + Sync {
     /// What is written so far, on top of the newest generation.
     fn view(&self) -> &dyn Snapshot;
 
@@ -365,12 +365,12 @@ pub trait Applier: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Index`].
-    fn write(&mut self, batch: Batch) -> Result<(), Error>;
+    fn write(&mut self, batch: RowBatch) -> Result<(), Error>;
 
     /// Makes what was written the newest generation, durable and at this position, and lets older generations go
     /// that nobody reads.
     ///
     /// # Errors
     /// [`Error::Index`] or [`Error::Io`]: then the newest generation is what it was.
-    fn publish(self: Box<Self>, position: Position) -> Result<(), Error>;
+    fn publish(self: Box<Self>, position: LogPosition) -> Result<(), Error>;
 }

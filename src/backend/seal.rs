@@ -69,7 +69,7 @@ impl fmt::Debug for SealKey {
 
 /// What is known of the seals of a store.
 #[derive(Clone, Debug, Default)]
-pub enum Seals {
+pub enum SealMode {
     /// It has none.
     #[default]
     Absent,
@@ -79,7 +79,7 @@ pub enum Seals {
     Keyed(SealKey),
 }
 
-impl Seals {
+impl SealMode {
     /// The key, if it is here.
     #[must_use]
     pub const fn key(&self) -> Option<&SealKey> {
@@ -92,7 +92,7 @@ impl Seals {
 
 /// How a store was found not to be what the holder of its key has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Breach {
+pub enum IntegrityBreach {
     /// Something bears a seal that does not fit: it was altered, forged, or brought from another place.
     Altered,
     /// Something bears no seal: it was not written with the key.
@@ -100,12 +100,12 @@ pub enum Breach {
     /// Something that was sealed is missing.
     Missing,
     /// The store ends before what its witness saw: it was cut short, or an older copy was put in its place.
-    SetBack,
+    RolledBack,
     /// The store is not the one that its witness saw.
     Replaced,
 }
 
-impl Breach {
+impl IntegrityBreach {
     /// Its name in answers.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -113,7 +113,7 @@ impl Breach {
             Self::Altered => "altered",
             Self::Unsealed => "unsealed",
             Self::Missing => "missing",
-            Self::SetBack => "set_back",
+            Self::RolledBack => "set_back",
             Self::Replaced => "replaced",
         }
     }

@@ -5,10 +5,12 @@ mod ledger;
 #[cfg(test)]
 mod tests;
 
-use super::files::{self, Locked};
-use super::journal::Mender;
+use super::files::{self, LockedFile};
+use super::journal::BitRepair;
 use super::seal::SEAL_BYTES;
-use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool, plain_file};
+use super::{
+    Cipher, EncryptionContext, Error, IntegrityBreach, SealKey, SealMode, Spool, plain_file,
+};
 use ledger::Ledger;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -35,7 +37,7 @@ pub struct SpoolFolder {
     copies: PathBuf,
     /// What is noted outside the store of the writes that were acknowledged.
     witness: Option<Ledger>,
-    seals: Seals,
+    seals: SealMode,
     cipher: Option<Cipher>,
 }
 
@@ -44,7 +46,7 @@ impl SpoolFolder {
     #[must_use]
     pub fn new(store: &Path) -> Self {
         let (folder, copies) = (store.join(FOLDER), store.join(COPIES));
-        Self { folder, copies, witness: None, seals: Seals::Absent, cipher: None }
+        Self { folder, copies, witness: None, seals: SealMode::Absent, cipher: None }
     }
 
     /// With a folder outside the store, in which is noted what was acknowledged and what was brought in.
@@ -55,7 +57,7 @@ impl SpoolFolder {
 
     /// With these seals.
     #[must_use]
-    pub fn with_seals(self, seals: Seals) -> Self {
+    pub fn with_seals(self, seals: SealMode) -> Self {
         Self { seals, ..self }
     }
 
@@ -69,7 +71,7 @@ impl SpoolFolder {
     fn shown(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
         let bytes = self.unsealed(name, bytes)?;
         let Some(cipher) = &self.cipher else { return Ok(bytes) };
-        cipher.open(Place::Waiting(name), &bytes)
+        cipher.open(EncryptionContext::Spooled(name), &bytes)
     }
 
     /// The bytes of a write that an earlier repair could not read and kept.
@@ -133,7 +135,7 @@ impl SpoolFolder {
     pub(crate) fn mended(
         &self,
         name: &str,
-        mend: Mender<'_>,
+        mend: BitRepair<'_>,
         is_whole: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Option<Vec<u8>>, Error> {
         let is_right =
@@ -182,7 +184,7 @@ impl SpoolFolder {
         let trailer = bytes.split_off(at);
         match self.seals.key() {
             Some(key) if trailer != trailer_of(key, name, &bytes) => Err(Error::Breach {
-                breach: Breach::Altered,
+                breach: IntegrityBreach::Altered,
                 what: format!("the write '{name}' in the spool does not bear the store's seal"),
             }),
             _ => Ok(bytes),
@@ -194,7 +196,7 @@ impl SpoolFolder {
             return Ok(bytes);
         }
         let what = format!("the write '{name}' in the spool bears no seal");
-        Err(Error::Breach { breach: Breach::Unsealed, what })
+        Err(Error::Breach { breach: IntegrityBreach::Unsealed, what })
     }
 
     /// Writes the bytes to a file of this name in one of the folders: all of them or nothing, durably.
@@ -233,7 +235,11 @@ fn writes(folder: &Path) -> Result<Vec<String>, Error> {
 }
 
 /// Writes the bytes to an unfinished file of its own, durably.
-fn write_unfinished(folder: &Path, name: &str, bytes: &[u8]) -> Result<(PathBuf, Locked), Error> {
+fn write_unfinished(
+    folder: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> Result<(PathBuf, LockedFile), Error> {
     for attempt in 0..ATTEMPTS {
         let path = folder.join(format!("{name}.{attempt}.{UNFINISHED}"));
         let file = match files::create_private(&path) {
@@ -242,7 +248,7 @@ fn write_unfinished(folder: &Path, name: &str, bytes: &[u8]) -> Result<(PathBuf,
         };
         // Whoever sweeps may have been faster: then it has the lock, or the file has lost its name.
         let named = |file: &File| file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
-        let Ok(Some(file)) = Locked::alone(file) else { continue };
+        let Ok(Some(file)) = LockedFile::exclusive(file) else { continue };
         if !named(&file) {
             continue;
         }
@@ -324,7 +330,7 @@ impl Spool for SpoolFolder {
                 let what = format!(
                     "the write '{name}', which waited in the spool, is missing: both of its files were removed"
                 );
-                Err(Error::Breach { breach: Breach::Missing, what })
+                Err(Error::Breach { breach: IntegrityBreach::Missing, what })
             }
             None => Ok(None),
         }
@@ -332,7 +338,7 @@ impl Spool for SpoolFolder {
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let mut bytes = match &self.cipher {
-            Some(cipher) => cipher.seal(Place::Waiting(name), bytes),
+            Some(cipher) => cipher.seal(EncryptionContext::Spooled(name), bytes),
             None => bytes.to_vec(),
         };
         if let Some(key) = self.seals.key() {
@@ -386,7 +392,7 @@ impl Spool for SpoolFolder {
                 // One that cannot be opened has been finished or swept meanwhile.
                 if name.ends_with(UNFINISHED)
                     && let Ok(file) = plain_file::open(&path)
-                    && let Ok(Some(_alone)) = Locked::alone(file)
+                    && let Ok(Some(_alone)) = LockedFile::exclusive(file)
                 {
                     files::remove(&path)?;
                 }

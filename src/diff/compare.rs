@@ -1,10 +1,10 @@
 //! Comparing two sorted states.
 
-use crate::model::{Change, Entry, Key};
+use crate::model::{ClaimEntry, EntryChange, Key};
 use std::cmp::Ordering;
 
 /// A key whose values differ: the old one and the new one, `None` where there is none.
-pub type Difference<K, V> = (K, Option<V>, Option<V>);
+pub type KeyDifference<K, V> = (K, Option<V>, Option<V>);
 
 /// The keys whose values differ between two sequences sorted by strictly rising keys, in key order. Values are the
 /// same if `same` says so; a caller that has them as bytes compares bytes and decodes only what differs.
@@ -14,7 +14,7 @@ pub fn differences<K: Ord, V>(
     old: impl IntoIterator<Item = (K, V)>,
     new: impl IntoIterator<Item = (K, V)>,
     same: impl Fn(&V, &V) -> bool,
-) -> impl Iterator<Item = Difference<K, V>> {
+) -> impl Iterator<Item = KeyDifference<K, V>> {
     let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
     std::iter::from_fn(move || {
         loop {
@@ -42,10 +42,14 @@ pub fn differences<K: Ord, V>(
 
 /// The changes that make the new state of the old one, in key order. Both are sorted by key (a `BTreeMap` is).
 pub fn compare<'a>(
-    old: impl IntoIterator<Item = (&'a Key, &'a Entry)>,
-    new: impl IntoIterator<Item = (&'a Key, &'a Entry)>,
-) -> Vec<Change> {
+    old: impl IntoIterator<Item = (&'a Key, &'a ClaimEntry)>,
+    new: impl IntoIterator<Item = (&'a Key, &'a ClaimEntry)>,
+) -> Vec<EntryChange> {
     differences(old, new, |old, new| old == new)
-        .map(|(key, old, new)| Change { key: key.clone(), old: old.cloned(), new: new.cloned() })
+        .map(|(key, old, new)| EntryChange {
+            key: key.clone(),
+            old: old.cloned(),
+            new: new.cloned(),
+        })
         .collect()
 }

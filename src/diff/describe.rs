@@ -1,14 +1,14 @@
 //! Changes put into typed words: what `diff --json` shows.
 
 use super::differences;
-use crate::model::claim::Word;
-use crate::model::{Change, Fact, Kind, Map, TextRef, Value};
+use crate::model::claim::VocabularyWord;
+use crate::model::{EntryChange, Fact, FieldMap, Kind, TextRef, Value};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// What happened to an entity or to one of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum ChangeKind {
     /// It is there now.
     Added,
     /// It is gone.
@@ -21,7 +21,7 @@ pub enum What {
     Updated,
 }
 
-impl Word for What {
+impl VocabularyWord for ChangeKind {
     const WHAT: &'static str = "change";
     const WORDS: &'static [&'static str] =
         &["added", "removed", "status_changed", "confidence_changed", "updated"];
@@ -48,7 +48,7 @@ impl Word for What {
     }
 }
 
-impl Serialize for What {
+impl Serialize for ChangeKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.word())
     }
@@ -62,7 +62,7 @@ pub struct TypedChange {
     /// Its id.
     pub id: String,
     /// What happened.
-    pub change: What,
+    pub change: ChangeKind,
     /// The field that changed, a nested one by its dotted path; absent when the entity was added or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
@@ -81,10 +81,10 @@ pub struct TypedChange {
 /// as a whole. A field `status` or `confidence` at the top has its own word, whatever the kind. A claim that was
 /// removed and added again with the same fields has a changed `added_at`.
 #[must_use]
-pub fn describe(changes: &[Change]) -> Vec<TypedChange> {
+pub fn describe(changes: &[EntryChange]) -> Vec<TypedChange> {
     let mut typed = Vec::new();
-    for Change { key, old, new } in changes {
-        let entity = Entity { kind: key.kind, id: &key.id };
+    for EntryChange { key, old, new } in changes {
+        let entity = DescribedEntity { kind: key.kind, id: &key.id };
         match (old, new) {
             (None, None) => {}
             (None, Some(new)) => typed.push(entity.added(&new.value)),
@@ -92,13 +92,13 @@ pub fn describe(changes: &[Change]) -> Vec<TypedChange> {
             (Some(old), Some(new)) => {
                 if old.added_at != new.added_at {
                     let [old, new] = [old, new].map(|entry| entry.added_at.to_string().into());
-                    typed.push(entity.field(What::Updated, "added_at".to_owned(), old, new));
+                    typed.push(entity.field(ChangeKind::Updated, "added_at".to_owned(), old, new));
                 }
                 for (field, old, new) in fields(&old.value, &new.value) {
                     let what = match &*field {
-                        "status" => What::StatusChanged,
-                        "confidence" => What::ConfidenceChanged,
-                        _ => What::Updated,
+                        "status" => ChangeKind::StatusChanged,
+                        "confidence" => ChangeKind::ConfidenceChanged,
+                        _ => ChangeKind::Updated,
                     };
                     typed.push(entity.field(what, field, old, new));
                 }
@@ -121,7 +121,7 @@ pub fn describe_facts<'a>(
     let mut typed = Vec::new();
     let same = |old: &&Fact, new: &&Fact| old.value == new.value;
     for ((kind, id), old, new) in differences(newest(old), newest(new), same) {
-        let entity = Entity { kind, id };
+        let entity = DescribedEntity { kind, id };
         match (old, new) {
             (None, None) => {}
             (None, Some(new)) => typed.push(entity.added(&new.value)),
@@ -129,7 +129,9 @@ pub fn describe_facts<'a>(
             (Some(old), Some(new)) => {
                 let changed = fields(&old.value, &new.value).into_iter();
                 typed.extend(
-                    changed.map(|(field, old, new)| entity.field(What::Updated, field, old, new)),
+                    changed.map(|(field, old, new)| {
+                        entity.field(ChangeKind::Updated, field, old, new)
+                    }),
                 );
             }
         }
@@ -150,27 +152,27 @@ fn newest<'a>(facts: impl IntoIterator<Item = &'a Fact>) -> BTreeMap<(Kind, &'a 
 
 /// Whose changes are being put into words.
 #[derive(Clone, Copy)]
-struct Entity<'a> {
+struct DescribedEntity<'a> {
     kind: Kind,
     id: &'a str,
 }
 
-impl Entity<'_> {
+impl DescribedEntity<'_> {
     fn added(self, value: &Value) -> TypedChange {
         let new = Some(value.clone());
-        TypedChange { new, ..self.bare(What::Added) }
+        TypedChange { new, ..self.bare(ChangeKind::Added) }
     }
 
     fn removed(self, value: &Value) -> TypedChange {
         let old = Some(value.clone());
-        TypedChange { old, ..self.bare(What::Removed) }
+        TypedChange { old, ..self.bare(ChangeKind::Removed) }
     }
 
-    fn field(self, what: What, field: String, old: Value, new: Value) -> TypedChange {
+    fn field(self, what: ChangeKind, field: String, old: Value, new: Value) -> TypedChange {
         TypedChange { field: Some(field), old: Some(old), new: Some(new), ..self.bare(what) }
     }
 
-    fn bare(self, change: What) -> TypedChange {
+    fn bare(self, change: ChangeKind) -> TypedChange {
         let Self { kind, id } = self;
         TypedChange { kind, id: id.to_owned(), change, field: None, old: None, new: None }
     }
@@ -212,7 +214,7 @@ fn descend(
 }
 
 /// Whether the fields of a map can be told by dotted paths and mean something one by one.
-fn is_open(fields: &Map) -> bool {
+fn is_open(fields: &FieldMap) -> bool {
     !fields.contains_key(TextRef::FIELD)
         && fields.keys().all(|name| !name.is_empty() && !name.contains('.'))
 }

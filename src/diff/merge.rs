@@ -1,15 +1,15 @@
 //! Three-way merge by entity and field.
 
-use super::{State, differences};
+use super::{ClaimMap, differences};
 use crate::model::claim::references;
-use crate::model::{Entry, Key, Map, Value};
+use crate::model::{ClaimEntry, FieldMap, Key, Value};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whose value wins where both sides changed the same thing differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum MergeSide {
     /// The state merged into.
     Ours,
     /// The state merged from.
@@ -18,7 +18,7 @@ pub enum Side {
 
 /// The same thing changed differently on both sides, or removed on one and needed on the other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Conflict {
+pub struct ClaimConflict {
     /// The claim.
     pub key: Key,
     /// The field that both changed; `None` if it is the claim as a whole (removed here, changed or needed there).
@@ -36,46 +36,46 @@ pub struct Conflict {
 
 /// How a conflict is settled.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Settled {
+pub enum ConflictResolution {
     /// As on this side.
-    Side(Side),
+    Side(MergeSide),
     /// By this value of the field (null: without it), or these fields of the claim.
     Value(Value),
 }
 
 /// What came of a merge.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Merge {
+pub struct MergeOutcome {
     /// The merged state, conflicts settled as was said.
-    pub state: State,
+    pub state: ClaimMap,
     /// What both sides changed differently, by key and field. Whether it can be stored is for the caller to decide.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<ClaimConflict>,
 }
 
 /// What both sides of a merge go back to: a state, or what several of them come to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ancestor {
-    state: State,
+pub struct AncestorState {
+    state: ClaimMap,
     /// What several states that both sides go back to disagree about: a difference there is always a conflict.
     contested: BTreeSet<(Key, Option<String>)>,
 }
 
-impl From<State> for Ancestor {
-    fn from(state: State) -> Self {
+impl From<ClaimMap> for AncestorState {
+    fn from(state: ClaimMap) -> Self {
         Self { state, contested: BTreeSet::new() }
     }
 }
 
-impl Ancestor {
+impl AncestorState {
     /// What this and another state that both sides go back to come to, where these two go back to `base` themselves
     /// (`None`: nobody knows, so all that differs is contested).
     #[must_use]
-    pub fn with(mut self, base: Option<&Self>, other: &State) -> Self {
+    pub fn with(mut self, base: Option<&Self>, other: &ClaimMap) -> Self {
         match base {
             Some(base) => {
-                let mut merge = Merge::default();
-                let sides = Sides3 { base, ours: &self.state, theirs: other };
-                sides.merge(&mut merge, &mut |_| Settled::Side(Side::Ours));
+                let mut merge = MergeOutcome::default();
+                let sides = ThreeWayMerge { base, ours: &self.state, theirs: other };
+                sides.merge(&mut merge, &mut |_| ConflictResolution::Side(MergeSide::Ours));
                 let contested = merge.conflicts.into_iter().map(|one| (one.key, one.field));
                 self.contested.extend(contested);
                 self.state = merge.state;
@@ -100,21 +100,26 @@ impl Ancestor {
 /// gives the same state, and the same conflicts with sides swapped; every change of either side is in the merged state
 /// or in a conflict; no reference that held on its side fails in the merged state.
 #[must_use]
-pub fn merge3(base: &State, ours: &State, theirs: &State, prefer: Side) -> Merge {
+pub fn merge3(
+    base: &ClaimMap,
+    ours: &ClaimMap,
+    theirs: &ClaimMap,
+    prefer: MergeSide,
+) -> MergeOutcome {
     // Nothing is contested: the state alone would do, but it is small beside what is compared.
-    merge_by(&base.clone().into(), ours, theirs, &mut |_| Settled::Side(prefer))
+    merge_by(&base.clone().into(), ours, theirs, &mut |_| ConflictResolution::Side(prefer))
 }
 
 /// As [`merge3`], where each conflict is settled by what `settle` says of it.
 #[must_use]
 pub fn merge_by(
-    base: &Ancestor,
-    ours: &State,
-    theirs: &State,
-    settle: &mut dyn FnMut(&Conflict) -> Settled,
-) -> Merge {
-    let mut merge = Merge::default();
-    let sides = Sides3 { base, ours, theirs };
+    base: &AncestorState,
+    ours: &ClaimMap,
+    theirs: &ClaimMap,
+    settle: &mut dyn FnMut(&ClaimConflict) -> ConflictResolution,
+) -> MergeOutcome {
+    let mut merge = MergeOutcome::default();
+    let sides = ThreeWayMerge { base, ours, theirs };
     let settled = sides.merge(&mut merge, settle);
     sides.hold_references(&mut merge, settled, settle);
     merge.conflicts.sort_by(|a, b| (&a.key, &a.field).cmp(&(&b.key, &b.field)));
@@ -123,7 +128,7 @@ pub fn merge_by(
 
 /// A claim of the merged state that refers to one which it lacks, though the reference held where it comes from.
 #[must_use]
-pub fn dangling(ours: &State, theirs: &State, merged: &State) -> Vec<(Key, Key)> {
+pub fn dangling(ours: &ClaimMap, theirs: &ClaimMap, merged: &ClaimMap) -> Vec<(Key, Key)> {
     let mut found = Vec::new();
     for (from, entry) in merged {
         for to in references(from.kind, &entry.value) {
@@ -131,8 +136,8 @@ pub fn dangling(ours: &State, theirs: &State, merged: &State) -> Vec<(Key, Key)>
             if merged.contains_key(&to) || !is_known {
                 continue;
             }
-            let failed_there = |side: &State| {
-                let refers = |own: &Entry| references(from.kind, &own.value).contains(&to);
+            let failed_there = |side: &ClaimMap| {
+                let refers = |own: &ClaimEntry| references(from.kind, &own.value).contains(&to);
                 !side.contains_key(&to) && side.get(from).is_some_and(refers)
             };
             if !failed_there(ours) && !failed_there(theirs) {
@@ -143,11 +148,11 @@ pub fn dangling(ours: &State, theirs: &State, merged: &State) -> Vec<(Key, Key)>
     found
 }
 
-type Sides<'a, T> = (Option<&'a T>, Option<&'a T>, Option<&'a T>);
+type ThreeWayValues<'a, T> = (Option<&'a T>, Option<&'a T>, Option<&'a T>);
 
 /// The side to take where the two do not disagree; `None` if they do. Of what is contested only what is equal agrees.
 fn agreed<'a, T: PartialEq>(
-    (base, ours, theirs): Sides<'a, T>,
+    (base, ours, theirs): ThreeWayValues<'a, T>,
     is_contested: bool,
 ) -> Option<Option<&'a T>> {
     if theirs == ours || (theirs == base && !is_contested) {
@@ -161,24 +166,28 @@ fn agreed<'a, T: PartialEq>(
 
 /// The states of a merge.
 #[derive(Clone, Copy)]
-struct Sides3<'a> {
-    base: &'a Ancestor,
-    ours: &'a State,
-    theirs: &'a State,
+struct ThreeWayMerge<'a> {
+    base: &'a AncestorState,
+    ours: &'a ClaimMap,
+    theirs: &'a ClaimMap,
 }
 
-type Settle<'a> = &'a mut dyn FnMut(&Conflict) -> Settled;
+type ConflictResolver<'a> = &'a mut dyn FnMut(&ClaimConflict) -> ConflictResolution;
 
-impl Sides3<'_> {
-    fn of(&self, side: Side) -> &State {
+impl ThreeWayMerge<'_> {
+    fn side_state(&self, side: MergeSide) -> &ClaimMap {
         match side {
-            Side::Ours => self.ours,
-            Side::Theirs => self.theirs,
+            MergeSide::Ours => self.ours,
+            MergeSide::Theirs => self.theirs,
         }
     }
 
     /// Merges claim by claim. Returns how those were settled that are in conflict as a whole.
-    fn merge(&self, merge: &mut Merge, settle: Settle<'_>) -> BTreeMap<Key, Side> {
+    fn merge(
+        &self,
+        merge: &mut MergeOutcome,
+        settle: ConflictResolver<'_>,
+    ) -> BTreeMap<Key, MergeSide> {
         let mut settled = BTreeMap::new();
         let keys: BTreeSet<&Key> =
             self.base.state.keys().chain(self.ours.keys()).chain(self.theirs.keys()).collect();
@@ -190,9 +199,9 @@ impl Sides3<'_> {
         settled
     }
 
-    fn conflict(&self, key: &Key) -> Conflict {
-        let value = |state: &State| state.get(key).map(|entry| entry.value.clone());
-        Conflict {
+    fn conflict(&self, key: &Key) -> ClaimConflict {
+        let value = |state: &ClaimMap| state.get(key).map(|entry| entry.value.clone());
+        ClaimConflict {
             key: key.clone(),
             field: None,
             base: value(&self.base.state),
@@ -203,12 +212,15 @@ impl Sides3<'_> {
     }
 
     /// A claim as a whole, as it was settled.
-    fn whole(&self, key: &Key, by: Settled) -> Option<Entry> {
+    fn whole(&self, key: &Key, by: ConflictResolution) -> Option<ClaimEntry> {
         match by {
-            Settled::Side(side) => self.of(side).get(key).cloned(),
-            Settled::Value(value) => {
+            ConflictResolution::Side(side) => self.side_state(side).get(key).cloned(),
+            ConflictResolution::Value(value) => {
                 let known = [self.ours, self.theirs].into_iter().find_map(|side| side.get(key));
-                known.map(|known| Entry { added_at: known.added_at, value: value.without_nulls() })
+                known.map(|known| ClaimEntry {
+                    added_at: known.added_at,
+                    value: value.without_nulls(),
+                })
             }
         }
     }
@@ -216,10 +228,10 @@ impl Sides3<'_> {
     fn entry(
         &self,
         key: &Key,
-        conflicts: &mut Vec<Conflict>,
-        settled: &mut BTreeMap<Key, Side>,
-        settle: Settle<'_>,
-    ) -> Option<Entry> {
+        conflicts: &mut Vec<ClaimConflict>,
+        settled: &mut BTreeMap<Key, MergeSide>,
+        settle: ConflictResolver<'_>,
+    ) -> Option<ClaimEntry> {
         let sides = (self.base.state.get(key), self.ours.get(key), self.theirs.get(key));
         let from = (key.clone(), None);
         let is_contested = self.base.contested.contains(&from);
@@ -229,13 +241,14 @@ impl Sides3<'_> {
             return entry.cloned();
         }
         let (base, ours, theirs) = sides;
-        let map = |entry: Option<&Entry>| entry.and_then(|entry| entry.value.as_map().cloned());
+        let map =
+            |entry: Option<&ClaimEntry>| entry.and_then(|entry| entry.value.as_map().cloned());
         let (Some(our), Some(their), Some(our_map), Some(their_map)) =
             (ours, theirs, map(ours), map(theirs))
         else {
             let conflict = self.conflict(key);
             let by = settle(&conflict);
-            if let Settled::Side(side) = by {
+            if let ConflictResolution::Side(side) = by {
                 settled.insert(key.clone(), side);
             }
             conflicts.push(conflict);
@@ -244,7 +257,7 @@ impl Sides3<'_> {
         let base_map = map(base).unwrap_or_default();
         let names: BTreeSet<&String> =
             base_map.keys().chain(our_map.keys()).chain(their_map.keys()).collect();
-        let mut merged = Map::new();
+        let mut merged = FieldMap::new();
         for name in names {
             let (base, ours, theirs) = (base_map.get(name), our_map.get(name), their_map.get(name));
             let contested = (key.clone(), Some(name.clone()));
@@ -252,7 +265,7 @@ impl Sides3<'_> {
             let field = match agreed((base, ours, theirs), is_contested) {
                 Some(field) => field.cloned(),
                 None => {
-                    let conflict = Conflict {
+                    let conflict = ClaimConflict {
                         key: key.clone(),
                         field: Some(name.clone()),
                         base: base.cloned(),
@@ -263,10 +276,10 @@ impl Sides3<'_> {
                     let by = settle(&conflict);
                     conflicts.push(conflict);
                     match by {
-                        Settled::Side(Side::Ours) => ours.cloned(),
-                        Settled::Side(Side::Theirs) => theirs.cloned(),
-                        Settled::Value(Value::Null) => None,
-                        Settled::Value(value) => Some(value),
+                        ConflictResolution::Side(MergeSide::Ours) => ours.cloned(),
+                        ConflictResolution::Side(MergeSide::Theirs) => theirs.cloned(),
+                        ConflictResolution::Value(Value::Null) => None,
+                        ConflictResolution::Value(value) => Some(value),
                     }
                 }
             };
@@ -278,16 +291,16 @@ impl Sides3<'_> {
         // Added on both sides, the claim was first there at the earlier time.
         let earlier = our.added_at.min(their.added_at);
         let added_at = agreed(times, false).flatten().copied().unwrap_or(earlier);
-        Some(Entry { added_at, value: Value::Map(merged) })
+        Some(ClaimEntry { added_at, value: Value::Map(merged) })
     }
 
     /// What one side removed and a claim of the other needs is a conflict. If it stays away, so does what needs it:
     /// that becomes what it is on the side without it.
     fn hold_references(
         &self,
-        merge: &mut Merge,
-        mut settled: BTreeMap<Key, Side>,
-        settle: Settle<'_>,
+        merge: &mut MergeOutcome,
+        mut settled: BTreeMap<Key, MergeSide>,
+        settle: ConflictResolver<'_>,
     ) {
         let mut roots: BTreeMap<Key, Key> = BTreeMap::new();
         // By one preference each round makes one more claim what it is on that side, so they come to an end. Chosen one
@@ -309,8 +322,8 @@ impl Sides3<'_> {
                         let by = settle(&conflict);
                         merge.conflicts.push(conflict);
                         match by {
-                            Settled::Side(side) => side,
-                            by @ Settled::Value(_) => {
+                            ConflictResolution::Side(side) => side,
+                            by @ ConflictResolution::Value(_) => {
                                 merge.state.extend(self.whole(&to, by).map(|it| (to.clone(), it)));
                                 continue;
                             }
@@ -320,18 +333,18 @@ impl Sides3<'_> {
                 settled.insert(to.clone(), side);
                 // What goes along is told of where it began.
                 let root = roots.get(&to).unwrap_or(&to).clone();
-                let is_root = |one: &&mut Conflict| one.key == root && one.field.is_none();
+                let is_root = |one: &&mut ClaimConflict| one.key == root && one.field.is_none();
                 if let Some(conflict) = merge.conflicts.iter_mut().find(is_root) {
                     conflict.needed_by.extend(from.iter().cloned());
                     conflict.needed_by.sort();
                     conflict.needed_by.dedup();
                 }
-                if let Some(entry) = self.of(side).get(&to) {
+                if let Some(entry) = self.side_state(side).get(&to) {
                     merge.state.insert(to, entry.clone());
                     continue;
                 }
                 for from in from {
-                    match self.of(side).get(&from) {
+                    match self.side_state(side).get(&from) {
                         Some(entry) => merge.state.insert(from.clone(), entry.clone()),
                         None => merge.state.remove(&from),
                     };

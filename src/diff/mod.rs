@@ -11,14 +11,17 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use apply::{Mismatch, apply, compose, fits, invert};
-pub use compare::{Difference, compare, differences};
-pub use describe::{TypedChange, What, describe, describe_facts};
-pub use merge::{Ancestor, Conflict, Merge, Settled, Side, dangling, merge_by, merge3};
+pub use apply::{ChangeMismatch, apply, check_old_values, compose, invert};
+pub use compare::{KeyDifference, compare, differences};
+pub use describe::{ChangeKind, TypedChange, describe, describe_facts};
+pub use merge::{
+    AncestorState, ClaimConflict, ConflictResolution, MergeOutcome, MergeSide, dangling, merge_by,
+    merge3,
+};
 pub use summary::summary;
 
-use crate::model::{Entry, Key};
+use crate::model::{ClaimEntry, Key};
 use std::collections::BTreeMap;
 
 /// The claims of a state.
-pub type State = BTreeMap<Key, Entry>;
+pub type ClaimMap = BTreeMap<Key, ClaimEntry>;

@@ -1,11 +1,11 @@
 //! A diff in one sentence.
 
-use super::{TypedChange, What};
+use super::{ChangeKind, TypedChange};
 use crate::model::{Kind, Value};
 use std::collections::BTreeSet;
 
 /// How many entities of one sort of change are named; more are counted.
-const NAMED: usize = 3;
+const MAX_NAMED_IDS: usize = 3;
 
 /// The changes in one sentence that a person can read, like
 /// `2 hypotheses added, H3 rejected, confidence of H1 0.40 -> 0.82, 3 gaps filled, 12 commands; 1 h 20 min later`.
@@ -19,9 +19,11 @@ pub fn summary(changes: &[TypedChange], time_delta: Option<i64>) -> String {
         claims(kind, changes, &mut parts);
     }
     for kind in Kind::facts() {
-        for (what, word) in
-            [(What::Added, ""), (What::Updated, " updated"), (What::Removed, " fewer")]
-        {
+        for (what, word) in [
+            (ChangeKind::Added, ""),
+            (ChangeKind::Updated, " updated"),
+            (ChangeKind::Removed, " fewer"),
+        ] {
             let count = ids(changes, kind, |change| change.change == what).len();
             if count > 0 {
                 parts.push(format!("{}{word}", counted(count, kind)));
@@ -40,7 +42,7 @@ pub fn summary(changes: &[TypedChange], time_delta: Option<i64>) -> String {
 }
 
 fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
-    for (what, word) in [(What::Added, "added"), (What::Removed, "removed")] {
+    for (what, word) in [(ChangeKind::Added, "added"), (ChangeKind::Removed, "removed")] {
         let count = ids(changes, kind, |change| change.change == what).len();
         if count > 0 {
             parts.push(format!("{} {word}", counted(count, kind)));
@@ -49,16 +51,16 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
     let of_kind = || changes.iter().filter(|change| change.kind == kind);
     let mut told = BTreeSet::new();
 
-    let status = || of_kind().filter(|change| change.change == What::StatusChanged);
+    let status = || of_kind().filter(|change| change.change == ChangeKind::StatusChanged);
     let words: BTreeSet<String> = status().map(|change| plain(change.new.as_ref())).collect();
     for word in words {
         let to_this = |change: &TypedChange| {
-            change.change == What::StatusChanged && plain(change.new.as_ref()) == word
+            change.change == ChangeKind::StatusChanged && plain(change.new.as_ref()) == word
         };
         let ids = ids(changes, kind, to_this);
         let said = word.replace('_', " ");
         // Gaps have descriptions for names: their ids say little.
-        parts.push(if ids.len() > NAMED || kind == Kind::Gap {
+        parts.push(if ids.len() > MAX_NAMED_IDS || kind == Kind::Gap {
             format!("{} {said}", counted(ids.len(), kind))
         } else {
             let ids: Vec<_> = ids.iter().copied().collect();
@@ -67,8 +69,8 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
         told.extend(ids);
     }
 
-    let moved: Vec<_> = of_kind().filter(|c| c.change == What::ConfidenceChanged).collect();
-    if moved.len() > NAMED {
+    let moved: Vec<_> = of_kind().filter(|c| c.change == ChangeKind::ConfidenceChanged).collect();
+    if moved.len() > MAX_NAMED_IDS {
         parts.push(format!("confidence of {} changed", counted(moved.len(), kind)));
     } else {
         for change in &moved {
@@ -86,7 +88,7 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
         told.extend(doubted);
     }
 
-    let updated = ids(changes, kind, |change| change.change == What::Updated);
+    let updated = ids(changes, kind, |change| change.change == ChangeKind::Updated);
     let rest = updated.difference(&told).count();
     if rest > 0 {
         parts.push(format!("{} updated", counted(rest, kind)));

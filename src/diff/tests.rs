@@ -1,17 +1,17 @@
 use super::*;
-use crate::model::claim::Word;
-use crate::model::{Change, Fact, Kind, Origin, Timestamp, Value};
+use crate::model::claim::VocabularyWord;
+use crate::model::{EntryChange, Fact, FactOrigin, Kind, Timestamp, Value};
 use proptest::prelude::*;
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-fn entry(text: &str) -> Entry {
-    Entry { added_at: Timestamp::from_micros(1), value: json(text) }
+fn entry(text: &str) -> ClaimEntry {
+    ClaimEntry { added_at: Timestamp::from_micros(1), value: json(text) }
 }
 
-fn state(entries: &[(Kind, &str, &str)]) -> State {
+fn state(entries: &[(Kind, &str, &str)]) -> ClaimMap {
     entries.iter().map(|(kind, id, text)| (Key::new(*kind, *id), entry(text))).collect()
 }
 
@@ -20,7 +20,7 @@ fn fact(kind: Kind, id: &str, at: i64, text: &str) -> Fact {
         kind,
         id: id.to_owned(),
         at: Timestamp::from_micros(at),
-        origin: Origin::Recorded,
+        origin: FactOrigin::Recorded,
         place: 0,
         recorded_at: Timestamp::from_micros(at),
         value: json(text),
@@ -28,7 +28,7 @@ fn fact(kind: Kind, id: &str, at: i64, text: &str) -> Fact {
 }
 
 /// Small states over few keys, fields and values, so that two of them share much.
-fn any_state() -> impl Strategy<Value = State> {
+fn any_state() -> impl Strategy<Value = ClaimMap> {
     let key = (prop::sample::select(vec![Kind::Hypothesis, Kind::Belief, Kind::Note]), "[a-c]");
     let leaf = prop_oneof![Just(Value::from(1i64)), Just(Value::from("x")), Just(Value::from(0.5))];
     let field = leaf.prop_recursive(2, 4, 2, |inner| {
@@ -36,15 +36,15 @@ fn any_state() -> impl Strategy<Value = State> {
     });
     let name = prop::sample::select(vec!["status", "confidence", "tags", "env"]);
     let value = prop::collection::btree_map(name.prop_map(str::to_owned), field, 0..4);
-    let entry = (0..2i64, value).prop_map(|(time, fields)| Entry {
+    let entry = (0..2i64, value).prop_map(|(time, fields)| ClaimEntry {
         added_at: Timestamp::from_micros(time),
         value: Value::Map(fields),
     });
     prop::collection::btree_map(key.prop_map(|(kind, id)| Key::new(kind, id)), entry, 0..6)
 }
 
-fn applied(mut state: State, changes: &[Change]) -> State {
-    fits(&state, changes).unwrap();
+fn applied(mut state: ClaimMap, changes: &[EntryChange]) -> ClaimMap {
+    check_old_values(&state, changes).unwrap();
     apply(&mut state, changes);
     state
 }
@@ -89,8 +89,8 @@ proptest! {
     fn merging_what_only_one_side_changed_takes_it(
         (a, b) in (any_state(), any_state())
     ) {
-        let taken = Merge { state: b.clone(), conflicts: Vec::new() };
-        for side in [Side::Ours, Side::Theirs] {
+        let taken = MergeOutcome { state: b.clone(), conflicts: Vec::new() };
+        for side in [MergeSide::Ours, MergeSide::Theirs] {
             prop_assert_eq!(&merge3(&a, &b, &b, side), &taken);
             prop_assert_eq!(&merge3(&a, &b, &a, side), &taken);
             prop_assert_eq!(&merge3(&a, &a, &b, side), &taken);
@@ -101,14 +101,14 @@ proptest! {
     fn merging_is_symmetric_but_for_preference(
         (base, a, b) in (any_state(), any_state(), any_state())
     ) {
-        let one = merge3(&base, &a, &b, Side::Ours);
-        let mut other = merge3(&base, &b, &a, Side::Theirs);
+        let one = merge3(&base, &a, &b, MergeSide::Ours);
+        let mut other = merge3(&base, &b, &a, MergeSide::Theirs);
         for conflict in &mut other.conflicts {
             std::mem::swap(&mut conflict.ours, &mut conflict.theirs);
         }
         prop_assert_eq!(&one, &other);
         // Once merged, merging the same again changes nothing more.
-        let again = merge3(&base, &one.state, &one.state, Side::Ours);
+        let again = merge3(&base, &one.state, &one.state, MergeSide::Ours);
         prop_assert_eq!(again.state, one.state);
     }
 
@@ -116,8 +116,8 @@ proptest! {
     fn a_merge_loses_nothing_unreported(
         (base, ours, theirs) in (any_state(), any_state(), any_state())
     ) {
-        let merge = merge3(&base, &ours, &theirs, Side::Ours);
-        let field = |state: &State, key: &Key, name: &str| -> Option<Value> {
+        let merge = merge3(&base, &ours, &theirs, MergeSide::Ours);
+        let field = |state: &ClaimMap, key: &Key, name: &str| -> Option<Value> {
             state.get(key)?.value.field(name).cloned()
         };
         // Keys of several states are looked at several times: that does no harm.
@@ -141,7 +141,7 @@ proptest! {
 }
 
 /// States whose claims refer to each other, some of them to nothing.
-fn any_referring() -> impl Strategy<Value = State> {
+fn any_referring() -> impl Strategy<Value = ClaimMap> {
     let id = || prop::option::of("[a-c]");
     let fields = |name: &'static str| {
         (id(), 0..3i64).prop_map(move |(to, confidence)| {
@@ -156,13 +156,13 @@ fn any_referring() -> impl Strategy<Value = State> {
     ];
     prop::collection::vec(entry, 0..6).prop_map(|entries| {
         let added_at = Timestamp::from_micros(1);
-        let entry = |(kind, id, value)| (Key::new(kind, id), Entry { added_at, value });
+        let entry = |(kind, id, value)| (Key::new(kind, id), ClaimEntry { added_at, value });
         entries.into_iter().map(entry).collect()
     })
 }
 
 /// The references of a state that lead to nothing.
-fn failing(state: &State) -> Vec<(Key, Key)> {
+fn failing(state: &ClaimMap) -> Vec<(Key, Key)> {
     let mut found = Vec::new();
     for (key, entry) in state {
         for to in crate::model::claim::references(key.kind, &entry.value) {
@@ -180,15 +180,15 @@ proptest! {
         (base, ours, theirs) in (any_referring(), any_referring(), any_referring())
     ) {
         let before: Vec<_> = failing(&ours).into_iter().chain(failing(&theirs)).collect();
-        for side in [Side::Ours, Side::Theirs] {
+        for side in [MergeSide::Ours, MergeSide::Theirs] {
             let merge = merge3(&base, &ours, &theirs, side);
             prop_assert_eq!(dangling(&ours, &theirs, &merge.state), Vec::new());
             for reference in failing(&merge.state) {
                 prop_assert!(before.contains(&reference), "{reference:?} held before");
             }
             let mut mirrored = merge3(&base, &theirs, &ours, match side {
-                Side::Ours => Side::Theirs,
-                Side::Theirs => Side::Ours,
+                MergeSide::Ours => MergeSide::Theirs,
+                MergeSide::Theirs => MergeSide::Ours,
             });
             for conflict in &mut mirrored.conflicts {
                 std::mem::swap(&mut conflict.ours, &mut conflict.theirs);
@@ -204,7 +204,7 @@ proptest! {
     fn what_a_merge_leaves_out_for_a_reference_is_reported(
         (base, ours, theirs) in (any_referring(), any_referring(), any_referring())
     ) {
-        for prefer in [Side::Ours, Side::Theirs] {
+        for prefer in [MergeSide::Ours, MergeSide::Theirs] {
             let merge = merge3(&base, &ours, &theirs, prefer);
             for key in base.keys().chain(ours.keys()).chain(theirs.keys()) {
                 let [old, our, their, merged] =
@@ -226,13 +226,13 @@ proptest! {
     fn conflicts_settled_one_by_one_are_those_of_a_preference(
         (base, ours, theirs) in (any_state(), any_state(), any_state())
     ) {
-        let prefer = merge3(&base, &ours, &theirs, Side::Theirs);
+        let prefer = merge3(&base, &ours, &theirs, MergeSide::Theirs);
         let mut asked = Vec::new();
         let one_by_one = merge_by(&base.into(), &ours, &theirs, &mut |conflict| {
             asked.push(conflict.clone());
             match (&conflict.field, &conflict.theirs) {
-                (Some(_), their) => Settled::Value(their.clone().unwrap_or_default()),
-                (None, _) => Settled::Side(Side::Theirs),
+                (Some(_), their) => ConflictResolution::Value(their.clone().unwrap_or_default()),
+                (None, _) => ConflictResolution::Side(MergeSide::Theirs),
             }
         });
         prop_assert_eq!(asked.len(), prefer.conflicts.len());
@@ -243,26 +243,26 @@ proptest! {
     fn several_ancestors_that_agree_are_one_and_others_are_never_guessed_at(
         (base, one, other, ours) in (any_state(), any_state(), any_state(), any_state())
     ) {
-        let same = Ancestor::from(one.clone()).with(Some(&base.clone().into()), &one);
-        prop_assert_eq!(&same, &Ancestor::from(one.clone()));
-        for known in [Some(Ancestor::from(base)), None] {
+        let same = AncestorState::from(one.clone()).with(Some(&base.clone().into()), &one);
+        prop_assert_eq!(&same, &AncestorState::from(one.clone()));
+        for known in [Some(AncestorState::from(base)), None] {
             // Whichever of the two a side still has: what they disagree about is not taken for unchanged.
-            let both = Ancestor::from(one.clone()).with(known.as_ref(), &other);
-            let merge = merge_by(&both, &one, &other, &mut |_| Settled::Side(Side::Theirs));
+            let both = AncestorState::from(one.clone()).with(known.as_ref(), &other);
+            let merge = merge_by(&both, &one, &other, &mut |_| ConflictResolution::Side(MergeSide::Theirs));
             if known.is_none() {
                 let mut asked: Vec<_> = merge.conflicts.iter().map(|one| one.key.clone()).collect();
                 asked.dedup();
                 let differing: Vec<_> =
                     compare(&one, &other).into_iter().map(|change| change.key).collect();
                 let only_times = |key: &Key| {
-                    let value = |state: &State| state.get(key).map(|one| one.value.clone());
+                    let value = |state: &ClaimMap| state.get(key).map(|one| one.value.clone());
                     value(&one) == value(&other)
                 };
                 for key in differing {
                     prop_assert!(asked.contains(&key) || only_times(&key), "{key} was guessed");
                 }
             }
-            let alike = merge_by(&both, &ours, &ours, &mut |_| Settled::Side(Side::Ours));
+            let alike = merge_by(&both, &ours, &ours, &mut |_| ConflictResolution::Side(MergeSide::Ours));
             prop_assert_eq!(alike.state, ours.clone());
         }
     }
@@ -277,9 +277,9 @@ fn what_one_side_removed_and_the_other_refers_to_is_a_conflict() {
         (Kind::Evidence, "E1", r#"{"hypothesis": "H1"}"#),
         (Kind::Belief, "B1", r#"{"evidence": ["E1"]}"#),
     ]));
-    let merge = merge3(&base, &ours, &theirs, Side::Ours);
+    let merge = merge3(&base, &ours, &theirs, MergeSide::Ours);
     assert_eq!(merge.state, ours);
-    let conflict = Conflict {
+    let conflict = ClaimConflict {
         key: Key::new(Kind::Hypothesis, "H1"),
         field: None,
         base: Some(json("{}")),
@@ -289,7 +289,7 @@ fn what_one_side_removed_and_the_other_refers_to_is_a_conflict() {
         needed_by: vec![Key::new(Kind::Evidence, "E1"), Key::new(Kind::Belief, "B1")],
     };
     assert_eq!(merge.conflicts, [conflict]);
-    assert_eq!(merge3(&base, &ours, &theirs, Side::Theirs).state, theirs);
+    assert_eq!(merge3(&base, &ours, &theirs, MergeSide::Theirs).state, theirs);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_change_that_does_not_fit_the_state_is_named() {
     let here = state(&[(Kind::Note, "n1", "{}")]);
     let there = state(&[(Kind::Note, "n1", r#"{"description": "x"}"#)]);
     let changes = compare(&here, &there);
-    assert_eq!(fits(&there, &changes), Err(Mismatch(Key::new(Kind::Note, "n1"))));
+    assert_eq!(check_old_values(&there, &changes), Err(ChangeMismatch(Key::new(Kind::Note, "n1"))));
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn describe_facts_takes_the_newest_version_and_goes_both_ways() {
         ])
     );
     let back = describe_facts(&after, &before);
-    assert_eq!(back[0].change, What::Removed);
+    assert_eq!(back[0].change, ChangeKind::Removed);
     assert_eq!(back[1].new, Some("pending".into()));
 }
 
@@ -469,7 +469,7 @@ fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
         (Kind::Hypothesis, "H1", r#"{"status": "rejected", "confidence": 0.9}"#),
         (Kind::Note, "n1", r#"{"description": "y"}"#),
     ]);
-    let merge = merge3(&base, &ours, &theirs, Side::Ours);
+    let merge = merge3(&base, &ours, &theirs, MergeSide::Ours);
     assert_eq!(
         merge.state,
         state(&[(Kind::Hypothesis, "H1", r#"{"status": "confirmed", "confidence": 0.9}"#)])
@@ -477,7 +477,7 @@ fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
     assert_eq!(
         merge.conflicts,
         [
-            Conflict {
+            ClaimConflict {
                 key: Key::new(Kind::Hypothesis, "H1"),
                 field: Some("status".to_owned()),
                 base: Some("active".into()),
@@ -485,7 +485,7 @@ fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
                 theirs: Some("rejected".into()),
                 needed_by: Vec::new(),
             },
-            Conflict {
+            ClaimConflict {
                 key: Key::new(Kind::Note, "n1"),
                 field: None,
                 base: Some(json(r#"{"description": "x"}"#)),
@@ -495,15 +495,15 @@ fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
             },
         ]
     );
-    let theirs_first = merge3(&base, &ours, &theirs, Side::Theirs).state;
+    let theirs_first = merge3(&base, &ours, &theirs, MergeSide::Theirs).state;
     assert_eq!(theirs_first, theirs);
 }
 
 #[test]
 fn the_glossary_has_every_word_for_a_change() {
     let page = include_str!("../../docs/glossary.md");
-    for word in What::WORDS {
-        assert_eq!(What::from_word(word).map(What::word), Some(*word));
+    for word in ChangeKind::WORDS {
+        assert_eq!(ChangeKind::from_word(word).map(ChangeKind::word), Some(*word));
         assert!(page.contains(&format!("`{word}`")), "not in docs/glossary.md: {word}");
     }
 }

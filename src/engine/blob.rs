@@ -1,14 +1,15 @@
 //! Growing blobs: segments, each compressed with what precedes it.
 
-use super::cores;
-use super::live::View;
+use super::journal_follower::ReadSnapshot;
 use super::object::{self, DROPPED_OBJECT};
+use super::parallel;
 use super::refs::session as session_refs;
-use crate::backend::{Direction, Position, Snapshot};
+use crate::backend::{LogPosition, ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Bytes, Effort, ObjectKind, RecordChange, SegmentRow, open_with_prefix, seal_with_prefix,
+    CompressionEffort, ObjectKind, RecordBytes, RecordChange, SegmentRow, open_with_prefix,
+    seal_with_prefix,
 };
 use crate::model::SessionNumber;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,16 +24,16 @@ pub(crate) const RESTART_BYTES: u64 = 8 << 20;
 
 /// A segment that belongs to no blob yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub(crate) struct BlobSegment {
     offset: u64,
     prefix: u64,
     sealed: Vec<u8>,
 }
 
-impl Segment {
+impl BlobSegment {
     /// What makes it a part of a blob.
-    fn of(self, session: SessionNumber, blob: &str) -> RecordChange {
-        let (blob, object) = (blob.to_owned(), Bytes(self.sealed));
+    fn into_change(self, session: SessionNumber, blob: &str) -> RecordChange {
+        let (blob, object) = (blob.to_owned(), RecordBytes(self.sealed));
         RecordChange::Segment { session, blob, offset: self.offset, prefix: self.prefix, object }
     }
 }
@@ -41,9 +42,9 @@ impl Segment {
 pub(crate) fn changes(
     session: SessionNumber,
     blob: &str,
-    segments: Vec<Segment>,
+    segments: Vec<BlobSegment>,
 ) -> Vec<RecordChange> {
-    segments.into_iter().map(|segment| segment.of(session, blob)).collect()
+    segments.into_iter().map(|segment| segment.into_change(session, blob)).collect()
 }
 
 /// The segments that append `content` to a blob that holds `offset` bytes, of which `before` are the last (at least
@@ -58,17 +59,17 @@ pub(crate) fn segments(
     let window = [before, content].concat();
     let parts = parts(offset, before.len(), &window);
     // On all cores: what precedes each is known before it is compressed.
-    changes(session, blob, cores::map(&parts, 2, Part::seal))
+    changes(session, blob, parallel::map(&parts, 2, BlobSegmentDraft::seal))
 }
 
 /// The segments of a blob that begins with `content`, made while `work` is done; and what that gives.
-pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Vec<Segment>, T) {
+pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Vec<BlobSegment>, T) {
     let parts = parts(0, 0, content);
-    cores::map_while(&parts, usize::MAX, Part::seal, work)
+    parallel::map_while(&parts, usize::MAX, BlobSegmentDraft::seal, work)
 }
 
 /// How what stands in `window` behind its first `before` bytes is cut; there the blob holds `offset` bytes.
-fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<Part<'_>> {
+fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>> {
     let mut parts = Vec::new();
     let mut begin = before;
     while begin < window.len() {
@@ -80,40 +81,40 @@ fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<Part<'_>> {
             .min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
         let since = usize::try_from(stands % RESTART_BYTES).unwrap_or(0).min(begin);
         let (effort, since) = if length < MUCH_BYTES {
-            (Effort::Thorough, since)
+            (CompressionEffort::Thorough, since)
         } else {
-            (Effort::Quick, since.min(NEAR_BYTES))
+            (CompressionEffort::Quick, since.min(NEAR_BYTES))
         };
         let prefix = window.get(begin - since..begin).unwrap_or_default();
         let part = window.get(begin..begin + length).unwrap_or_default();
-        parts.push(Part { offset: stands, prefix, part, effort });
+        parts.push(BlobSegmentDraft { offset: stands, prefix, part, effort });
         begin += length;
     }
     parts
 }
 
 /// A segment to be.
-struct Part<'a> {
+struct BlobSegmentDraft<'a> {
     offset: u64,
     prefix: &'a [u8],
     part: &'a [u8],
-    effort: Effort,
+    effort: CompressionEffort,
 }
 
-impl Part<'_> {
-    fn seal(&self) -> Segment {
+impl BlobSegmentDraft<'_> {
+    fn seal(&self) -> BlobSegment {
         let (_, sealed) = seal_with_prefix(ObjectKind::Blob, self.prefix, self.part, self.effort);
-        Segment { offset: self.offset, prefix: self.prefix.len() as u64, sealed }
+        BlobSegment { offset: self.offset, prefix: self.prefix.len() as u64, sealed }
     }
 }
 
 /// What was read last: whoever shows a state reads many texts of one blob.
 #[derive(Default)]
-pub(crate) struct BlobCache(Mutex<Option<Cached>>);
+pub(crate) struct BlobCache(Mutex<Option<CachedBlob>>);
 
-struct Cached {
+struct CachedBlob {
     /// The moment it was read at: what a take that was taken back had left may be replaced since.
-    position: Position,
+    position: LogPosition,
     session: SessionNumber,
     blob: String,
     start: u64,
@@ -125,7 +126,7 @@ impl BlobCache {
     /// and at least what stands in the segments up to `offset + length`, if there is as much.
     pub(crate) fn read(
         &self,
-        view: &View,
+        view: &ReadSnapshot,
         session: SessionNumber,
         blob: &str,
         offset: u64,
@@ -179,7 +180,7 @@ impl BlobCache {
             content.extend_from_slice(&part);
         }
         let content = Arc::new(content);
-        *cached = Some(Cached {
+        *cached = Some(CachedBlob {
             position: view.position(),
             session,
             blob: blob.to_owned(),
@@ -194,10 +195,10 @@ impl BlobCache {
 pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
     let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
     let mut bytes = 0;
-    for (_, row) in view.scan(key::SEGMENTS, &from, &to, Direction::Ascending, usize::MAX)? {
+    for (_, row) in view.scan(key::SEGMENTS, &from, &to, ScanDirection::Ascending, usize::MAX)? {
         let row =
             SegmentRow::decode(&row).map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
-        if object::stands(row.object) {
+        if object::is_object_number(row.object) {
             bytes += object::sealed(view, row.object)?.len() as u64;
         }
     }
@@ -207,7 +208,7 @@ pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &s
 /// Where a blob ends.
 pub(crate) fn end(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
     let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
-    let last = view.scan(key::SEGMENTS, &from, &to, Direction::Descending, 1)?;
+    let last = view.scan(key::SEGMENTS, &from, &to, ScanDirection::Descending, 1)?;
     let Some((place, row)) = last.first() else { return Ok(0) };
     let row = SegmentRow::decode(row).map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
     Ok(key::last_number(place).unwrap_or(0) + row.length)

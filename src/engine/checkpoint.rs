@@ -1,10 +1,10 @@
 //! Checkpoints in the index.
 
 use super::refs::session as session_refs;
-use crate::backend::{Direction, Snapshot};
+use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{CheckpointRow, Refs};
+use crate::format::{CheckpointRow, StoreRefs};
 use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp, Value};
 
 fn decode(bytes: &[u8]) -> Result<Checkpoint> {
@@ -60,7 +60,11 @@ pub(crate) fn by_key(
 
 /// What a checkpoint of an event becomes where the event has one already: what is said of the past completes that one,
 /// what happens now was reported twice. `None`: nothing changes.
-pub(crate) fn onto(known: &Checkpoint, mut new: Checkpoint, past: bool) -> Option<Checkpoint> {
+pub(crate) fn merge_reported(
+    known: &Checkpoint,
+    mut new: Checkpoint,
+    past: bool,
+) -> Option<Checkpoint> {
     if !past {
         return None;
     }
@@ -111,7 +115,7 @@ pub(crate) fn list(
         let from = of(session).time(since).build();
         let to = of(session).time(until).end();
         return view
-            .scan(key::CHECKPOINTS, &from, &to, Direction::Descending, limit)?
+            .scan(key::CHECKPOINTS, &from, &to, ScanDirection::Descending, limit)?
             .iter()
             .map(|(_, row)| decode(row))
             .collect();
@@ -119,7 +123,7 @@ pub(crate) fn list(
     let from = of(session).text(tag).time(since).build();
     let to = of(session).text(tag).time(until).end();
     let mut found = Vec::new();
-    for (place, _) in view.scan(key::TAGS, &from, &to, Direction::Descending, limit)? {
+    for (place, _) in view.scan(key::TAGS, &from, &to, ScanDirection::Descending, limit)? {
         let sequence = key::last_number(&place).unwrap_or(0);
         let checkpoint = by_sequence(view, session, sequence)?
             .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
@@ -134,7 +138,7 @@ pub(crate) fn list(
 /// How many checkpoints a session has up to a time.
 pub(crate) fn count(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     until: Timestamp,
 ) -> Result<u64> {
@@ -144,7 +148,8 @@ pub(crate) fn count(
     }
     // Of the tables that have their times the one with the smallest rows.
     let (from, to) = (of(number).build(), of(number).end());
-    let rows = view.scan(key::CHECKPOINT_TIMES, &from, &to, Direction::Ascending, usize::MAX)?;
+    let rows =
+        view.scan(key::CHECKPOINT_TIMES, &from, &to, ScanDirection::Ascending, usize::MAX)?;
     Ok(rows.iter().filter(|(_, time)| time_of(time) <= until).count() as u64)
 }
 
@@ -163,7 +168,9 @@ pub(crate) fn list_all(
     // With a tag asked for, how many rows it takes is not known beforehand.
     let room = if filter.tag.is_some() { usize::MAX } else { filter.limit.unwrap_or(usize::MAX) };
     let mut found = Vec::new();
-    for (place, _) in view.scan(key::ALL_CHECKPOINTS, &from, &to, Direction::Descending, room)? {
+    for (place, _) in
+        view.scan(key::ALL_CHECKPOINTS, &from, &to, ScanDirection::Descending, room)?
+    {
         let session = key::short_at(&place, 8).unwrap_or(0);
         let sequence = key::last_number(&place).unwrap_or(0);
         let checkpoint = by_sequence(view, session, sequence)?

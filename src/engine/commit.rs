@@ -1,15 +1,16 @@
 //! Commits: one record, one sync. Planned before the append lock is taken, planned again under it if somebody else
 //! was faster.
 
-use super::cores::Core;
-use super::index::Placed;
-use super::live::{Live, View};
+use super::index::PositionedRecord;
+use super::journal_follower::{JournalFollower, ReadSnapshot};
 use super::maintain::APPLY_BYTES;
-use super::refs::check_in_sight;
-use crate::backend::{self, Appended, Cipher, Position, Seals};
+use super::parallel::CpuCore;
+use super::refs::check_sessions_visible;
+use crate::backend::{self, AppendedRecord, Cipher, LogPosition, SealMode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
-    Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
+    DeltaPart, FormatMarker, ObjectKind, Record, RecordBytes, RecordChange, StoreRefs, seal,
+    sealed_id,
 };
 use crate::model::{Operation, OperationId};
 use crate::redact::Redactor;
@@ -41,7 +42,7 @@ pub struct Options {
 
 /// What is known of the seals of an open store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum SealStatus {
     /// It has none.
     Unsealed,
     /// Its key and its witness are here: what is read was written with the key, and none of it is missing.
@@ -68,7 +69,7 @@ impl Default for Options {
 
 /// Whether a commit is durable when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Durability {
+pub(crate) enum CommitDurability {
     /// It is.
     Now,
     /// A later one makes it so: nothing may be acknowledged before.
@@ -77,43 +78,48 @@ pub(crate) enum Durability {
 
 /// Makes the record to be written, if one is to be, and says what else there is to say. Called again if somebody else
 /// was faster.
-pub(crate) type Plan<'a, T> = &'a mut dyn FnMut(&Desk<'_>) -> Result<Planned<T>>;
+pub(crate) type RecordPlanner<'a, T> =
+    &'a mut dyn FnMut(&PlanContext<'_>) -> Result<PlannedRecord<T>>;
 
 /// The record to be written, and what else is said.
-pub(crate) type Planned<T> = (Option<Record>, T);
+pub(crate) type PlannedRecord<T> = (Option<Record>, T);
 
 /// What works on one store.
 pub(crate) struct Engine {
-    pub(crate) live: Live,
-    pub(crate) marker: Marker,
+    pub(crate) follower: JournalFollower,
+    pub(crate) marker: FormatMarker,
     pub(crate) options: Options,
-    pub(crate) standing: Standing,
-    pub(crate) seals: Seals,
+    pub(crate) seal_status: SealStatus,
+    pub(crate) seals: SealMode,
     /// What the store is encrypted with, if it is.
     pub(crate) cipher: Option<Cipher>,
-    pub(crate) heads: super::head::HeadCache,
+    pub(crate) heads: super::head_cache::HeadCache,
     pub(crate) blobs: super::blob::BlobCache,
     /// How many records this process has committed.
     commits: AtomicU64,
     /// The bytes of these records.
     committed_bytes: AtomicU64,
     /// Rung when there is something to maintain, by whoever runs on this core.
-    bell: Mutex<Option<SyncSender<Core>>>,
+    maintainer_bell: Mutex<Option<SyncSender<CpuCore>>>,
     /// Whether the last write could not have the append lock in time.
-    pub(crate) kept_out: AtomicBool,
+    pub(crate) lock_timed_out: AtomicBool,
 }
 
 /// What a plan may look at.
-pub(crate) struct Desk<'a> {
+pub(crate) struct PlanContext<'a> {
     pub(crate) engine: &'a Engine,
-    pub(crate) refs: Arc<Refs>,
+    pub(crate) refs: Arc<StoreRefs>,
     locked: bool,
 }
 
-impl Desk<'_> {
+impl PlanContext<'_> {
     /// The store as the plan sees it. Not needed for what the refs tell.
-    pub(crate) fn view(&self) -> Result<View> {
-        if self.locked { self.engine.live.view_known() } else { self.engine.live.written() }
+    pub(crate) fn view(&self) -> Result<ReadSnapshot> {
+        if self.locked {
+            self.engine.follower.view_known()
+        } else {
+            self.engine.follower.written_view()
+        }
     }
 }
 
@@ -127,36 +133,36 @@ const MAX_INLINE_BYTES: usize = 768 << 10;
 
 impl Engine {
     pub(crate) fn new(
-        live: Live,
-        marker: Marker,
+        live: JournalFollower,
+        marker: FormatMarker,
         options: Options,
-        (standing, seals, cipher): (Standing, Seals, Option<Cipher>),
+        (standing, seals, cipher): (SealStatus, SealMode, Option<Cipher>),
     ) -> Self {
-        let heads = super::head::HeadCache::new(options.head_bytes);
+        let heads = super::head_cache::HeadCache::new(options.head_bytes);
         Self {
-            live,
+            follower: live,
             marker,
             options,
-            standing,
+            seal_status: standing,
             seals,
             cipher,
             heads,
             blobs: super::blob::BlobCache::default(),
             commits: AtomicU64::new(0),
             committed_bytes: AtomicU64::new(0),
-            bell: Mutex::default(),
-            kept_out: AtomicBool::new(false),
+            maintainer_bell: Mutex::default(),
+            lock_timed_out: AtomicBool::new(false),
         }
     }
 
     /// Says whom to tell that the tail has grown long.
-    pub(crate) fn watch(&self, bell: Option<SyncSender<Core>>) {
-        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
+    pub(crate) fn set_maintainer(&self, bell: Option<SyncSender<CpuCore>>) {
+        *self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
     }
 
     /// Whether somebody maintains the store beside the work of this process.
-    pub(crate) fn lives_long(&self) -> bool {
-        self.bell.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    pub(crate) fn has_maintainer(&self) -> bool {
+        self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Whether this process writes so much that room in the journal is worth making.
@@ -170,21 +176,22 @@ impl Engine {
         let wrote_much = self.writes_much();
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.committed_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if (wrote_much != self.writes_much() || self.live.tail_cost() >= APPLY_BYTES)
-            && let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner)
+        if (wrote_much != self.writes_much() || self.follower.tail_cost() >= APPLY_BYTES)
+            && let Some(bell) =
+                &*self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner)
         {
             // A full bell has been rung already.
-            let _ = bell.try_send(Core::current());
+            let _ = bell.try_send(CpuCore::current());
         }
     }
 
     /// Whether this process may write to the journal and the index.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_permitted()?;
-        match self.standing {
-            Standing::Unsealed | Standing::Sealed => Ok(()),
-            Standing::NoKey => Err(Error::Unkeyed { missing: "key" }),
-            Standing::NoWitness => Err(Error::Unkeyed { missing: "witness" }),
+        match self.seal_status {
+            SealStatus::Unsealed | SealStatus::Sealed => Ok(()),
+            SealStatus::NoKey => Err(Error::Unkeyed { missing: "key" }),
+            SealStatus::NoWitness => Err(Error::Unkeyed { missing: "witness" }),
         }
     }
 
@@ -203,7 +210,11 @@ impl Engine {
 
     /// Commits the record that `plan` makes, if it makes one, and returns what else it says. What waits in the spool
     /// comes in first.
-    pub(crate) fn commit<T>(&self, durability: Durability, plan: Plan<'_, T>) -> Result<T> {
+    pub(crate) fn commit<T>(
+        &self,
+        durability: CommitDurability,
+        plan: RecordPlanner<'_, T>,
+    ) -> Result<T> {
         self.check_writable()?;
         let drained = self.drain();
         let done = match drained {
@@ -212,27 +223,31 @@ impl Engine {
                 if let Err(error) = drained {
                     tracing::warn!(%error, "a write goes on waiting in the spool");
                 }
-                if self.live.has_promised() {
-                    self.live.check_promised(&self.live.written_refs()?.0)?;
+                if self.follower.has_promised() {
+                    self.follower.check_promised(&self.follower.written_refs()?.0)?;
                 }
                 self.commit_written(durability, plan)
             }
         };
         let locked = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked);
-        self.kept_out.store(locked, Ordering::Relaxed);
+        self.lock_timed_out.store(locked, Ordering::Relaxed);
         done
     }
 
     /// As [`Engine::commit`], and leaves the spool alone.
-    pub(crate) fn commit_written<T>(&self, durability: Durability, plan: Plan<'_, T>) -> Result<T> {
+    pub(crate) fn commit_written<T>(
+        &self,
+        durability: CommitDurability,
+        plan: RecordPlanner<'_, T>,
+    ) -> Result<T> {
         const MAX_ATTEMPTS: usize = 100;
         for _ in 0..MAX_ATTEMPTS {
-            let (refs, mut from) = self.live.written_refs()?;
-            let desk = Desk { engine: self, refs: Arc::clone(&refs), locked: false };
+            let (refs, mut from) = self.follower.written_refs()?;
+            let desk = PlanContext { engine: self, refs: Arc::clone(&refs), locked: false };
             let (record, value) = plan(&desk)?;
             drop(desk);
             let Some(mut record) = record else { return Ok(value) };
-            check_in_sight(&refs, &record)?;
+            check_sessions_visible(&refs, &record)?;
             if record.inline_bytes() > MAX_INLINE_BYTES {
                 let operation = record.operation.id;
                 record = match self.split(record) {
@@ -241,9 +256,9 @@ impl Engine {
                     split => split?,
                 };
                 // The objects written ahead stand in the journal now, but change nothing that was planned with.
-                let (_, end) = self.live.written_refs()?;
-                let own = |placed: &Arc<Placed>| placed.record.operation.id == operation;
-                if self.live.records_since(from).is_some_and(|since| since.iter().all(own)) {
+                let (_, end) = self.follower.written_refs()?;
+                let own = |placed: &Arc<PositionedRecord>| placed.record.operation.id == operation;
+                if self.follower.records_since(from).is_some_and(|since| since.iter().all(own)) {
                     from = end;
                 }
             }
@@ -252,8 +267,8 @@ impl Engine {
             match self.append(from, record, value, plan) {
                 Ok((value, None)) => return Ok(value),
                 Ok((value, Some(appended))) => {
-                    if durability == Durability::Now {
-                        self.live.log.sync(appended.end)?;
+                    if durability == CommitDurability::Now {
+                        self.follower.log.sync(appended.end)?;
                     }
                     self.committed(appended.end - appended.position);
                     return Ok(value);
@@ -268,23 +283,26 @@ impl Engine {
 
     fn append<T>(
         &self,
-        from: Position,
+        from: LogPosition,
         record: Record,
         value: T,
-        plan: Plan<'_, T>,
-    ) -> Result<(T, Option<Appended>)> {
+        plan: RecordPlanner<'_, T>,
+    ) -> Result<(T, Option<AppendedRecord>)> {
         let mut prepared = Some((Some(record), value));
         let mut outcome: Result<()> = Ok(());
         let mut written = None;
-        let appended = self.live.log.append(from, self.options.lock_timeout, &mut |tail| {
+        let appended = self.follower.log.append(from, self.options.lock_timeout, &mut |tail| {
             let planned = if tail.frames.is_empty() && prepared.is_some() {
                 prepared.take().expect("just seen")
             } else {
                 prepared = None;
-                let again = self.live.take_in(tail).and_then(|refs| {
-                    let desk = Desk { engine: self, refs, locked: true };
+                let again = self.follower.take_in(tail).and_then(|refs| {
+                    let desk = PlanContext { engine: self, refs, locked: true };
                     let planned = plan(&desk)?;
-                    planned.0.iter().try_for_each(|record| check_in_sight(&desk.refs, record))?;
+                    planned
+                        .0
+                        .iter()
+                        .try_for_each(|record| check_sessions_visible(&desk.refs, record))?;
                     Ok(planned)
                 });
                 match again {
@@ -302,8 +320,9 @@ impl Engine {
         outcome?;
         let (record, value) = written.or(prepared).expect("build was called");
         if let (Some(appended), Some(record)) = (&appended, record) {
-            let placed = Placed { position: appended.position, hash: appended.hash, record };
-            self.live.wrote(placed, appended.end)?;
+            let placed =
+                PositionedRecord { position: appended.position, hash: appended.hash, record };
+            self.follower.note_written(placed, appended.end)?;
         }
         Ok((value, appended))
     }
@@ -334,7 +353,7 @@ impl Engine {
     fn outsource(&self, operation: &Operation, part: &mut DeltaPart) -> Result<()> {
         if let DeltaPart::Inline(bytes) = part {
             let id = sealed_id(&bytes.0).map_err(Error::corrupt("an object just made"))?;
-            let object = Bytes(std::mem::take(&mut bytes.0));
+            let object = RecordBytes(std::mem::take(&mut bytes.0));
             self.append_alone(operation, RecordChange::Object { object })?;
             *part = DeltaPart::Named(id);
         }
@@ -343,13 +362,13 @@ impl Engine {
 
     fn append_alone(&self, operation: &Operation, change: RecordChange) -> Result<()> {
         let record = Record { operation: operation.clone(), changes: vec![change] };
-        let mut plan = |_: &Desk<'_>| Ok((Some(record.clone()), ()));
-        self.append(self.live.end(), record.clone(), (), &mut plan).map(|_| ())
+        let mut plan = |_: &PlanContext<'_>| Ok((Some(record.clone()), ()));
+        self.append(self.follower.end(), record.clone(), (), &mut plan).map(|_| ())
     }
 
     /// Makes everything written so far durable.
     pub(crate) fn sync(&self) -> Result<()> {
-        Ok(self.live.log.sync(self.live.end())?)
+        Ok(self.follower.log.sync(self.follower.end())?)
     }
 }
 
@@ -372,5 +391,5 @@ pub(crate) fn operation_id() -> Result<OperationId> {
 /// A large value as an object to be named by what follows it.
 pub(crate) fn blob(content: &[u8]) -> (crate::model::ObjectId, RecordChange) {
     let (id, sealed) = seal(ObjectKind::Blob, content);
-    (id, RecordChange::Object { object: Bytes(sealed) })
+    (id, RecordChange::Object { object: RecordBytes(sealed) })
 }

@@ -1,54 +1,56 @@
 //! What changed between two revisions: from the deltas between them where one is on the way to the other, else from
 //! both states.
 
-use super::lineage::{self, At, Stretch};
+use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, cost};
 use super::object;
 use super::refs::session;
-use super::scanned::{Content, LARGE, Objects, scan};
-use super::state::{Differences, Place};
-use crate::backend::{Direction, Snapshot};
+use super::scanned_object::{ALWAYS_PARALLEL_COST, ObjectSource, ScannedContent, scan};
+use super::state::{BufferRange, StateDifferences};
+use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
-use crate::format::{Header, ObjectKind, Refs, SideRange, decode_entry, decode_key};
-use crate::model::{Change, Entry, SessionNumber};
+use crate::format::{
+    DeltaSideRange, ObjectKind, RevisionHeader, StoreRefs, decode_entry, decode_key,
+};
+use crate::model::{ClaimEntry, EntryChange, SessionNumber};
 use std::sync::Arc;
 
 /// The claims that differ, sorted by key.
 pub(crate) fn compare(
-    view: &dyn Objects,
-    refs: &Refs,
+    view: &dyn ObjectSource,
+    refs: &StoreRefs,
     number: SessionNumber,
-    from: Option<At>,
-    to: Option<At>,
-) -> Result<Vec<Change>> {
-    raw(view, refs, number, from, to)?
+    from: Option<RevisionRef>,
+    to: Option<RevisionRef>,
+) -> Result<Vec<EntryChange>> {
+    compare_encoded(view, refs, number, from, to)?
         .iter()
         .map(|(key, old, new)| {
             let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
-            let decode = |bytes: Option<&[u8]>| -> Result<Option<Entry>> {
+            let decode = |bytes: Option<&[u8]>| -> Result<Option<ClaimEntry>> {
                 bytes
                     .map(|bytes| {
                         decode_entry(bytes).map_err(Error::corrupt(format_args!("the {key}")))
                     })
                     .transpose()
             };
-            Ok(Change { old: decode(old)?, new: decode(new)?, key: key.clone() })
+            Ok(EntryChange { old: decode(old)?, new: decode(new)?, key: key.clone() })
         })
         .collect()
 }
 
 /// As [`compare`], not decoded.
-pub(crate) fn raw(
-    view: &dyn Objects,
-    refs: &Refs,
+pub(crate) fn compare_encoded(
+    view: &dyn ObjectSource,
+    refs: &StoreRefs,
     number: SessionNumber,
-    from: Option<At>,
-    to: Option<At>,
-) -> Result<Differences> {
+    from: Option<RevisionRef>,
+    to: Option<RevisionRef>,
+) -> Result<StateDifferences> {
     if from == to {
-        return Ok(Differences::default());
+        return Ok(StateDifferences::default());
     }
-    let at = |at: Option<At>| at.unwrap_or(At { branch: 0, sequence: 0 });
+    let at = |at: Option<RevisionRef>| at.unwrap_or(RevisionRef { branch: 0, sequence: 0 });
     let (from, to) = (at(from), at(to));
     if let Some(differences) = along(view, refs, number, from, to)? {
         return Ok(differences);
@@ -56,8 +58,8 @@ pub(crate) fn raw(
     if let Some(differences) = along(view, refs, number, to, from)? {
         return Ok(differences.swapped());
     }
-    let (old, new) = materialize::both(view, refs, number, (from, to))?;
-    Ok(Differences::between(&old, &new))
+    let (old, new) = materialize::materialize_pair(view, refs, number, (from, to))?;
+    Ok(StateDifferences::between(&old, &new))
 }
 
 /// Fewer revisions than this are always read one by one.
@@ -66,23 +68,23 @@ const MIN_ROWS: usize = 64;
 /// The net changes of the deltas from one revision to a later one that stands on it; `None` if it does not, or if
 /// reading both states costs less.
 fn along(
-    view: &dyn Objects,
-    refs: &Refs,
+    view: &dyn ObjectSource,
+    refs: &StoreRefs,
     number: SessionNumber,
-    from: At,
-    to: At,
-) -> Result<Option<Differences>> {
+    from: RevisionRef,
+    to: RevisionRef,
+) -> Result<Option<StateDifferences>> {
     if from.sequence >= to.sequence {
         return Ok(None);
     }
     if let Some(parts) = near(view, refs, number, from, to)? {
-        return net(view, &parts, LARGE).map(Some);
+        return net(view, &parts, ALWAYS_PARALLEL_COST).map(Some);
     }
     let mut between = Vec::new();
     let mut reached = from.sequence == 0;
-    for stretch in lineage::stretches(view, refs, number, to)? {
+    for stretch in lineage::state_ranges(view, refs, number, to)? {
         if stretch.branch == from.branch && (stretch.after..=stretch.to).contains(&from.sequence) {
-            between.push(Stretch { after: from.sequence, ..stretch });
+            between.push(RevisionRange { after: from.sequence, ..stretch });
             reached = true;
             break;
         }
@@ -97,7 +99,8 @@ fn along(
     for stretch in between {
         let mut left = stretch;
         loop {
-            let portion = lineage::revisions(view, number, left, Direction::Descending, MIN_ROWS)?;
+            let portion =
+                lineage::revisions(view, number, left, ScanDirection::Descending, MIN_ROWS)?;
             let Some((oldest, _)) = portion.last() else { break };
             left.to = oldest - 1;
             rows += portion.len();
@@ -124,10 +127,10 @@ const NEAR: u64 = 8;
 /// does not stand on it.
 fn near(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
-    from: At,
-    to: At,
+    from: RevisionRef,
+    to: RevisionRef,
 ) -> Result<Option<Vec<(ObjectKind, u64)>>> {
     let base = session(refs, number)?.branch(to.branch)?.base.map_or(0, |(_, sequence)| sequence);
     if from.branch != to.branch || from.sequence <= base || to.sequence - from.sequence > NEAR {
@@ -138,7 +141,8 @@ fn near(
     while at.sequence > from.sequence {
         // A parent that was folded left its changes in what it was folded into.
         let Some(row) = lineage::find(view, number, at)? else { return Ok(None) };
-        let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+        let header =
+            RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
         let Some(parent) = header.parents.first().filter(|_| header.reset.is_none()) else {
             return Ok(None);
         };
@@ -150,29 +154,33 @@ fn near(
 }
 
 /// One side of a change, with the number of its delta.
-struct Side<'a> {
+struct NumberedChange<'a> {
     delta: u32,
     key: &'a [u8],
-    place: Place,
-    old: &'a SideRange,
-    new: &'a SideRange,
+    place: BufferRange,
+    old: &'a DeltaSideRange,
+    new: &'a DeltaSideRange,
 }
 
 /// The net changes of deltas that cost so much to read, oldest first.
-fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)], cost: u64) -> Result<Differences> {
+fn net(
+    view: &dyn ObjectSource,
+    parts: &[(ObjectKind, u64)],
+    cost: u64,
+) -> Result<StateDifferences> {
     let scanned = scan(view, parts, cost)?;
     let count = scanned.iter().map(|one| match &one.content {
-        Content::Changes(changes) => changes.len(),
-        Content::Entries(_) => 0,
+        ScannedContent::Changes(changes) => changes.len(),
+        ScannedContent::Entries(_) => 0,
     });
-    let mut sides: Vec<Side<'_>> = Vec::with_capacity(count.sum());
+    let mut sides: Vec<NumberedChange<'_>> = Vec::with_capacity(count.sum());
     for (delta, one) in (0..).zip(&scanned) {
-        if let Content::Changes(changes) = &one.content {
+        if let ScannedContent::Changes(changes) = &one.content {
             for change in changes {
-                sides.push(Side {
+                sides.push(NumberedChange {
                     delta,
                     key: change.key_in(&one.bytes),
-                    place: Place::new(delta, &change.key),
+                    place: BufferRange::new(delta, &change.key),
                     old: &change.old,
                     new: &change.new,
                 });
@@ -182,7 +190,7 @@ fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)], cost: u64) -> Result<Dif
     // A stable sort: the sides of one key stay in the order of their deltas.
     sides.sort_by(|a, b| a.key.cmp(b.key));
     let buffers = scanned.iter().map(|one| Arc::clone(&one.bytes)).collect();
-    let mut differences = Differences::with_buffers(buffers, sides.len());
+    let mut differences = StateDifferences::with_buffers(buffers, sides.len());
     for same in sides.chunk_by(|a, b| a.key == b.key) {
         let (Some(first), Some(last)) = (same.first(), same.last()) else { continue };
         let old = place(view, &mut differences, first.delta, first.old)?;
@@ -194,14 +202,14 @@ fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)], cost: u64) -> Result<Dif
 
 fn place(
     view: &dyn Snapshot,
-    differences: &mut Differences,
+    differences: &mut StateDifferences,
     delta: u32,
-    side: &SideRange,
-) -> Result<Option<Place>> {
+    side: &DeltaSideRange,
+) -> Result<Option<BufferRange>> {
     match side {
-        SideRange::Absent => Ok(None),
-        SideRange::Inline(range) => Ok(Some(Place::new(delta, range))),
-        SideRange::Blob(id) => {
+        DeltaSideRange::Absent => Ok(None),
+        DeltaSideRange::Inline(range) => Ok(Some(BufferRange::new(delta, range))),
+        DeltaSideRange::Blob(id) => {
             Ok(Some(differences.keep(object::content_of(view, ObjectKind::Blob, id)?)))
         }
     }

@@ -1,13 +1,14 @@
 //! Derived rows: each is made from primary ones alone, here, whether it is made for the first time, made again, or checked.
 
-use super::lineage::At;
+use super::lineage::RevisionRef;
 use super::object::{self, LOST_OBJECT};
-use crate::backend::{Direction, Snapshot, Table};
+use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
-    CheckpointRow, Delta, Effect, FactRow, Header, ObjectKind, OperationRow, Page, Refs, Reset,
-    RevisionRow, SequenceRow, entity_hash, sealed_id, sealed_kind,
+    CheckpointRow, Delta, FactPage, FactRow, ObjectKind, OperationEffect, OperationRow,
+    ResetSource, RevisionHeader, RevisionRow, SequenceRow, StoreRefs, entity_hash, sealed_id,
+    sealed_kind,
 };
 use crate::model::{
     BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionId, SessionNumber,
@@ -16,10 +17,10 @@ use crate::model::{
 use std::collections::HashMap;
 
 /// Takes a derived row: table, key, value.
-pub(crate) type Sink<'a> = &'a mut dyn FnMut(Table, Vec<u8>, Vec<u8>) -> Result<()>;
+pub(crate) type RowSink<'a> = &'a mut dyn FnMut(TableId, Vec<u8>, Vec<u8>) -> Result<()>;
 
 /// Tables whose rows are primary: nothing else says what stands in them.
-pub(crate) const PRIMARY: [Table; 10] = [
+pub(crate) const PRIMARY: [TableId; 10] = [
     key::OBJECTS,
     key::REVISIONS,
     key::CHECKPOINTS,
@@ -29,11 +30,11 @@ pub(crate) const PRIMARY: [Table; 10] = [
     key::FOLDS,
     key::FOLDED,
     key::PRUNINGS,
-    key::AHEAD,
+    key::PREWRITTEN,
 ];
 
 /// Tables whose rows [`all`] makes, whole.
-pub(crate) const DERIVED: [Table; 14] = [
+pub(crate) const DERIVED: [TableId; 14] = [
     key::SEQUENCES,
     key::TIMES,
     key::IDS,
@@ -54,16 +55,16 @@ pub(crate) const DERIVED: [Table; 14] = [
 const PAGE_ROWS: usize = 1000;
 
 /// Calls for each row of a table, in key order.
-pub(crate) fn each(
+pub(crate) fn for_each_row(
     view: &dyn Snapshot,
-    table: Table,
+    table: TableId,
     mut row: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     // Objects may be large.
     let page = if table == key::OBJECTS { 64 } else { PAGE_ROWS };
     let mut from = Vec::new();
     loop {
-        let rows = view.scan(table, &from, &[], Direction::Ascending, page)?;
+        let rows = view.scan(table, &from, &[], ScanDirection::Ascending, page)?;
         for (key, value) in &rows {
             row(key, value)?;
         }
@@ -81,7 +82,7 @@ pub(crate) fn each(
 pub(crate) fn history_place(
     session: &SessionId,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
     key: &[u8],
 ) -> Vec<u8> {
     let entity = entity_hash(session, key);
@@ -89,19 +90,19 @@ pub(crate) fn history_place(
 }
 
 /// The rows that find a revision. `reset` is the branch that its reset leads to.
-pub(crate) fn of_revision(
+pub(crate) fn derive_revision(
     session: SessionNumber,
-    header: &Header,
+    header: &RevisionHeader,
     id: &RevisionId,
     effective: Timestamp,
     reset: BranchNumber,
-    sink: Sink<'_>,
+    sink: RowSink<'_>,
 ) -> Result<()> {
     let (branch, sequence) = (header.branch, header.sequence);
     let target = match &header.reset {
         None => None,
-        Some(Reset::Empty) => Some(of(0).number(0)),
-        Some(Reset::To(parent)) => Some(of(reset).number(parent.sequence)),
+        Some(ResetSource::Empty) => Some(of(0).number(0)),
+        Some(ResetSource::To(parent)) => Some(of(reset).number(parent.sequence)),
     };
     if let Some(target) = target {
         sink(key::RESETS, of(session).branch(branch).number(sequence).build(), target.build())?;
@@ -118,10 +119,10 @@ pub(crate) fn of_revision(
 }
 
 /// The rows that find a checkpoint.
-pub(crate) fn of_checkpoint(
+pub(crate) fn derive_checkpoint(
     session: SessionNumber,
     checkpoint: &Checkpoint,
-    sink: Sink<'_>,
+    sink: RowSink<'_>,
 ) -> Result<()> {
     let (time, sequence) = (checkpoint.time, checkpoint.sequence);
     let number = of(session).number(sequence).build();
@@ -141,12 +142,12 @@ pub(crate) fn of_checkpoint(
 }
 
 /// The rows that find the facts of a page.
-pub(crate) fn of_page(
+pub(crate) fn derive_fact_page(
     session: SessionNumber,
     number: u64,
     operation: OperationId,
-    page: &Page,
-    sink: Sink<'_>,
+    page: &FactPage,
+    sink: RowSink<'_>,
 ) -> Result<()> {
     for (ordinal, fact) in (0..).zip(&page.facts) {
         let row = FactRow { page: number, ordinal, origin: fact.origin, operation }.encode();
@@ -161,21 +162,21 @@ pub(crate) fn of_page(
 }
 
 /// What cannot be made, and why: the rest is made without it.
-pub(crate) type Trouble<'a> = &'a mut dyn FnMut(String, Error);
+pub(crate) type FailureSink<'a> = &'a mut dyn FnMut(String, Error);
 
 /// Makes every row of the tables [`DERIVED`] from primary ones.
-pub(crate) fn all(
+pub(crate) fn derive_all(
     view: &dyn Snapshot,
-    refs: &Refs,
-    sink: Sink<'_>,
-    trouble: Trouble<'_>,
+    refs: &StoreRefs,
+    sink: RowSink<'_>,
+    trouble: FailureSink<'_>,
 ) -> Result<()> {
     revisions(view, refs, sink, trouble)?;
     folded(view, sink, trouble)?;
-    each(view, key::CHECKPOINTS, |place, row| {
+    for_each_row(view, key::CHECKPOINTS, |place, row| {
         let session = key::short_at(place, 0).unwrap_or(0);
         match CheckpointRow::decode(row).map_err(Error::corrupt("a checkpoint")) {
-            Ok(row) => of_checkpoint(session, &row.checkpoint, sink)?,
+            Ok(row) => derive_checkpoint(session, &row.checkpoint, sink)?,
             Err(error) => {
                 trouble(format!("the checkpoint #{}", key::last_number(place).unwrap_or(0)), error);
             }
@@ -183,7 +184,7 @@ pub(crate) fn all(
         Ok(())
     })?;
     let pages = pages(view, trouble)?;
-    each(view, key::OPERATIONS, |place, row| {
+    for_each_row(view, key::OPERATIONS, |place, row| {
         match OperationRow::decode(row).map_err(Error::corrupt("an operation")) {
             Ok(row) => operation(view, place, &row, &pages, sink, trouble)?,
             Err(error) => trouble("an operation".to_owned(), error),
@@ -195,7 +196,7 @@ pub(crate) fn all(
 /// The branch of every revision.
 pub(crate) fn branches(view: &dyn Snapshot) -> Result<HashMap<(SessionNumber, u64), BranchNumber>> {
     let mut branches = HashMap::new();
-    each(view, key::REVISIONS, |place, _| {
+    for_each_row(view, key::REVISIONS, |place, _| {
         if let (Some(session), Some(branch), Some(sequence)) =
             (key::short_at(place, 0), key::short_at(place, 4), key::last_number(place))
         {
@@ -206,11 +207,16 @@ pub(crate) fn branches(view: &dyn Snapshot) -> Result<HashMap<(SessionNumber, u6
     Ok(branches)
 }
 
-fn revisions(view: &dyn Snapshot, refs: &Refs, sink: Sink<'_>, trouble: Trouble<'_>) -> Result<()> {
+fn revisions(
+    view: &dyn Snapshot,
+    refs: &StoreRefs,
+    sink: RowSink<'_>,
+    trouble: FailureSink<'_>,
+) -> Result<()> {
     let branches = branches(view)?;
-    each(view, key::REVISIONS, |place, bytes| {
+    for_each_row(view, key::REVISIONS, |place, bytes| {
         let number = key::short_at(place, 0).unwrap_or(0);
-        let at = At {
+        let at = RevisionRef {
             branch: key::short_at(place, 4).unwrap_or(0),
             sequence: key::last_number(place).unwrap_or(0),
         };
@@ -220,7 +226,7 @@ fn revisions(view: &dyn Snapshot, refs: &Refs, sink: Sink<'_>, trouble: Trouble<
         }
         let what = || format!("revision #{}", at.sequence);
         let decoded = RevisionRow::decode(bytes)
-            .and_then(|row| Header::decode(&row.header).map(|header| (row, header)))
+            .and_then(|row| RevisionHeader::decode(&row.header).map(|header| (row, header)))
             .map_err(Error::corrupt(what()));
         let (row, header) = match decoded {
             Ok(decoded) => decoded,
@@ -230,12 +236,19 @@ fn revisions(view: &dyn Snapshot, refs: &Refs, sink: Sink<'_>, trouble: Trouble<
             }
         };
         let reset = match &header.reset {
-            Some(Reset::To(parent)) => {
+            Some(ResetSource::To(parent)) => {
                 branches.get(&(number, parent.sequence)).copied().unwrap_or(0)
             }
             _ => 0,
         };
-        of_revision(number, &header, &Header::id_of(&row.header), row.effective, reset, sink)?;
+        derive_revision(
+            number,
+            &header,
+            &RevisionHeader::id_of(&row.header),
+            row.effective,
+            reset,
+            sink,
+        )?;
         let Some(session) = refs.sessions.get(number) else {
             trouble(what(), Error::missing(format!("the session number {number}")));
             return Ok(());
@@ -266,8 +279,8 @@ fn revisions(view: &dyn Snapshot, refs: &Refs, sink: Sink<'_>, trouble: Trouble<
 }
 
 /// The rows that say where what was folded is.
-fn folded(view: &dyn Snapshot, sink: Sink<'_>, trouble: Trouble<'_>) -> Result<()> {
-    each(view, key::FOLDED, |place, bytes| {
+fn folded(view: &dyn Snapshot, sink: RowSink<'_>, trouble: FailureSink<'_>) -> Result<()> {
+    for_each_row(view, key::FOLDED, |place, bytes| {
         let session = key::short_at(place, 0).unwrap_or(0);
         let branch = key::short_at(place, 4).unwrap_or(0);
         let into = key::number_at(place, 8).unwrap_or(0);
@@ -279,7 +292,7 @@ fn folded(view: &dyn Snapshot, sink: Sink<'_>, trouble: Trouble<'_>) -> Result<(
         sink(key::SEQUENCES, number.clone(), SequenceRow::Folded(branch, into).encode())?;
         match RevisionRow::decode(bytes).map_err(Error::corrupt(format!("revision #{sequence}"))) {
             Ok(row) => {
-                let id = Header::id_of(&row.header);
+                let id = RevisionHeader::id_of(&row.header);
                 sink(key::IDS, key::revision_id(&id), number)?;
             }
             Err(error) => trouble(format!("revision #{sequence}"), error),
@@ -289,9 +302,9 @@ fn folded(view: &dyn Snapshot, sink: Sink<'_>, trouble: Trouble<'_>) -> Result<(
 }
 
 /// The numbers of all pages by their names.
-fn pages(view: &dyn Snapshot, trouble: Trouble<'_>) -> Result<HashMap<ObjectId, u64>> {
+fn pages(view: &dyn Snapshot, trouble: FailureSink<'_>) -> Result<HashMap<ObjectId, u64>> {
     let mut pages = HashMap::new();
-    each(view, key::OBJECTS, |place, sealed| {
+    for_each_row(view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
         match sealed_kind(sealed) {
             Ok(ObjectKind::Page) => {
@@ -314,41 +327,42 @@ fn operation(
     place: &[u8],
     row: &OperationRow,
     pages: &HashMap<ObjectId, u64>,
-    sink: Sink<'_>,
-    trouble: Trouble<'_>,
+    sink: RowSink<'_>,
+    trouble: FailureSink<'_>,
 ) -> Result<()> {
     sink(key::OPERATION_IDS, key::operation_id(&row.operation.id), place.to_vec())?;
     for effect in &row.effects {
         match effect {
-            Effect::Switched { branch, time, position, .. } => {
+            OperationEffect::Switched { branch, time, position, .. } => {
                 let place = of(row.session).time(*time).number(*position).build();
                 sink(key::SWITCHES, place, branch.to_be_bytes().to_vec())?;
             }
             // Its number is not given out again.
-            Effect::CheckpointHidden { old } => {
+            OperationEffect::CheckpointHidden { old } => {
                 let number = of(row.session).number(old.sequence).build();
                 sink(key::SEQUENCES, number, SequenceRow::Checkpoint(old.id).encode())?;
             }
-            Effect::Swept { checkpoints, .. } => {
+            OperationEffect::Swept { checkpoints, .. } => {
                 for (sequence, id) in checkpoints {
                     let number = of(row.session).number(*sequence).build();
                     sink(key::SEQUENCES, number, SequenceRow::Checkpoint(*id).encode())?;
                 }
             }
-            Effect::Facts { page: LOST_OBJECT, .. } => {}
-            Effect::Facts { page, name, .. } => {
+            OperationEffect::Facts { page: LOST_OBJECT, .. } => {}
+            OperationEffect::Facts { page, name, .. } => {
                 let sealed = object::sealed(view, *page).ok();
                 let named = sealed.and_then(|sealed| sealed_id(&sealed).ok()) == Some(*name);
                 let found = if named { Some(*page) } else { pages.get(name).copied() };
                 let found = found.ok_or_else(|| Error::missing(format!("the object {name}")));
                 let found = found.and_then(|number| {
                     let content = object::content(view, ObjectKind::Page, number)?;
-                    let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+                    let page =
+                        FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
                     Ok((number, page))
                 });
                 match found {
                     Ok((number, page)) => {
-                        of_page(row.session, number, row.operation.id, &page, sink)?;
+                        derive_fact_page(row.session, number, row.operation.id, &page, sink)?;
                     }
                     Err(error) => {
                         trouble(

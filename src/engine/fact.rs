@@ -2,17 +2,17 @@
 
 use super::object;
 use super::refs::session;
-use crate::backend::{Direction, Snapshot};
+use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{FactRow, ObjectKind, Page, Refs};
-use crate::model::{Fact, Kind, Origin, SessionNumber, Timestamp};
+use crate::format::{FactPage, FactRow, ObjectKind, StoreRefs};
+use crate::model::{Fact, FactOrigin, Kind, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::Arc;
 
 /// A fact with where its texts point into.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KnownFact {
+pub struct SourcedFact {
     /// The fact.
     pub fact: Fact,
     /// The source file that its texts point into, if they do.
@@ -21,7 +21,7 @@ pub struct KnownFact {
 
 /// By which clock facts are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
+pub enum FactClock {
     /// What had happened by then.
     Happened,
     /// What forge had been told by then.
@@ -30,25 +30,25 @@ pub enum Clock {
 
 /// The facts of one kind up to a time, one for each id: the version with the greatest (time, place). Sorted by time,
 /// then id.
-pub(crate) fn at(
+pub(crate) fn facts_at(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     kind: Kind,
     time: Timestamp,
-    clock: Clock,
-) -> Result<Vec<KnownFact>> {
+    clock: FactClock,
+) -> Result<Vec<SourcedFact>> {
     let upto = match clock {
-        Clock::Happened => of(number).kind(kind).time(time).end(),
-        Clock::Recorded => of(number).kind(kind).end(),
+        FactClock::Happened => of(number).kind(kind).time(time).end(),
+        FactClock::Recorded => of(number).kind(kind).end(),
     };
     let all = read(view, refs, number, &of(number).kind(kind).build(), &upto)?;
-    let replaced = replaced(view, refs, number, kind, &all)?;
-    let mut newest: BTreeMap<String, KnownFact> = BTreeMap::new();
+    let replaced = replaced_hook_ids(view, refs, number, kind, &all)?;
+    let mut newest: BTreeMap<String, SourcedFact> = BTreeMap::new();
     for known in all {
         let fact = &known.fact;
-        if (clock == Clock::Recorded && (fact.recorded_at > time || fact.at > time))
-            || (fact.origin == Origin::Hook && replaced.contains(&fact.id))
+        if (clock == FactClock::Recorded && (fact.recorded_at > time || fact.at > time))
+            || (fact.origin == FactOrigin::Hook && replaced.contains(&fact.id))
         {
             continue;
         }
@@ -63,18 +63,18 @@ pub(crate) fn at(
 }
 
 /// All versions of the facts of one kind that count, earliest first.
-pub(crate) fn all(
+pub(crate) fn all_versions(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     kind: Kind,
-) -> Result<Vec<KnownFact>> {
+) -> Result<Vec<SourcedFact>> {
     let place = of(number).kind(kind);
     let mut all = read(view, refs, number, &place.clone().build(), &place.end())?;
-    let replaced = replaced(view, refs, number, kind, &all)?;
+    let replaced = replaced_hook_ids(view, refs, number, kind, &all)?;
     all.retain(|known| {
         let fact = &known.fact;
-        fact.origin != Origin::Hook || !replaced.contains(&fact.id)
+        fact.origin != FactOrigin::Hook || !replaced.contains(&fact.id)
     });
     all.sort_by_key(|known| order(&known.fact));
     Ok(all)
@@ -86,18 +86,18 @@ fn order(fact: &Fact) -> (Timestamp, u64, Timestamp) {
 
 /// The ids that something other than a hook knows too: its versions replace the hook's altogether, also where they
 /// come later.
-fn replaced(
+fn replaced_hook_ids(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     kind: Kind,
-    facts: &[KnownFact],
+    facts: &[SourcedFact],
 ) -> Result<BTreeSet<String>> {
     let mut seen = BTreeSet::new();
     let mut replaced = BTreeSet::new();
-    for known in facts.iter().filter(|known| known.fact.origin == Origin::Hook) {
+    for known in facts.iter().filter(|known| known.fact.origin == FactOrigin::Hook) {
         let id = &known.fact.id;
-        if seen.insert(id.clone()) && known_elsewhere(view, refs, number, kind, id)? {
+        if seen.insert(id.clone()) && is_known_beyond_hooks(view, refs, number, kind, id)? {
             replaced.insert(id.clone());
         }
     }
@@ -105,32 +105,32 @@ fn replaced(
 }
 
 /// Whether something other than a hook knows a fact too.
-pub(crate) fn known_elsewhere(
+pub(crate) fn is_known_beyond_hooks(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     kind: Kind,
     id: &str,
 ) -> Result<bool> {
     let versions = versions(view, refs, number, kind, id)?;
-    Ok(versions.iter().any(|known| known.fact.origin != Origin::Hook))
+    Ok(versions.iter().any(|known| known.fact.origin != FactOrigin::Hook))
 }
 
 /// The versions of one fact, earliest first; versions of an origin that another one replaced are left in.
 pub(crate) fn versions(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     kind: Kind,
     id: &str,
-) -> Result<Vec<KnownFact>> {
+) -> Result<Vec<SourcedFact>> {
     let place = of(number).kind(kind).text(id);
     let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
     let rows = view.scan(
         key::FACT_IDS,
         &place.clone().build(),
         &place.end(),
-        Direction::Ascending,
+        ScanDirection::Ascending,
         usize::MAX,
     )?;
     let mut known = resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)?;
@@ -141,31 +141,31 @@ pub(crate) fn versions(
 /// The facts between two keys of the table by time.
 fn read(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     from: &[u8],
     to: &[u8],
-) -> Result<Vec<KnownFact>> {
+) -> Result<Vec<SourcedFact>> {
     let session = session(refs, number)?;
     // Whoever asks for a state asks for each kind: of a session without facts nothing need be read.
     if session.pages == 0 {
         return Ok(Vec::new());
     }
     let hidden: BTreeSet<_> = session.hidden.iter().copied().collect();
-    let rows = view.scan(key::FACTS, from, to, Direction::Ascending, usize::MAX)?;
+    let rows = view.scan(key::FACTS, from, to, ScanDirection::Ascending, usize::MAX)?;
     resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)
 }
 
 /// A page whose facts are taken one by one.
-struct OpenPage {
+struct OpenFactPage {
     facts: Vec<Option<Fact>>,
     source: Option<Arc<str>>,
 }
 
-impl OpenPage {
+impl OpenFactPage {
     fn read(view: &dyn Snapshot, number: u64) -> Result<Self> {
         let content = object::content(view, ObjectKind::Page, number)?;
-        let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        let page = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
         Ok(Self {
             facts: page.facts.into_iter().map(Some).collect(),
             source: page.source.map(Arc::from),
@@ -177,8 +177,8 @@ fn resolve<'a>(
     view: &dyn Snapshot,
     rows: impl Iterator<Item = &'a [u8]>,
     hidden: &BTreeSet<crate::model::OperationId>,
-) -> Result<Vec<KnownFact>> {
-    let mut reader = Reader::default();
+) -> Result<Vec<SourcedFact>> {
+    let mut reader = FactReader::default();
     let mut found = Vec::new();
     for row in rows {
         let row = FactRow::decode(row).map_err(Error::corrupt("a fact's place"))?;
@@ -191,16 +191,16 @@ fn resolve<'a>(
 
 /// Reads facts from their pages, each page once.
 #[derive(Default)]
-pub(crate) struct Reader {
-    pages: BTreeMap<u64, OpenPage>,
+pub(crate) struct FactReader {
+    pages: BTreeMap<u64, OpenFactPage>,
 }
 
-impl Reader {
+impl FactReader {
     /// The fact of this row, which may be asked for once.
-    pub(crate) fn read(&mut self, view: &dyn Snapshot, row: &FactRow) -> Result<KnownFact> {
+    pub(crate) fn read(&mut self, view: &dyn Snapshot, row: &FactRow) -> Result<SourcedFact> {
         let page = match self.pages.entry(row.page) {
             btree_map::Entry::Occupied(open) => open.into_mut(),
-            btree_map::Entry::Vacant(place) => place.insert(OpenPage::read(view, row.page)?),
+            btree_map::Entry::Vacant(place) => place.insert(OpenFactPage::read(view, row.page)?),
         };
         let fact = page
             .facts
@@ -208,28 +208,28 @@ impl Reader {
             .and_then(Option::take)
             .ok_or_else(|| Error::missing("a fact on its page"))?;
         let source = &page.source;
-        Ok(KnownFact { fact, source: source.clone() })
+        Ok(SourcedFact { fact, source: source.clone() })
     }
 }
 
 /// The facts of one kind up to a time, the newest first, one for each id, of the newest `limit` rows.
 pub(crate) fn newest(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     kind: Kind,
     upto: Timestamp,
     limit: usize,
-) -> Result<Vec<KnownFact>> {
+) -> Result<Vec<SourcedFact>> {
     let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
     let from = of(number).kind(kind).build();
     let to = of(number).kind(kind).time(upto).end();
-    let rows = view.scan(key::FACTS, &from, &to, Direction::Descending, limit)?;
+    let rows = view.scan(key::FACTS, &from, &to, ScanDirection::Descending, limit)?;
     let mut facts = resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)?;
-    let replaced = replaced(view, refs, number, kind, &facts)?;
+    let replaced = replaced_hook_ids(view, refs, number, kind, &facts)?;
     let mut seen = BTreeSet::new();
     facts.retain(|known| {
-        let outdone = known.fact.origin == Origin::Hook && replaced.contains(&known.fact.id);
+        let outdone = known.fact.origin == FactOrigin::Hook && replaced.contains(&known.fact.id);
         !outdone && seen.insert(known.fact.id.clone())
     });
     Ok(facts)
@@ -238,7 +238,7 @@ pub(crate) fn newest(
 /// The time of the last fact of any kind at or before a time.
 pub(crate) fn last_at(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     time: Timestamp,
 ) -> Result<Option<Timestamp>> {
@@ -254,7 +254,7 @@ pub(crate) fn last_at(
         // Usually the first row decides; more are read only where an import was undone.
         'rows: loop {
             let limit = if hidden.is_empty() { 1 } else { 64 };
-            let rows = view.scan(key::FACTS, &from, &to, Direction::Descending, limit)?;
+            let rows = view.scan(key::FACTS, &from, &to, ScanDirection::Descending, limit)?;
             let Some((oldest, _)) = rows.last() else { break };
             for (place, row) in &rows {
                 let row = FactRow::decode(row).map_err(Error::corrupt("a fact's place"))?;

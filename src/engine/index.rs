@@ -1,23 +1,23 @@
 //! Turns records into rows: the one place that knows what each record means for the index. Readers use it on the
 //! journal's tail in memory, the applier uses it to write the next generation.
 
-mod ahead;
 pub(crate) mod fold;
-pub(crate) mod gone;
+mod prewritten;
+pub(crate) mod session_drop;
 
 use super::derive::{self, history_place};
-use super::lineage::{self, At};
+use super::lineage::{self, RevisionRef};
 use super::object::{self, DROPPED_OBJECT};
 use super::refs::{advance_by, effective, session};
-use super::rows::{Latest, Merged, Rows};
-use super::total;
-use crate::backend::{Direction, Position, RecordHash, Snapshot, Table};
+use super::row_overlay::{LatestRevision, OverlaySnapshot, RowOverlay};
+use super::row_totals;
+use crate::backend::{LogPosition, RecordHash, ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, Gone, Header, ObjectKind, OperationRow,
-    Page, Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow, SideRange,
-    TotalsRow, open, sealed_id,
+    BookmarkRow, CheckpointRow, Delta, DeltaPart, DeltaSideRange, FactPage, ObjectKind,
+    OperationEffect, OperationRow, Record, RecordChange, ResetSource, RevisionHeader, RevisionRow,
+    SegmentRow, SequenceRow, SessionRemoval, StoreRefs, TotalsRow, open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 /// A record with where it stands in the journal.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
-    pub(crate) position: Position,
+pub(crate) struct PositionedRecord {
+    pub(crate) position: LogPosition,
     pub(crate) hash: RecordHash,
     pub(crate) record: Record,
 }
@@ -34,9 +34,9 @@ pub(crate) struct Placed {
 /// Writes what a record means into `rows`, and moves `refs` on by it.
 pub(crate) fn apply(
     base: &dyn Snapshot,
-    rows: &mut Rows,
-    refs: &mut Refs,
-    placed: &Placed,
+    rows: &mut RowOverlay,
+    refs: &mut StoreRefs,
+    placed: &PositionedRecord,
 ) -> Result<()> {
     apply_with(base, rows, refs, placed, true).map(drop)
 }
@@ -44,9 +44,9 @@ pub(crate) fn apply(
 /// As [`apply`]. Gives the large values and long texts that the record names and that are not there.
 pub(crate) fn try_apply(
     base: &dyn Snapshot,
-    rows: &mut Rows,
-    refs: &mut Refs,
-    placed: &Placed,
+    rows: &mut RowOverlay,
+    refs: &mut StoreRefs,
+    placed: &PositionedRecord,
 ) -> Result<BTreeSet<ObjectId>> {
     apply_with(base, rows, refs, placed, true)
 }
@@ -54,9 +54,9 @@ pub(crate) fn try_apply(
 /// As [`apply`], of records that follow each other.
 pub(crate) fn apply_all(
     base: &dyn Snapshot,
-    rows: &mut Rows,
-    refs: &mut Refs,
-    records: &[Arc<Placed>],
+    rows: &mut RowOverlay,
+    refs: &mut StoreRefs,
+    records: &[Arc<PositionedRecord>],
 ) -> Result<()> {
     look_up_operations(base, rows, records)?;
     records.iter().try_for_each(|placed| apply(base, rows, refs, placed))
@@ -65,20 +65,20 @@ pub(crate) fn apply_all(
 /// As [`apply_all`], without the rows that [`is_of_operations`], of records that [`needs_no_operations`].
 pub(crate) fn apply_all_but_operations(
     base: &dyn Snapshot,
-    rows: &mut Rows,
-    refs: &mut Refs,
-    records: &[Arc<Placed>],
+    rows: &mut RowOverlay,
+    refs: &mut StoreRefs,
+    records: &[Arc<PositionedRecord>],
 ) -> Result<()> {
     records.iter().try_for_each(|placed| apply_with(base, rows, refs, placed, false).map(drop))
 }
 
 /// Whether a row says what operations there are, and how many: those that undo and the log read, and nobody else.
-pub(crate) fn is_of_operations(table: Table, key: &[u8]) -> bool {
-    are_of_operations(table) || (table == key::COUNTERS && key == key::TOTALS)
+pub(crate) fn is_operation_row(table: TableId, key: &[u8]) -> bool {
+    is_operation_table(table) || (table == key::COUNTERS && key == key::TOTALS)
 }
 
 /// Whether all rows of a table do.
-pub(crate) fn are_of_operations(table: Table) -> bool {
+pub(crate) fn is_operation_table(table: TableId) -> bool {
     table == key::OPERATIONS || table == key::OPERATION_IDS
 }
 
@@ -107,13 +107,13 @@ pub(crate) fn needs_no_operations(record: &Record) -> bool {
 
 fn apply_with(
     base: &dyn Snapshot,
-    rows: &mut Rows,
-    refs: &mut Refs,
-    placed: &Placed,
+    rows: &mut RowOverlay,
+    refs: &mut StoreRefs,
+    placed: &PositionedRecord,
     with_operations: bool,
 ) -> Result<BTreeSet<ObjectId>> {
     let added = TotalsRow::default();
-    let mut indexer = Indexer {
+    let mut indexer = RecordIndexer {
         base,
         rows,
         placed,
@@ -140,7 +140,7 @@ fn apply_with(
     if let Some(row) = operation {
         indexer.put_operation(&row);
     }
-    let missing = indexer.put_ahead()?;
+    let missing = indexer.note_prewritten()?;
     if with_operations {
         indexer.put_totals()?;
     }
@@ -157,12 +157,16 @@ const MANY_OPERATIONS: usize = 8;
 
 /// Looks up the operations of records that are to be applied all at once. Mostly they are new, and to find each of them in no
 /// file of the index was a quarter of what a record took.
-fn look_up_operations(base: &dyn Snapshot, rows: &mut Rows, records: &[Arc<Placed>]) -> Result<()> {
+fn look_up_operations(
+    base: &dyn Snapshot,
+    rows: &mut RowOverlay,
+    records: &[Arc<PositionedRecord>],
+) -> Result<()> {
     if records.len() < MANY_OPERATIONS {
         return Ok(());
     }
     let ids = records.iter().map(|placed| key::operation_id(&placed.record.operation.id));
-    let mut ids: Vec<Vec<u8>> = ids.filter(|id| !rows.says(key::OPERATION_IDS, id)).collect();
+    let mut ids: Vec<Vec<u8>> = ids.filter(|id| !rows.has_change(key::OPERATION_IDS, id)).collect();
     ids.sort_unstable();
     ids.dedup();
     let found = base.get_many(key::OPERATION_IDS, &ids)?;
@@ -176,10 +180,10 @@ fn look_up_operations(base: &dyn Snapshot, rows: &mut Rows, records: &[Arc<Place
     Ok(())
 }
 
-struct Indexer<'a> {
+struct RecordIndexer<'a> {
     base: &'a dyn Snapshot,
-    rows: &'a mut Rows,
-    placed: &'a Placed,
+    rows: &'a mut RowOverlay,
+    placed: &'a PositionedRecord,
     /// The next object's number, once one was given out.
     counter: Option<u64>,
     /// What this record adds to the totals.
@@ -192,16 +196,16 @@ struct Indexer<'a> {
     names: BTreeSet<ObjectId>,
 }
 
-impl Indexer<'_> {
-    fn view(&self) -> Merged<'_> {
-        Merged { base: self.base, rows: self.rows, position: self.placed.position }
+impl RecordIndexer<'_> {
+    fn view(&self) -> OverlaySnapshot<'_> {
+        OverlaySnapshot { base: self.base, rows: self.rows, position: self.placed.position }
     }
 
     /// Stores an object, unless one of its name is there, and gives its number.
     fn object(&mut self, sealed: &[u8]) -> Result<u64> {
         if let Some(number) = object::number_of(&self.view(), sealed)? {
             // Whoever writes it anew may be about to name it.
-            if object::ahead(&self.view(), number)?.is_some() {
+            if object::prewritten_row(&self.view(), number)?.is_some() {
                 self.unnamed.insert(number, None);
             }
             return Ok(number);
@@ -230,7 +234,7 @@ impl Indexer<'_> {
                 Ok(next)
             }
             DeltaPart::Named(id) => {
-                let number = object::number(&self.view(), id)?
+                let number = object::find_number(&self.view(), id)?
                     .ok_or_else(|| Error::missing(format!("the object {id}")))?;
                 self.named_number(number)?;
                 Ok(number)
@@ -238,7 +242,11 @@ impl Indexer<'_> {
         }
     }
 
-    fn change(&mut self, refs: &Refs, change: &RecordChange) -> Result<Option<Effect>> {
+    fn change(
+        &mut self,
+        refs: &StoreRefs,
+        change: &RecordChange,
+    ) -> Result<Option<OperationEffect>> {
         match change {
             RecordChange::Refs(_)
             | RecordChange::Session { .. }
@@ -247,21 +255,21 @@ impl Indexer<'_> {
             | RecordChange::TakesBack { .. } => Ok(None),
             RecordChange::Branch { session: number, .. } => {
                 let branch = session(refs, *number)?.branches.len() as u32;
-                Ok(Some(Effect::BranchMade { branch }))
+                Ok(Some(OperationEffect::BranchMade { branch }))
             }
             RecordChange::BranchChanged { session: number, branch, .. } => {
-                let old = session(refs, *number)?.branch(*branch)?.now().clone();
-                Ok(Some(Effect::BranchChanged { branch: *branch, old }))
+                let old = session(refs, *number)?.branch(*branch)?.latest_change().clone();
+                Ok(Some(OperationEffect::BranchChanged { branch: *branch, old }))
             }
             RecordChange::BranchHidden { branch, hidden, .. } => {
-                Ok(Some(Effect::BranchHidden { branch: *branch, hidden: *hidden }))
+                Ok(Some(OperationEffect::BranchHidden { branch: *branch, hidden: *hidden }))
             }
             RecordChange::Switched { session: number, branch, time } => {
                 let row = of(*number).time(*time).number(self.placed.position).build();
                 self.rows.put(key::SWITCHES, row, branch.to_be_bytes().to_vec());
                 let old = session(refs, *number)?.current_branch;
                 let position = self.placed.position;
-                Ok(Some(Effect::Switched { old, branch: *branch, time: *time, position }))
+                Ok(Some(OperationEffect::Switched { old, branch: *branch, time: *time, position }))
             }
             RecordChange::Object { object } => {
                 self.object(&object.0)?;
@@ -291,11 +299,11 @@ impl Indexer<'_> {
                 let old = super::checkpoint::by_id(&self.view(), *session, id)?
                     .ok_or_else(|| Error::missing(format!("the checkpoint {id}")))?;
                 self.forget_checkpoint(*session, &old);
-                Ok(Some(Effect::CheckpointHidden { old: Box::new(old) }))
+                Ok(Some(OperationEffect::CheckpointHidden { old: Box::new(old) }))
             }
             RecordChange::Facts { session, page, count, .. } => {
                 let (page, name) = self.facts(*session, page)?;
-                Ok(Some(Effect::Facts { count: *count, page, name }))
+                Ok(Some(OperationEffect::Facts { count: *count, page, name }))
             }
             RecordChange::Bookmark { session, source, bookmark } => {
                 let place = of(*session).text(source).build();
@@ -312,31 +320,44 @@ impl Indexer<'_> {
                     None => self.rows.delete(key::BOOKMARKS, place),
                 }
                 let bytes = bookmark.as_ref().map_or(0, |row| row.bytes);
-                Ok(Some(Effect::Bookmark { source: source.clone(), old: old.map(Box::new), bytes }))
+                Ok(Some(OperationEffect::Bookmark {
+                    source: source.clone(),
+                    old: old.map(Box::new),
+                    bytes,
+                }))
             }
             RecordChange::Schedule { session: number, .. } => {
-                Ok(Some(Effect::Schedule { old: session(refs, *number)?.schedule }))
+                Ok(Some(OperationEffect::Schedule { old: session(refs, *number)?.schedule }))
             }
             RecordChange::Pruned { session } => {
                 self.pruned(*session);
                 Ok(None)
             }
             RecordChange::Folded { session, branch, first, last, pruning, delta } => {
-                let place = (*session, At { branch: *branch, sequence: *last });
+                let place = (*session, RevisionRef { branch: *branch, sequence: *last });
                 self.fold(refs, place, *first, (*pruning, delta)).map(Some)
             }
-            RecordChange::Unfolded { session, branch, last } => {
-                self.unfold(refs, *session, At { branch: *branch, sequence: *last }).map(Some)
+            RecordChange::Unfolded { session, branch, last } => self
+                .unfold(refs, *session, RevisionRef { branch: *branch, sequence: *last })
+                .map(Some),
+            RecordChange::SessionDropped { of, .. } => {
+                Ok(Some(OperationEffect::SessionDropped { of: *of }))
             }
-            RecordChange::SessionDropped { of, .. } => Ok(Some(Effect::SessionDropped { of: *of })),
-            RecordChange::SessionShown { of, .. } => Ok(Some(Effect::SessionShown { of: *of })),
+            RecordChange::SessionShown { of, .. } => {
+                Ok(Some(OperationEffect::SessionShown { of: *of }))
+            }
             RecordChange::TextDropped { of, blob, bytes, .. } => {
                 let old = session(refs, *of)?.dropped(blob);
-                Ok(Some(Effect::TextDropped { of: *of, blob: blob.clone(), bytes: *bytes, old }))
+                Ok(Some(OperationEffect::TextDropped {
+                    of: *of,
+                    blob: blob.clone(),
+                    bytes: *bytes,
+                    old,
+                }))
             }
             RecordChange::TextShown { of, blob, .. } => {
                 let bytes = session(refs, *of)?.dropped(blob);
-                Ok(Some(Effect::TextShown { of: *of, blob: blob.clone(), bytes }))
+                Ok(Some(OperationEffect::TextShown { of: *of, blob: blob.clone(), bytes }))
             }
             RecordChange::TextMissing { session, blob, bytes } => {
                 self.drop_text(*session, blob, *bytes)?;
@@ -344,7 +365,7 @@ impl Indexer<'_> {
             }
             RecordChange::Swept { session, operation, blobs } => {
                 for (place, session) in refs.sessions.all() {
-                    if session.gone == Some(Gone::Pruned(*operation)) {
+                    if session.gone == Some(SessionRemoval::Pruned(*operation)) {
                         self.drop_session(place)?;
                         continue;
                     }
@@ -366,13 +387,14 @@ impl Indexer<'_> {
 
     fn revision(
         &mut self,
-        refs: &Refs,
+        refs: &StoreRefs,
         number: SessionNumber,
         encoded: &[u8],
         body: &[u8],
         delta: &[DeltaPart],
-    ) -> Result<Effect> {
-        let header = Header::decode(encoded).map_err(Error::corrupt("a revision's header"))?;
+    ) -> Result<OperationEffect> {
+        let header =
+            RevisionHeader::decode(encoded).map_err(Error::corrupt("a revision's header"))?;
         let session = session(refs, number)?;
         let branch = session.branch(header.branch)?;
         let (on, sequence) = (header.branch, header.sequence);
@@ -385,21 +407,31 @@ impl Indexer<'_> {
             bytes: 0,
             state_bytes: self.inherited_bytes(number, &header)?,
         };
-        self.delta(&session.info.id, number, At { branch: on, sequence }, delta, &mut row)?;
-        let id = Header::id_of(encoded);
+        self.delta(
+            &session.info.id,
+            number,
+            RevisionRef { branch: on, sequence },
+            delta,
+            &mut row,
+        )?;
+        let id = RevisionHeader::id_of(encoded);
         let place = of(number).branch(on).number(sequence).build();
         let reset = match &header.reset {
-            Some(Reset::To(parent)) => self.branch_of(number, parent.sequence)?,
+            Some(ResetSource::To(parent)) => self.branch_of(number, parent.sequence)?,
             _ => 0,
         };
         self.rows.put(key::REVISIONS, place, row.encode());
-        self.rows.put_latest(Latest { session: number, sequence, state_bytes: row.state_bytes });
+        self.rows.put_latest(LatestRevision {
+            session: number,
+            sequence,
+            state_bytes: row.state_bytes,
+        });
         let rows = &mut *self.rows;
-        derive::of_revision(number, &header, &id, time, reset, &mut |table, key, value| {
+        derive::derive_revision(number, &header, &id, time, reset, &mut |table, key, value| {
             rows.put(table, key, value);
             Ok(())
         })?;
-        Ok(Effect::Revision { branch: on, sequence })
+        Ok(OperationEffect::Revision { branch: on, sequence })
     }
 
     /// Stores the parts of a revision's delta, and what they change in its row and in the histories of claims.
@@ -407,7 +439,7 @@ impl Indexer<'_> {
         &mut self,
         session: &SessionId,
         number: SessionNumber,
-        at: At,
+        at: RevisionRef,
         delta: &[DeltaPart],
         row: &mut RevisionRow,
     ) -> Result<()> {
@@ -428,7 +460,7 @@ impl Indexer<'_> {
                 row.state_bytes =
                     (row.state_bytes + size(&change.new)).saturating_sub(size(&change.old));
                 for side in [&change.old, &change.new] {
-                    if let SideRange::Blob(id) = side {
+                    if let DeltaSideRange::Blob(id) = side {
                         self.names.insert(*id);
                     }
                 }
@@ -439,13 +471,13 @@ impl Indexer<'_> {
     }
 
     /// How many bytes the state has that a revision begins with.
-    fn inherited_bytes(&self, number: SessionNumber, header: &Header) -> Result<u64> {
+    fn inherited_bytes(&self, number: SessionNumber, header: &RevisionHeader) -> Result<u64> {
         let Some(from) = header.start().map(|parent| parent.sequence) else { return Ok(0) };
         let latest = self.rows.latest();
         if let Some(latest) = latest.filter(|one| (one.session, one.sequence) == (number, from)) {
             return Ok(latest.state_bytes);
         }
-        let at = At { branch: self.branch_of(number, from)?, sequence: from };
+        let at = RevisionRef { branch: self.branch_of(number, from)?, sequence: from };
         let place = of(number).branch(at.branch).number(from).build();
         if self.view().get(key::REVISIONS, &place)?.is_some_and(|row| row == RevisionRow::LOST) {
             // Nobody knows any more; it only says when a keyframe is due.
@@ -467,10 +499,10 @@ impl Indexer<'_> {
 
     fn checkpoint(
         &mut self,
-        refs: &Refs,
+        refs: &StoreRefs,
         number: SessionNumber,
         checkpoint: &Checkpoint,
-    ) -> Result<Effect> {
+    ) -> Result<OperationEffect> {
         // To find the id of a new one in no file of the index took longer than all the rest.
         let old = match session(refs, number)?.is_new(checkpoint) {
             true => None,
@@ -488,13 +520,13 @@ impl Indexer<'_> {
         let place = of(number).time(time).number(sequence).build();
         self.rows.put(key::CHECKPOINTS, place, row.encode());
         let rows = &mut *self.rows;
-        derive::of_checkpoint(number, checkpoint, &mut |table, key, value| {
+        derive::derive_checkpoint(number, checkpoint, &mut |table, key, value| {
             rows.put(table, key, value);
             Ok(())
         })?;
         Ok(match old {
-            Some(old) => Effect::CheckpointChanged { old: Box::new(old) },
-            None => Effect::CheckpointMade { id: checkpoint.id },
+            Some(old) => OperationEffect::CheckpointChanged { old: Box::new(old) },
+            None => OperationEffect::CheckpointMade { id: checkpoint.id },
         })
     }
 
@@ -530,11 +562,11 @@ impl Indexer<'_> {
             }
             DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Page, number)?,
         };
-        let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        let page = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
         self.names.extend(page.facts.iter().flat_map(|fact| object::texts_in(&fact.value)));
         let operation = self.placed.record.operation.id;
         let rows = &mut *self.rows;
-        derive::of_page(session, number, operation, &page, &mut |table, key, value| {
+        derive::derive_fact_page(session, number, operation, &page, &mut |table, key, value| {
             rows.put(table, key, value);
             Ok(())
         })?;
@@ -544,7 +576,7 @@ impl Indexer<'_> {
     fn operation_row<'b>(
         &mut self,
         current: &'b mut Option<OperationRow>,
-        refs: &Refs,
+        refs: &StoreRefs,
         number: SessionNumber,
     ) -> Result<&'b mut OperationRow> {
         if current.is_none() {
@@ -587,12 +619,14 @@ impl Indexer<'_> {
     }
 
     fn cut_segments(&mut self, from: &[u8], to: &[u8]) -> Result<()> {
-        let stale = self.view().scan(key::SEGMENTS, from, to, Direction::Ascending, usize::MAX)?;
+        let stale =
+            self.view().scan(key::SEGMENTS, from, to, ScanDirection::Ascending, usize::MAX)?;
         for (place, row) in stale {
             let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
             // One that has a name may stand for equal content elsewhere.
-            if object::stands(row.object)
-                && let [(table, key)] = object::forget(&self.view(), row.object)?.as_slice()
+            if object::is_object_number(row.object)
+                && let [(table, key)] =
+                    object::object_row_keys(&self.view(), row.object)?.as_slice()
             {
                 self.rows.delete(*table, key.clone());
                 self.named_number(row.object)?;
@@ -607,7 +641,7 @@ impl Indexer<'_> {
         if (self.added, self.cut) == Default::default() {
             return Ok(());
         }
-        let before = total::kept(&self.view())?.unwrap_or_default();
+        let before = row_totals::stored_totals(&self.view())?.unwrap_or_default();
         let (added, cut) = (self.added, self.cut);
         let row = TotalsRow {
             operations: (before.operations + added.operations).saturating_sub(cut.operations),
@@ -656,11 +690,11 @@ pub(crate) fn find_operation(
     OperationRow::decode(&row).map(Some).map_err(Error::corrupt("an operation"))
 }
 
-fn side_bytes(key: usize, side: &SideRange) -> u64 {
+fn side_bytes(key: usize, side: &DeltaSideRange) -> u64 {
     match side {
-        SideRange::Absent => 0,
-        SideRange::Inline(entry) => key as u64 + u64::from(entry.end - entry.start),
+        DeltaSideRange::Absent => 0,
+        DeltaSideRange::Inline(entry) => key as u64 + u64::from(entry.end - entry.start),
         // Its size is not known here; it is large.
-        SideRange::Blob(_) => 16 << 10,
+        DeltaSideRange::Blob(_) => 16 << 10,
     }
 }

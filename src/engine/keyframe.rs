@@ -1,20 +1,20 @@
 //! Keyframes: full states kept so that no state is far from one. Derived data; made by the applier.
 
-use super::cores;
-use super::lineage::{self, At, Stretch};
+use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, cost};
 use super::object;
+use super::parallel;
 use super::refs::session;
-use super::rows::{Merged, Rows};
-use super::state::State;
-use crate::backend::{Direction, Position, Snapshot};
+use super::row_overlay::{OverlaySnapshot, RowOverlay};
+use super::state::RevisionState;
+use crate::backend::{LogPosition, ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Bytes, CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, Header, KeyframeChunk, KeyframeRow, ObjectKind,
-    Refs, RevisionRow, entity_hash, entry_hash, is_boundary, seal,
+    CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, KeyframeChunk, KeyframeRow, ObjectKind, RecordBytes,
+    RevisionHeader, RevisionRow, StateChunk, StoreRefs, entity_hash, entry_hash, is_boundary, seal,
 };
-use crate::model::{Digest, SessionId, SessionNumber};
+use crate::model::{SessionId, SessionNumber, StateDigest};
 
 /// Half a millisecond's worth of replay at one byte a nanosecond: no keyframe is worth making for less.
 pub(super) const MIN_REPLAY_COST: u64 = 500_000;
@@ -35,30 +35,31 @@ pub(crate) const fn is_due(replay_cost: u64, state_bytes: u64) -> bool {
 
 /// How far the newest revision of a branch is from a keyframe.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Distance {
+pub(crate) struct KeyframeDistance {
     /// What replaying from there costs.
     replay: u64,
     /// Whether there is one; else the deltas themselves are read from the beginning.
     keyframed: bool,
 }
 
-impl Distance {
+impl KeyframeDistance {
     /// The distance of a revision.
     pub(crate) fn of(
         view: &dyn Snapshot,
-        refs: &Refs,
+        refs: &StoreRefs,
         number: SessionNumber,
-        at: At,
+        at: RevisionRef,
     ) -> Result<Self> {
         let mut replay = 0;
-        for stretch in lineage::stretches(view, refs, number, at)? {
+        for stretch in lineage::state_ranges(view, refs, number, at)? {
             let place = of(number).branch(stretch.branch);
             let from = place.clone().number(stretch.after.saturating_add(1)).build();
             let to = place.number(stretch.to.saturating_add(1)).build();
-            let found = view.scan(key::KEYFRAMES, &from, &to, Direction::Descending, 1)?;
+            let found = view.scan(key::KEYFRAMES, &from, &to, ScanDirection::Descending, 1)?;
             let keyframe = found.first().map(|(place, _)| key::last_number(place).unwrap_or(0));
-            let rest = Stretch { after: keyframe.unwrap_or(stretch.after), ..stretch };
-            let rows = lineage::revisions(view, number, rest, Direction::Descending, usize::MAX)?;
+            let rest = RevisionRange { after: keyframe.unwrap_or(stretch.after), ..stretch };
+            let rows =
+                lineage::revisions(view, number, rest, ScanDirection::Descending, usize::MAX)?;
             replay += rows.iter().map(|(_, row)| cost(row)).sum::<u64>();
             if keyframe.is_some() {
                 return Ok(Self { replay, keyframed: true });
@@ -83,16 +84,17 @@ impl Distance {
 /// Makes a keyframe of a revision.
 pub(crate) fn make(
     base: &dyn Snapshot,
-    rows: &mut Rows,
-    refs: &Refs,
-    position: Position,
+    rows: &mut RowOverlay,
+    refs: &StoreRefs,
+    position: LogPosition,
     number: SessionNumber,
-    at: At,
-) -> Result<Distance> {
-    let view = Merged { base, rows, position };
+    at: RevisionRef,
+) -> Result<KeyframeDistance> {
+    let view = OverlaySnapshot { base, rows, position };
     let state = materialize::materialize(&view, refs, number, at)?;
     let row = lineage::revision(&view, number, at)?;
-    let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    let header =
+        RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
     let digest = digest(&state);
     if digest != header.digest {
         return Err(Error::Corrupt {
@@ -103,14 +105,14 @@ pub(crate) fn make(
     let session_id = session(refs, number)?.info.id;
     let place = of(number).branch(at.branch).number(at.sequence).build();
     write(base, rows, position, &session_id, &state, digest, place)?;
-    Ok(Distance { replay: 0, keyframed: true })
+    Ok(KeyframeDistance { replay: 0, keyframed: true })
 }
 
 /// The numbers of the chunks that the keyframes of a stretch are made of.
 pub(crate) fn chunks(
     view: &dyn Snapshot,
     number: SessionNumber,
-    stretch: Stretch,
+    stretch: RevisionRange,
 ) -> Result<Vec<u64>> {
     let place = of(number).branch(stretch.branch);
     let from = place.clone().number(stretch.after.saturating_add(1)).build();
@@ -130,7 +132,7 @@ pub(crate) fn all_chunks(view: &dyn Snapshot) -> Result<Vec<u64>> {
 
 fn chunks_between(view: &dyn Snapshot, from: &[u8], to: &[u8]) -> Result<Vec<u64>> {
     let mut found = Vec::new();
-    for (_, row) in view.scan(key::KEYFRAMES, from, to, Direction::Ascending, usize::MAX)? {
+    for (_, row) in view.scan(key::KEYFRAMES, from, to, ScanDirection::Ascending, usize::MAX)? {
         let row = KeyframeRow::decode(&row).map_err(Error::corrupt("a keyframe"))?;
         found.extend(row.chunks.iter().map(|chunk| chunk.object));
     }
@@ -140,18 +142,18 @@ fn chunks_between(view: &dyn Snapshot, from: &[u8], to: &[u8]) -> Result<Vec<u64
 /// The sequence numbers of a session's keyframes, ascending.
 pub(crate) fn sequences(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
     let (from, to) = (of(number).build(), of(number).end());
-    let rows = view.scan(key::KEYFRAMES, &from, &to, Direction::Ascending, usize::MAX)?;
+    let rows = view.scan(key::KEYFRAMES, &from, &to, ScanDirection::Ascending, usize::MAX)?;
     let mut found: Vec<_> = rows.iter().filter_map(|(place, _)| key::last_number(place)).collect();
     found.sort_unstable();
     Ok(found)
 }
 
 /// The digest of a state, from all its entries.
-pub(crate) fn digest(state: &State) -> Digest {
+pub(crate) fn digest(state: &RevisionState) -> StateDigest {
     const AT_ONCE: usize = 256;
-    state.encoded().enumerate().fold(Digest::EMPTY, |sum, (place, (key, entry))| {
+    state.encoded().enumerate().fold(StateDigest::EMPTY, |sum, (place, (key, entry))| {
         if place.is_multiple_of(AT_ONCE) {
-            cores::give_way();
+            parallel::yield_to_foreground();
         }
         sum.plus(&entry_hash(key, entry))
     })
@@ -159,18 +161,18 @@ pub(crate) fn digest(state: &State) -> Digest {
 
 fn write(
     base: &dyn Snapshot,
-    rows: &mut Rows,
-    position: Position,
+    rows: &mut RowOverlay,
+    position: LogPosition,
     session: &SessionId,
-    state: &State,
-    digest: Digest,
+    state: &RevisionState,
+    digest: StateDigest,
     place: Vec<u8>,
 ) -> Result<()> {
     let mut chunks = Vec::new();
     let mut bytes = 0;
-    let mut chunk = Chunk::default();
+    let mut chunk = StateChunk::default();
     let mut first = Vec::new();
-    let mut next = object::next_number(&Merged { base, rows, position })?;
+    let mut next = object::next_number(&OverlaySnapshot { base, rows, position })?;
     let mut entries = state.encoded().peekable();
     while let Some((key, entry)) = entries.next() {
         if chunk.count() == 0 {
@@ -180,11 +182,11 @@ fn write(
         let full = chunk.bytes() >= CHUNK_MAX_BYTES
             || (chunk.bytes() >= CHUNK_MIN_BYTES && is_boundary(entity_hash(session, key)));
         if full || entries.peek().is_none() {
-            cores::give_way();
+            parallel::yield_to_foreground();
             let content = chunk.encode();
             bytes += content.len() as u64;
             let (_, sealed) = seal(ObjectKind::Chunk, &content);
-            let known = object::number_of(&Merged { base, rows, position }, &sealed)?;
+            let known = object::number_of(&OverlaySnapshot { base, rows, position }, &sealed)?;
             let object = match known {
                 Some(number) => number,
                 None => {
@@ -193,14 +195,14 @@ fn write(
                     next - 1
                 }
             };
-            let first = Bytes(std::mem::take(&mut first));
+            let first = RecordBytes(std::mem::take(&mut first));
             chunks.push(KeyframeChunk { object, count: chunk.count(), first });
-            chunk = Chunk::default();
+            chunk = StateChunk::default();
         }
     }
     object::put_next_number(rows, next);
     let row = KeyframeRow {
-        digest: Bytes(digest.to_bytes().to_vec()),
+        digest: RecordBytes(digest.to_bytes().to_vec()),
         count: state.len() as u64,
         bytes,
         chunks,

@@ -2,52 +2,52 @@
 
 use super::refs::session;
 use super::timeline;
-use crate::backend::{Direction, Snapshot};
+use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{Refs, RevisionRow, SequenceRow};
+use crate::format::{RevisionRow, SequenceRow, StoreRefs};
 use crate::model::{BranchNumber, SessionNumber};
 
 /// A revision's place: its branch and its sequence number (0: before the first).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct At {
+pub(crate) struct RevisionRef {
     pub(crate) branch: BranchNumber,
     pub(crate) sequence: u64,
 }
 
 /// The revisions of one branch with `after < sequence <= to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct RevisionRange {
     pub(crate) branch: BranchNumber,
     pub(crate) after: u64,
     pub(crate) to: u64,
 }
 
 /// The stretches whose deltas, oldest last, make the claims of the revision `at`.
-pub(crate) fn stretches(
+pub(crate) fn state_ranges(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
-    at: At,
-) -> Result<Vec<Stretch>> {
+    at: RevisionRef,
+) -> Result<Vec<RevisionRange>> {
     let session = session(refs, number)?;
     let mut stretches = Vec::new();
     let mut at = at;
     while at.sequence > 0 {
         let from = of(number).branch(at.branch).number(0).build();
         let to = of(number).branch(at.branch).number(at.sequence.saturating_add(1)).build();
-        let reset = view.scan(key::RESETS, &from, &to, Direction::Descending, 1)?;
+        let reset = view.scan(key::RESETS, &from, &to, ScanDirection::Descending, 1)?;
         let next = if let Some((place, target)) = reset.first() {
             let sequence = key::last_number(place).unwrap_or(0);
-            stretches.push(Stretch { branch: at.branch, after: sequence, to: at.sequence });
-            At {
+            stretches.push(RevisionRange { branch: at.branch, after: sequence, to: at.sequence });
+            RevisionRef {
                 branch: key::short_at(target, 0).unwrap_or(0),
                 sequence: key::last_number(target).unwrap_or(0),
             }
         } else {
-            stretches.push(Stretch { branch: at.branch, after: 0, to: at.sequence });
+            stretches.push(RevisionRange { branch: at.branch, after: 0, to: at.sequence });
             let base = session.branch(at.branch)?.base.unwrap_or((0, 0));
-            At { branch: base.0, sequence: base.1 }
+            RevisionRef { branch: base.0, sequence: base.1 }
         };
         if next.sequence >= at.sequence {
             return Err(Error::Internal(format!(
@@ -61,16 +61,20 @@ pub(crate) fn stretches(
 }
 
 /// The stretches that the log of a branch goes along: first parents, then into the base; resets do not matter.
-pub(crate) fn parents(refs: &Refs, number: SessionNumber, at: At) -> Result<Vec<Stretch>> {
+pub(crate) fn log_ranges(
+    refs: &StoreRefs,
+    number: SessionNumber,
+    at: RevisionRef,
+) -> Result<Vec<RevisionRange>> {
     let session = session(refs, number)?;
     let mut stretches = Vec::new();
     let mut at = at;
     loop {
         let base = session.branch(at.branch)?.base;
-        stretches.push(Stretch { branch: at.branch, after: 0, to: at.sequence });
+        stretches.push(RevisionRange { branch: at.branch, after: 0, to: at.sequence });
         match base {
             Some((branch, sequence)) if branch < at.branch => {
-                at = At { branch, sequence: sequence.min(at.sequence) };
+                at = RevisionRef { branch, sequence: sequence.min(at.sequence) };
             }
             _ => return Ok(stretches),
         }
@@ -81,8 +85,8 @@ pub(crate) fn parents(refs: &Refs, number: SessionNumber, at: At) -> Result<Vec<
 pub(crate) fn revisions(
     view: &dyn Snapshot,
     number: SessionNumber,
-    stretch: Stretch,
-    direction: Direction,
+    stretch: RevisionRange,
+    direction: ScanDirection,
     limit: usize,
 ) -> Result<Vec<(u64, RevisionRow)>> {
     let from = of(number).branch(stretch.branch).number(stretch.after.saturating_add(1)).build();
@@ -99,7 +103,11 @@ pub(crate) fn revisions(
 }
 
 /// The row of one revision.
-pub(crate) fn revision(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<RevisionRow> {
+pub(crate) fn revision(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: RevisionRef,
+) -> Result<RevisionRow> {
     if let Some(row) = find(view, number, at)? {
         return Ok(row);
     }
@@ -111,11 +119,15 @@ pub(crate) fn revision(view: &dyn Snapshot, number: SessionNumber, at: At) -> Re
 ///
 /// # Errors
 /// [`Error::Folded`].
-pub(crate) fn check_in_sight(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<()> {
+pub(crate) fn check_in_sight(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: RevisionRef,
+) -> Result<()> {
     let sequence = at.sequence;
     match timeline::sequence(view, number, sequence)? {
         Some(SequenceRow::Folded(_, into)) => {
-            let into = timeline::found_in(view, number, into)?;
+            let into = timeline::final_fold_target(view, number, into)?;
             Err(Error::Folded { sequence, into })
         }
         _ => Ok(()),
@@ -126,7 +138,7 @@ pub(crate) fn check_in_sight(view: &dyn Snapshot, number: SessionNumber, at: At)
 pub(crate) fn find(
     view: &dyn Snapshot,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
 ) -> Result<Option<RevisionRow>> {
     let place = of(number).branch(at.branch).number(at.sequence).build();
     view.get(key::REVISIONS, &place)?

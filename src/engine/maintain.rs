@@ -2,18 +2,21 @@
 //! it has answered; nobody waits for it.
 
 use super::commit::Engine;
-use super::cores;
-use super::index::{self, Placed};
-use super::keyframe::{self, Distance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
-use super::lineage::{self, At, Stretch};
+use super::index::{self, PositionedRecord};
+use super::keyframe::{self, KeyframeDistance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
+use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
-use super::rows::{Merged, Rows};
-use crate::backend::{Applier, Position, Snapshot};
+use super::parallel;
+use super::row_overlay::{OverlaySnapshot, RowOverlay};
+use crate::backend::{IndexWriter, LogPosition, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::{
-    DeltaPart, Gone, Header, Record, RecordChange, Refs, RefsRow, compress_sealed, key,
+    DeltaPart, Record, RecordChange, RefsRow, RevisionHeader, SessionRemoval, StoreRefs,
+    compress_sealed, key,
 };
-use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
+use crate::model::{
+    BranchNumber, Operation, OperationAuthor, OperationId, SessionNumber, Timestamp,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
@@ -34,12 +37,12 @@ impl Engine {
     /// Applies the tail if it is long enough and nobody else is at it. Returns whether it did.
     pub(crate) fn apply_if_long(&self, bytes: u64) -> Result<bool> {
         // Who has just waited in vain for the append lock does not wait again for a chore.
-        let kept_out = self.kept_out.load(Ordering::Relaxed);
-        if kept_out || self.check_writable().is_err() || self.live.tail_cost() < bytes {
+        let kept_out = self.lock_timed_out.load(Ordering::Relaxed);
+        if kept_out || self.check_writable().is_err() || self.follower.tail_cost() < bytes {
             return Ok(false);
         }
         // Who lives long, or was asked for nothing else, has the time.
-        let patient = bytes == 0 || self.lives_long();
+        let patient = bytes == 0 || self.has_maintainer();
         self.apply(if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES })
     }
 
@@ -48,11 +51,11 @@ impl Engine {
     fn apply(&self, max_state_bytes: u64) -> Result<bool> {
         self.check_writable()?;
         self.drain()?;
-        let Some(mut applier) = self.live.index.try_applier()? else { return Ok(false) };
+        let Some(mut applier) = self.follower.index.try_writer()? else { return Ok(false) };
         let from = applier.view().position();
-        let (_, end) = self.live.written_refs()?;
+        let (_, end) = self.follower.written_refs()?;
         // A generation stands at the beginning of a segment, whose first record is only the refs.
-        let only_refs = self.live.records_since(from).is_some_and(|records| {
+        let only_refs = self.follower.records_since(from).is_some_and(|records| {
             records
                 .iter()
                 .flat_map(|one| &one.record.changes)
@@ -62,24 +65,25 @@ impl Engine {
             return Ok(false);
         }
         object::check_counter(applier.view())?;
-        if self.lives_long()
+        if self.has_maintainer()
             && self.writes_much()
-            && let Err(error) = self.live.log.make_room_in_next(ROOM_BYTES)
+            && let Err(error) = self.follower.log.make_room_in_next(ROOM_BYTES)
         {
             tracing::debug!(%error, "no room was made in the next segment");
         }
         // Everything before the new segment is synced by the rotation, so only durable records are ever applied.
         let rotated = self.rotate()?;
         // Who waited for that is first.
-        cores::give_way();
+        parallel::yield_to_foreground();
         let Some(position) = rotated else { return Ok(false) };
         let distances = BTreeMap::new();
         let chunks = BTreeSet::new();
-        let mut work = Work { refs: Refs::default(), distances, max_state_bytes, chunks };
+        let mut work =
+            KeyframeBuilder { refs: StoreRefs::default(), distances, max_state_bytes, chunks };
         let mut at = from;
-        let mut rows = Rows::default();
+        let mut rows = RowOverlay::default();
         while at < position {
-            let tail = self.live.log.read(at, READ_BYTES)?;
+            let tail = self.follower.log.read(at, READ_BYTES)?;
             if tail.frames.is_empty() {
                 return Err(Error::Internal(format!(
                     "the journal ends at {at}, before the segment at {position}"
@@ -93,10 +97,11 @@ impl Engine {
                 at = frame.end;
                 let record = Record::decode(&frame.payload)
                     .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
-                let mut placed = Placed { position: frame.position, hash: frame.hash, record };
+                let mut placed =
+                    PositionedRecord { position: frame.position, hash: frame.hash, record };
                 compress(&mut placed.record)?;
                 work.record(applier.view(), &mut rows, &placed)?;
-                cores::give_way();
+                parallel::yield_to_foreground();
                 if rows.len() >= BATCH_ROWS {
                     applier.write(std::mem::take(&mut rows).into_batch())?;
                 }
@@ -108,10 +113,10 @@ impl Engine {
         applier.write(rows.into_batch())?;
         publish(applier, position)?;
         // Before anything else: a writer who found it by itself would stand on it at its own cost.
-        self.live.published(position);
-        self.live.log.remove_before(position)?;
+        self.follower.note_published(position);
+        self.follower.log.remove_before(position)?;
         // Until now this process read the one before.
-        self.live.tidy();
+        self.follower.tidy();
         Ok(true)
     }
 
@@ -119,7 +124,7 @@ impl Engine {
     /// it writing is slower.
     pub(crate) fn make_room(&self) {
         if self.writes_much()
-            && let Err(error) = self.live.log.make_room(self.live.end(), FIRST_ROOM_BYTES)
+            && let Err(error) = self.follower.log.make_room(self.follower.end(), FIRST_ROOM_BYTES)
         {
             tracing::debug!(%error, "no room was made in the journal");
         }
@@ -128,19 +133,19 @@ impl Engine {
     /// Gives back the room that is left.
     pub(crate) fn give_back_room(&self) {
         if self.writes_much()
-            && let Err(error) = self.live.log.give_back_room(self.live.end())
+            && let Err(error) = self.follower.log.give_back_room(self.follower.end())
         {
             tracing::debug!(%error, "the room in the journal was not given back");
         }
     }
 
     /// Begins a new segment with the refs of now.
-    fn rotate(&self) -> Result<Option<Position>> {
-        let from = self.live.end();
+    fn rotate(&self) -> Result<Option<LogPosition>> {
+        let from = self.follower.end();
         let mut failure = None;
         let rotated =
-            self.live.log.rotate(from, self.options.lock_timeout, &mut |tail| match self
-                .live
+            self.follower.log.rotate(from, self.options.lock_timeout, &mut |tail| match self
+                .follower
                 .take_in(tail)
             {
                 Ok(refs) => Some(refs_record((*refs).clone()).encode()),
@@ -176,42 +181,47 @@ fn compress(record: &mut Record) -> Result<()> {
 }
 
 /// The first record of a segment.
-pub(crate) fn refs_record(refs: Refs) -> Record {
+pub(crate) fn refs_record(refs: StoreRefs) -> Record {
     let operation = Operation {
         id: OperationId::from_bytes([0; 16]),
         verb: "rotate".to_owned(),
-        author: Author::Hook,
+        author: OperationAuthor::Hook,
         time: Timestamp::default(),
     };
     Record { operation, changes: vec![RecordChange::Refs(Box::new(refs))] }
 }
 
-fn publish(applier: Box<dyn Applier>, position: Position) -> Result<()> {
+fn publish(applier: Box<dyn IndexWriter>, position: LogPosition) -> Result<()> {
     Ok(applier.publish(position)?)
 }
 
 /// Makes keyframes where they are due, along the way of one pass over revisions.
-pub(super) struct Work {
-    pub(super) refs: Refs,
-    pub(super) distances: BTreeMap<(SessionNumber, BranchNumber), Distance>,
+pub(super) struct KeyframeBuilder {
+    pub(super) refs: StoreRefs,
+    pub(super) distances: BTreeMap<(SessionNumber, BranchNumber), KeyframeDistance>,
     /// Larger states get no keyframe here.
     pub(super) max_state_bytes: u64,
     /// Chunks of keyframes that are gone: unless another one shares them, they go too.
     pub(super) chunks: BTreeSet<u64>,
 }
 
-impl Work {
-    fn record(&mut self, base: &dyn Snapshot, rows: &mut Rows, placed: &Placed) -> Result<()> {
+impl KeyframeBuilder {
+    fn record(
+        &mut self,
+        base: &dyn Snapshot,
+        rows: &mut RowOverlay,
+        placed: &PositionedRecord,
+    ) -> Result<()> {
         for change in &placed.record.changes {
             if let RecordChange::Folded { session, branch, first, last, .. } = change {
-                let view = Merged { base, rows, position: placed.position };
-                let gone = Stretch { branch: *branch, after: first - 1, to: last - 1 };
+                let view = OverlaySnapshot { base, rows, position: placed.position };
+                let gone = RevisionRange { branch: *branch, after: first - 1, to: last - 1 };
                 self.chunks.extend(keyframe::chunks(&view, *session, gone)?);
             }
             if let RecordChange::Swept { operation, .. } = change {
-                let view = Merged { base, rows, position: placed.position };
+                let view = OverlaySnapshot { base, rows, position: placed.position };
                 for (number, session) in self.refs.sessions.all() {
-                    if session.gone == Some(Gone::Pruned(*operation)) {
+                    if session.gone == Some(SessionRemoval::Pruned(*operation)) {
                         self.chunks.extend(keyframe::chunks_of(&view, number)?);
                     }
                 }
@@ -221,16 +231,16 @@ impl Work {
         for change in &placed.record.changes {
             match change {
                 RecordChange::Revision { session, header, .. } => {
-                    let header =
-                        Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
-                    let at = At { branch: header.branch, sequence: header.sequence };
+                    let header = RevisionHeader::decode(&header.0)
+                        .map_err(Error::corrupt("a revision's header"))?;
+                    let at = RevisionRef { branch: header.branch, sequence: header.sequence };
                     let reset = header.reset.is_some();
                     self.keyframe(base, rows, placed.position, *session, at, reset)?;
                 }
                 // The keyframes before it may be gone, or be missed again.
                 RecordChange::Folded { session, branch, last, .. }
                 | RecordChange::Unfolded { session, branch, last } => {
-                    let at = At { branch: *branch, sequence: *last };
+                    let at = RevisionRef { branch: *branch, sequence: *last };
                     self.keyframe(base, rows, placed.position, *session, at, true)?;
                     self.distances.remove(&(*session, *branch));
                 }
@@ -244,19 +254,19 @@ impl Work {
     fn drop_chunks(
         &mut self,
         base: &dyn Snapshot,
-        rows: &mut Rows,
-        position: Position,
+        rows: &mut RowOverlay,
+        position: LogPosition,
     ) -> Result<()> {
         if self.chunks.is_empty() {
             return Ok(());
         }
-        let view = Merged { base, rows, position };
+        let view = OverlaySnapshot { base, rows, position };
         for used in keyframe::all_chunks(&view)? {
             self.chunks.remove(&used);
         }
         let mut gone = Vec::new();
         for number in std::mem::take(&mut self.chunks) {
-            gone.extend(object::forget(&view, number)?);
+            gone.extend(object::object_row_keys(&view, number)?);
         }
         gone.into_iter().for_each(|(table, key)| rows.delete(table, key));
         Ok(())
@@ -265,13 +275,13 @@ impl Work {
     pub(super) fn keyframe(
         &mut self,
         base: &dyn Snapshot,
-        rows: &mut Rows,
-        position: Position,
+        rows: &mut RowOverlay,
+        position: LogPosition,
         session: SessionNumber,
-        at: At,
+        at: RevisionRef,
         reset: bool,
     ) -> Result<()> {
-        let view = Merged { base, rows, position };
+        let view = OverlaySnapshot { base, rows, position };
         // One that the same record folds into a later one needs none.
         let Some(row) = lineage::find(&view, session, at)? else {
             return lineage::revision(&view, session, at).map(drop).or_else(|error| match error {
@@ -291,7 +301,7 @@ impl Work {
                 distance.step(&row);
                 distance
             }
-            _ => Distance::of(&view, &self.refs, session, at)?,
+            _ => KeyframeDistance::of(&view, &self.refs, session, at)?,
         };
         let distance = if distance.is_due(&row) {
             keyframe::make(base, rows, &self.refs, position, session, at)?

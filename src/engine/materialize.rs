@@ -1,16 +1,17 @@
 //! Makes the state of a revision: from the nearest keyframe, with the deltas between replayed.
 
-use super::cores;
 use super::keyframe::MIN_REPLAY_COST;
-use super::lineage::{self, At, Stretch};
+use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
-use super::scanned::{Content, Objects, Scanned, scan};
-use super::state::{Place, State, StateBuilder};
-use crate::backend::{Direction, Snapshot};
+use super::parallel;
+use super::scanned_object::{ObjectSource, ScannedContent, ScannedObject, scan};
+use super::state::{BufferRange, RevisionState, StateBuilder};
+use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    ChangeRange, ChunkEntry, Header, KeyframeRow, ObjectKind, Refs, RevisionRow, SideRange,
+    ChunkEntry, DeltaChangeRange, DeltaSideRange, KeyframeRow, ObjectKind, RevisionHeader,
+    RevisionRow, StoreRefs,
 };
 use crate::model::SessionNumber;
 use std::ops::Range;
@@ -22,23 +23,23 @@ const PARALLEL_ENTRIES: usize = 8192;
 /// The state of a revision. Every object read is checked against its name, and the number of claims against the
 /// revision's header.
 pub(crate) fn materialize(
-    view: &dyn Objects,
-    refs: &Refs,
+    view: &dyn ObjectSource,
+    refs: &StoreRefs,
     session: SessionNumber,
-    at: At,
-) -> Result<State> {
+    at: RevisionRef,
+) -> Result<RevisionState> {
     let plan = plan(view, refs, session, at)?;
     let scanned = scan(view, &plan.objects(), plan.cost)?;
     build(view, session, at, &plan, &scanned)
 }
 
 /// As [`materialize`], of two revisions at once: their objects are read together.
-pub(crate) fn both(
-    view: &dyn Objects,
-    refs: &Refs,
+pub(crate) fn materialize_pair(
+    view: &dyn ObjectSource,
+    refs: &StoreRefs,
     session: SessionNumber,
-    (one, other): (At, At),
-) -> Result<(State, State)> {
+    (one, other): (RevisionRef, RevisionRef),
+) -> Result<(RevisionState, RevisionState)> {
     let plans = (plan(view, refs, session, one)?, plan(view, refs, session, other)?);
     let mut wanted = plans.0.objects();
     let first = wanted.len();
@@ -46,7 +47,7 @@ pub(crate) fn both(
     let scanned = scan(view, &wanted, plans.0.cost.saturating_add(plans.1.cost))?;
     let is_worth_it = scanned.iter().map(|one| one.len()).sum::<usize>() >= PARALLEL_ENTRIES;
     let (left, right) = scanned.split_at(first.min(scanned.len()));
-    let (one, other) = cores::both(
+    let (one, other) = parallel::both(
         is_worth_it,
         || build(view, session, one, &plans.0, left),
         || build(view, session, other, &plans.1, right),
@@ -55,7 +56,7 @@ pub(crate) fn both(
 }
 
 #[derive(Default)]
-struct Plan {
+struct ReplayPlan {
     keyframe: Option<KeyframeRow>,
     /// Revisions to replay forwards, oldest first.
     forward: Vec<RevisionRow>,
@@ -65,12 +66,12 @@ struct Plan {
     cost: u64,
 }
 
-impl Plan {
-    fn forward(keyframe: Option<KeyframeRow>, way: Way) -> Self {
+impl ReplayPlan {
+    fn forward(keyframe: Option<KeyframeRow>, way: ReplayPath) -> Self {
         Self { keyframe, forward: way.rows, backward: Vec::new(), cost: way.cost }
     }
 
-    fn backward(keyframe: KeyframeRow, way: Way) -> Self {
+    fn backward(keyframe: KeyframeRow, way: ReplayPath) -> Self {
         Self { keyframe: Some(keyframe), forward: Vec::new(), backward: way.rows, cost: way.cost }
     }
 
@@ -96,8 +97,8 @@ impl Plan {
 fn keyframe_near(
     view: &dyn Snapshot,
     session: SessionNumber,
-    stretch: Stretch,
-    direction: Direction,
+    stretch: RevisionRange,
+    direction: ScanDirection,
 ) -> Result<Option<(u64, KeyframeRow)>> {
     let from = of(session).branch(stretch.branch).number(stretch.after.saturating_add(1)).build();
     let to = of(session).branch(stretch.branch).number(stretch.to.saturating_add(1)).build();
@@ -107,36 +108,41 @@ fn keyframe_near(
     Ok(Some((key::last_number(place).unwrap_or(0), row)))
 }
 
-fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Result<Plan> {
+fn plan(
+    view: &dyn Snapshot,
+    refs: &StoreRefs,
+    session: SessionNumber,
+    at: RevisionRef,
+) -> Result<ReplayPlan> {
     if at.sequence == 0 {
-        return Ok(Plan::default());
+        return Ok(ReplayPlan::default());
     }
     let mut way = Vec::new();
     let mut keyframe = None;
     let mut count = 0;
-    for stretch in lineage::stretches(view, refs, session, at)? {
-        let found = keyframe_near(view, session, stretch, Direction::Descending)?;
+    for stretch in lineage::state_ranges(view, refs, session, at)? {
+        let found = keyframe_near(view, session, stretch, ScanDirection::Descending)?;
         let after = found.as_ref().map_or(stretch.after, |(sequence, _)| *sequence);
         count += stretch.to - after;
-        way.push(Stretch { after, ..stretch });
+        way.push(RevisionRange { after, ..stretch });
         if let Some((_, row)) = found {
             keyframe = Some(row);
             break;
         }
     }
     let start = keyframe.as_ref().map_or(0, |row: &KeyframeRow| row.bytes);
-    let forward = || -> Result<Way> {
+    let forward = || -> Result<ReplayPath> {
         let mut rows = Vec::new();
         for stretch in &way {
             rows.extend(rows_of(view, session, *stretch)?);
         }
         rows.reverse();
-        Ok(Way::of(rows, start))
+        Ok(ReplayPath::of(rows, start))
     };
     let Some((between, later)) = later(view, session, at)? else {
-        return Ok(Plan::forward(keyframe, forward()?));
+        return Ok(ReplayPlan::forward(keyframe, forward()?));
     };
-    let backward = || Ok(Way::of(rows_of(view, session, between)?, later.bytes));
+    let backward = || Ok(ReplayPath::of(rows_of(view, session, between)?, later.bytes));
     // The way with fewer revisions is mostly the cheaper one. The other one is read only if there is much to gain.
     let is_back = between.to - between.after < count;
     let near = if is_back { backward()? } else { forward()? };
@@ -146,7 +152,11 @@ fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Res
         Some(far) if far.cost < near.cost => (far, !is_back),
         _ => (near, is_back),
     };
-    Ok(if is_back { Plan::backward(later, chosen) } else { Plan::forward(keyframe, chosen) })
+    Ok(if is_back {
+        ReplayPlan::backward(later, chosen)
+    } else {
+        ReplayPlan::forward(keyframe, chosen)
+    })
 }
 
 /// The nearest keyframe behind a revision on its branch, and what lies between: deltas know both ways. `None` if there
@@ -154,26 +164,27 @@ fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Res
 fn later(
     view: &dyn Snapshot,
     session: SessionNumber,
-    at: At,
-) -> Result<Option<(Stretch, KeyframeRow)>> {
-    let behind = Stretch { branch: at.branch, after: at.sequence, to: u64::MAX - 1 };
-    let Some((sequence, row)) = keyframe_near(view, session, behind, Direction::Ascending)? else {
+    at: RevisionRef,
+) -> Result<Option<(RevisionRange, KeyframeRow)>> {
+    let behind = RevisionRange { branch: at.branch, after: at.sequence, to: u64::MAX - 1 };
+    let Some((sequence, row)) = keyframe_near(view, session, behind, ScanDirection::Ascending)?
+    else {
         return Ok(None);
     };
     let from = of(session).branch(at.branch).number(at.sequence + 1).build();
     let to = of(session).branch(at.branch).number(sequence + 1).build();
-    let reset = view.scan(key::RESETS, &from, &to, Direction::Ascending, 1)?;
-    let between = Stretch { branch: at.branch, after: at.sequence, to: sequence };
+    let reset = view.scan(key::RESETS, &from, &to, ScanDirection::Ascending, 1)?;
+    let between = RevisionRange { branch: at.branch, after: at.sequence, to: sequence };
     Ok(reset.is_empty().then_some((between, row)))
 }
 
 /// What is replayed from a keyframe, or from nothing, and what that costs.
-struct Way {
+struct ReplayPath {
     rows: Vec<RevisionRow>,
     cost: u64,
 }
 
-impl Way {
+impl ReplayPath {
     fn of(rows: Vec<RevisionRow>, keyframe_bytes: u64) -> Self {
         let cost = keyframe_bytes + rows.iter().map(cost).sum::<u64>();
         Self { rows, cost }
@@ -196,9 +207,9 @@ pub(crate) const fn cost(row: &RevisionRow) -> u64 {
 fn rows_of(
     view: &dyn Snapshot,
     session: SessionNumber,
-    stretch: Stretch,
+    stretch: RevisionRange,
 ) -> Result<Vec<RevisionRow>> {
-    Ok(lineage::revisions(view, session, stretch, Direction::Descending, usize::MAX)?
+    Ok(lineage::revisions(view, session, stretch, ScanDirection::Descending, usize::MAX)?
         .into_iter()
         .map(|(_, row)| row)
         .collect())
@@ -206,28 +217,29 @@ fn rows_of(
 
 /// What became of a key: its place, and its side, in the last delta that says so.
 #[derive(Clone, Copy)]
-struct Override<'a> {
+struct EntryOverride<'a> {
     key: &'a [u8],
     buffer: u32,
     place: &'a Range<u32>,
-    side: &'a SideRange,
+    side: &'a DeltaSideRange,
 }
 
 /// Makes the state of a plan from its objects.
 fn build(
     view: &dyn Snapshot,
     session: SessionNumber,
-    at: At,
-    plan: &Plan,
-    scanned: &[Arc<Scanned>],
-) -> Result<State> {
+    at: RevisionRef,
+    plan: &ReplayPlan,
+    scanned: &[Arc<ScannedObject>],
+) -> Result<RevisionState> {
     // Before the first revision.
     if at.sequence == 0 {
-        return Ok(State::default());
+        return Ok(RevisionState::default());
     }
     let state = lay_all(view, plan, scanned)?;
     let row = lineage::revision(view, session, at)?;
-    let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    let header =
+        RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
     if header.count != state.len() as u64 {
         return Err(Error::Corrupt {
             what: format!("the state of #{}", at.sequence),
@@ -237,15 +249,19 @@ fn build(
     Ok(state)
 }
 
-fn lay_all(view: &dyn Snapshot, plan: &Plan, scanned: &[Arc<Scanned>]) -> Result<State> {
+fn lay_all(
+    view: &dyn Snapshot,
+    plan: &ReplayPlan,
+    scanned: &[Arc<ScannedObject>],
+) -> Result<RevisionState> {
     let (forward, deltas) = (plan.forward_parts(), plan.deltas());
     let base = base(plan, scanned, deltas);
-    let mut overrides: Vec<Override<'_>> = Vec::new();
+    let mut overrides: Vec<EntryOverride<'_>> = Vec::new();
     for (place, one) in scanned.iter().take(deltas).enumerate() {
-        if let Content::Changes(changes) = &one.content
+        if let ScannedContent::Changes(changes) = &one.content
             && !base.contains(&place)
         {
-            overrides.extend(changes.iter().map(|change| Override {
+            overrides.extend(changes.iter().map(|change| EntryOverride {
                 key: one.at(&change.key),
                 buffer: place as u32,
                 place: &change.key,
@@ -275,8 +291,12 @@ fn lay_all(view: &dyn Snapshot, plan: &Plan, scanned: &[Arc<Scanned>]) -> Result
         let Some(one) = scanned.get(place) else { continue };
         let under = (one.as_ref(), place as u32);
         overrides = match &one.content {
-            Content::Entries(entries) => lay(view, &mut builder, under, entries, overrides)?,
-            Content::Changes(changes) => lay(view, &mut builder, under, changes, overrides)?,
+            ScannedContent::Entries(entries) => {
+                overlay_entries(view, &mut builder, under, entries, overrides)?
+            }
+            ScannedContent::Changes(changes) => {
+                overlay_entries(view, &mut builder, under, changes, overrides)?
+            }
         };
     }
     for other in overrides {
@@ -287,12 +307,12 @@ fn lay_all(view: &dyn Snapshot, plan: &Plan, scanned: &[Arc<Scanned>]) -> Result
 
 /// Which of the objects the others are laid over: the chunks of the keyframe, or the delta that the state begins with. Their keys
 /// ascend from the first entry to the last, so that they need not be sorted, nor all be looked at.
-fn base(plan: &Plan, scanned: &[Arc<Scanned>], deltas: usize) -> Range<usize> {
+fn base(plan: &ReplayPlan, scanned: &[Arc<ScannedObject>], deltas: usize) -> Range<usize> {
     if plan.keyframe.is_some() {
         return deltas..scanned.len();
     }
     let first = plan.forward.first().map_or(0, |row| row.parts.len());
-    let ascend = |pair: &[Arc<Scanned>]| match pair {
+    let ascend = |pair: &[Arc<ScannedObject>]| match pair {
         [one, next] => one.last_key() < next.first_key(),
         _ => true,
     };
@@ -302,24 +322,24 @@ fn base(plan: &Plan, scanned: &[Arc<Scanned>], deltas: usize) -> Range<usize> {
 }
 
 /// An entry that others are laid over.
-trait Under {
+trait BaseEntry {
     fn key(&self) -> &Range<u32>;
 
     fn push(&self, view: &dyn Snapshot, builder: &mut StateBuilder, buffer: u32) -> Result<()>;
 }
 
-impl Under for ChunkEntry {
+impl BaseEntry for ChunkEntry {
     fn key(&self) -> &Range<u32> {
         &self.key
     }
 
     fn push(&self, _: &dyn Snapshot, builder: &mut StateBuilder, buffer: u32) -> Result<()> {
-        builder.push(Place::new(buffer, &self.key), Place::new(buffer, &self.entry));
+        builder.push(BufferRange::new(buffer, &self.key), BufferRange::new(buffer, &self.entry));
         Ok(())
     }
 }
 
-impl Under for ChangeRange {
+impl BaseEntry for DeltaChangeRange {
     fn key(&self) -> &Range<u32> {
         &self.key
     }
@@ -330,13 +350,13 @@ impl Under for ChangeRange {
 }
 
 /// Lays the first of these overrides over the entries of one object, as far as those reach, and gives the others.
-fn lay<'o>(
+fn overlay_entries<'o>(
     view: &dyn Snapshot,
     builder: &mut StateBuilder,
-    (one, buffer): (&Scanned, u32),
-    entries: &[impl Under],
-    overrides: &'o [Override<'o>],
-) -> Result<&'o [Override<'o>]> {
+    (one, buffer): (&ScannedObject, u32),
+    entries: &[impl BaseEntry],
+    overrides: &'o [EntryOverride<'o>],
+) -> Result<&'o [EntryOverride<'o>]> {
     let mut rest = entries;
     let mut left = overrides;
     while let Some((next, others)) = left.split_first() {
@@ -357,7 +377,7 @@ fn lay<'o>(
 
 /// Where the first of these entries stands whose key is not before this one. The steps double until one goes too far: keys lie
 /// scattered in memory, so that few are looked at, and where overrides are dense the next one is near.
-fn first_from(one: &Scanned, entries: &[impl Under], key: &[u8]) -> usize {
+fn first_from(one: &ScannedObject, entries: &[impl BaseEntry], key: &[u8]) -> usize {
     let is_before =
         |place: usize| entries.get(place).is_some_and(|entry| one.at(entry.key()) < key);
     let mut from = 0;
@@ -371,7 +391,7 @@ fn first_from(one: &Scanned, entries: &[impl Under], key: &[u8]) -> usize {
     from + unknown.partition_point(|entry| one.at(entry.key()) < key)
 }
 
-impl Override<'_> {
+impl EntryOverride<'_> {
     fn push(&self, view: &dyn Snapshot, builder: &mut StateBuilder) -> Result<()> {
         push(view, builder, self.buffer, self.place, self.side)
     }
@@ -382,17 +402,17 @@ fn push(
     builder: &mut StateBuilder,
     buffer: u32,
     key: &Range<u32>,
-    side: &SideRange,
+    side: &DeltaSideRange,
 ) -> Result<()> {
-    let key = Place::new(buffer, key);
+    let key = BufferRange::new(buffer, key);
     match side {
-        SideRange::Absent => {}
-        SideRange::Inline(entry) => builder.push(key, Place::new(buffer, entry)),
-        SideRange::Blob(id) => {
+        DeltaSideRange::Absent => {}
+        DeltaSideRange::Inline(entry) => builder.push(key, BufferRange::new(buffer, entry)),
+        DeltaSideRange::Blob(id) => {
             let entry = object::content_of(view, ObjectKind::Blob, id)?;
             let all = 0..entry.len() as u32;
             let buffer = builder.buffer(Arc::new(entry));
-            builder.push(key, Place::new(buffer, &all));
+            builder.push(key, BufferRange::new(buffer, &all));
         }
     }
     Ok(())
@@ -401,28 +421,29 @@ fn push(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Empty;
-    use crate::format::{Chunk, Delta, DeltaChange, Side};
+    use crate::backend::EmptySnapshot;
+    use crate::format::{Delta, DeltaChange, DeltaSide, StateChunk};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn chunk(entries: &[(u8, u8)]) -> Scanned {
-        let mut chunk = Chunk::default();
+    fn chunk(entries: &[(u8, u8)]) -> ScannedObject {
+        let mut chunk = StateChunk::default();
         entries.iter().for_each(|(key, entry)| chunk.push(&[*key], &[*entry]));
         let bytes = chunk.encode();
-        let content = Content::Entries(Chunk::decode(&bytes).unwrap());
-        Scanned { bytes: Arc::new(bytes), content }
+        let content = ScannedContent::Entries(StateChunk::decode(&bytes).unwrap());
+        ScannedObject { bytes: Arc::new(bytes), content }
     }
 
-    fn delta(changes: impl Iterator<Item = (u8, Option<u8>)>) -> Scanned {
+    fn delta(changes: impl Iterator<Item = (u8, Option<u8>)>) -> ScannedObject {
         let side = |entry: Option<u8>| match entry {
-            Some(entry) => Side::Inline([entry].into()),
-            None => Side::Absent,
+            Some(entry) => DeltaSide::Inline([entry].into()),
+            None => DeltaSide::Absent,
         };
-        let change = |(key, new)| DeltaChange { key: vec![key], old: Side::Absent, new: side(new) };
+        let change =
+            |(key, new)| DeltaChange { key: vec![key], old: DeltaSide::Absent, new: side(new) };
         let bytes = Delta { changes: changes.map(change).collect() }.encode([0; 16]);
-        let content = Content::Changes(Delta::scan(&bytes).unwrap());
-        Scanned { bytes: Arc::new(bytes), content }
+        let content = ScannedContent::Changes(Delta::scan(&bytes).unwrap());
+        ScannedObject { bytes: Arc::new(bytes), content }
     }
 
     proptest! {
@@ -434,7 +455,7 @@ mod tests {
             as_deltas: bool,
         ) {
             let all: Vec<(u8, u8)> = entries.clone().into_iter().collect();
-            let mut objects: Vec<Scanned> = all
+            let mut objects: Vec<ScannedObject> = all
                 .chunks(size)
                 .map(|some| {
                     if as_deltas {
@@ -446,11 +467,11 @@ mod tests {
                 .collect();
             objects.push(delta(over.clone().into_iter()));
             let last = objects.last().unwrap();
-            let Content::Changes(changes) = &last.content else { panic!("a delta") };
+            let ScannedContent::Changes(changes) = &last.content else { panic!("a delta") };
             let buffer = objects.len() as u32 - 1;
             let overrides: Vec<_> = changes
                 .iter()
-                .map(|one| Override { key: last.at(&one.key), buffer, place: &one.key, side: &one.new })
+                .map(|one| EntryOverride { key: last.at(&one.key), buffer, place: &one.key, side: &one.new })
                 .collect();
             let mut builder = StateBuilder::default();
             for one in &objects {
@@ -459,13 +480,13 @@ mod tests {
             let mut left = overrides.as_slice();
             for (place, one) in (0..buffer).zip(&objects) {
                 left = match &one.content {
-                    Content::Entries(entries) => lay(&Empty, &mut builder, (one, place), entries, left),
-                    Content::Changes(changes) => lay(&Empty, &mut builder, (one, place), changes, left),
+                    ScannedContent::Entries(entries) => overlay_entries(&EmptySnapshot, &mut builder, (one, place), entries, left),
+                    ScannedContent::Changes(changes) => overlay_entries(&EmptySnapshot, &mut builder, (one, place), changes, left),
                 }
                 .unwrap();
             }
             for other in left {
-                other.push(&Empty, &mut builder).unwrap();
+                other.push(&EmptySnapshot, &mut builder).unwrap();
             }
             let mut wanted: BTreeMap<u8, u8> = entries;
             for (key, entry) in over {

@@ -1,10 +1,10 @@
 //! Objects in the index.
 
-use super::rows::Rows;
-use crate::backend::{self, Direction, Snapshot, Table};
+use super::row_overlay::RowOverlay;
+use crate::backend::{self, ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key;
-use crate::format::{self, AheadRow, Delta, ObjectKind, SideRange, sealed_id};
+use crate::format::{self, Delta, DeltaSideRange, ObjectKind, PrewrittenRow, sealed_id};
 use crate::model::{ObjectId, TextRef, Value};
 
 /// Stands in place of the number of an object that a repair could not save. It is never given out.
@@ -14,10 +14,10 @@ pub(crate) const LOST_OBJECT: u64 = 0;
 pub(crate) const DROPPED_OBJECT: u64 = u64::MAX;
 
 /// From here on count the numbers of objects that are in no generation yet: behind those of all that are, which nobody need ask for.
-const FIRST_OF_TAIL: u64 = 1 << 48;
+const FIRST_TAIL_NUMBER: u64 = 1 << 48;
 
 /// Whether a number is that of an object.
-pub(crate) const fn stands(number: u64) -> bool {
+pub(crate) const fn is_object_number(number: u64) -> bool {
     number != LOST_OBJECT && number != DROPPED_OBJECT
 }
 
@@ -26,7 +26,7 @@ fn place(number: u64) -> Vec<u8> {
 }
 
 /// The number of the object of this name.
-pub(crate) fn number(view: &dyn Snapshot, id: &ObjectId) -> Result<Option<u64>> {
+pub(crate) fn find_number(view: &dyn Snapshot, id: &ObjectId) -> Result<Option<u64>> {
     let row = view.get(key::OBJECT_NAMES, &key::object_name(id))?;
     Ok(row.and_then(|bytes| key::last_number(&bytes)))
 }
@@ -34,7 +34,7 @@ pub(crate) fn number(view: &dyn Snapshot, id: &ObjectId) -> Result<Option<u64>> 
 /// The number of the object that is stored as these bytes, or as others with the same content.
 pub(crate) fn number_of(view: &dyn Snapshot, sealed: &[u8]) -> Result<Option<u64>> {
     let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
-    number(view, &id)
+    find_number(view, &id)
 }
 
 /// How many bytes of content a stored object has.
@@ -50,7 +50,7 @@ pub(crate) fn next_number(view: &dyn Snapshot) -> Result<u64> {
 
 /// The last object of a generation whose counter is behind it: what is stored next would take its place.
 pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
-    let last = generation.scan(key::OBJECTS, &[], &[], Direction::Descending, 1)?;
+    let last = generation.scan(key::OBJECTS, &[], &[], ScanDirection::Descending, 1)?;
     let last = last.first().and_then(|(place, _)| key::last_number(place));
     let next = next_number(generation)?;
     Ok(last.filter(|last| *last >= next))
@@ -65,19 +65,19 @@ pub(crate) fn check_counter(generation: &dyn Snapshot) -> Result<()> {
 
 /// The rows of a journal's tail, to be read only, before any record. A generation's own counter stands beside its refs, so to
 /// read it is to read those of all sessions: of a thousand 168 KB.
-pub(crate) fn rows_of_tail() -> Rows {
-    let mut rows = Rows::default();
-    put_next_number(&mut rows, FIRST_OF_TAIL);
+pub(crate) fn rows_of_tail() -> RowOverlay {
+    let mut rows = RowOverlay::default();
+    put_next_number(&mut rows, FIRST_TAIL_NUMBER);
     rows
 }
 
 /// Notes which number the next object gets.
-pub(crate) fn put_next_number(rows: &mut Rows, number: u64) {
+pub(crate) fn put_next_number(rows: &mut RowOverlay, number: u64) {
     rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), number.to_be_bytes().to_vec());
 }
 
 /// Stores an object under its number and its name.
-pub(crate) fn put(rows: &mut Rows, number: u64, sealed: &[u8]) -> Result<()> {
+pub(crate) fn put(rows: &mut RowOverlay, number: u64, sealed: &[u8]) -> Result<()> {
     let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
     rows.put(key::OBJECTS, place(number), sealed.to_vec());
     rows.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
@@ -85,36 +85,36 @@ pub(crate) fn put(rows: &mut Rows, number: u64, sealed: &[u8]) -> Result<()> {
 }
 
 /// Stores an object under its number.
-pub(crate) fn put_unnamed(rows: &mut Rows, number: u64, sealed: &[u8]) {
+pub(crate) fn put_unnamed(rows: &mut RowOverlay, number: u64, sealed: &[u8]) {
     rows.put(key::OBJECTS, place(number), sealed.to_vec());
 }
 
 /// The rows of an object: whoever deletes them drops it.
-pub(crate) fn forget(view: &dyn Snapshot, number: u64) -> Result<Vec<(Table, Vec<u8>)>> {
+pub(crate) fn object_row_keys(view: &dyn Snapshot, number: u64) -> Result<Vec<(TableId, Vec<u8>)>> {
     let id = sealed_id(&sealed(view, number)?).map_err(Error::corrupt("an object"))?;
     let mut rows = vec![(key::OBJECTS, place(number))];
-    if self::number(view, &id)? == Some(number) {
+    if find_number(view, &id)? == Some(number) {
         rows.push((key::OBJECT_NAMES, key::object_name(&id)));
     }
     Ok(rows)
 }
 
 /// What is known of an object that was written ahead, while nothing has named it.
-pub(crate) fn ahead(view: &dyn Snapshot, number: u64) -> Result<Option<AheadRow>> {
-    let row = view.get(key::AHEAD, &place(number))?;
-    row.map(|row| AheadRow::decode(&row))
+pub(crate) fn prewritten_row(view: &dyn Snapshot, number: u64) -> Result<Option<PrewrittenRow>> {
+    let row = view.get(key::PREWRITTEN, &place(number))?;
+    row.map(|row| PrewrittenRow::decode(&row))
         .transpose()
         .map_err(Error::corrupt("an object written ahead"))
 }
 
 /// Notes that nothing has named an object yet.
-pub(crate) fn put_ahead(rows: &mut Rows, number: u64, row: &AheadRow) {
-    rows.put(key::AHEAD, place(number), row.encode());
+pub(crate) fn put_prewritten(rows: &mut RowOverlay, number: u64, row: &PrewrittenRow) {
+    rows.put(key::PREWRITTEN, place(number), row.encode());
 }
 
 /// Notes that it need not be looked for what names an object.
-pub(crate) fn delete_ahead(rows: &mut Rows, number: u64) {
-    rows.delete(key::AHEAD, place(number));
+pub(crate) fn delete_prewritten(rows: &mut RowOverlay, number: u64) {
+    rows.delete(key::PREWRITTEN, place(number));
 }
 
 /// The stored bytes of an object.
@@ -140,7 +140,7 @@ pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Res
 /// The content of the object of this name.
 pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
     let missing = || Error::missing(format!("the object {id}"));
-    let sealed = sealed(view, number(view, id)?.ok_or_else(missing)?)?;
+    let sealed = sealed(view, find_number(view, id)?.ok_or_else(missing)?)?;
     // A name that leads to another one is derived, and may be wrong.
     match sealed_id(&sealed) {
         Ok(found) if found == *id => {}
@@ -151,11 +151,11 @@ pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -
 }
 
 /// The objects that a delta names: values too large to stand in it.
-pub(crate) fn named_by(delta: &[u8]) -> Result<Vec<ObjectId>> {
+pub(crate) fn blobs_named_in_delta(delta: &[u8]) -> Result<Vec<ObjectId>> {
     let changes = Delta::scan(delta).map_err(Error::corrupt("a delta"))?;
     let sides = changes.into_iter().flat_map(|change| [change.old, change.new]);
     Ok(sides
-        .filter_map(|side| if let SideRange::Blob(id) = side { Some(id) } else { None })
+        .filter_map(|side| if let DeltaSideRange::Blob(id) = side { Some(id) } else { None })
         .collect())
 }
 

@@ -3,24 +3,24 @@
 //! All rows are held in memory meanwhile: it takes about as much as the index has on disk.
 
 use super::commit::Engine;
-use super::derive::{self, each};
-use super::lineage::At;
-use super::maintain::{BATCH_ROWS, Work};
-use super::rows::{Merged, Rows};
+use super::derive::{self, for_each_row};
+use super::lineage::RevisionRef;
+use super::maintain::{BATCH_ROWS, KeyframeBuilder};
+use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use super::verify::{chain, keyframe};
-use super::{object, total};
-use crate::backend::{Applier, Batch, Empty, Position, Snapshot};
+use super::{object, row_totals};
+use crate::backend::{EmptySnapshot, IndexWriter, LogPosition, RowBatch, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
-    Header, KeyframeRow, ObjectKind, Record, RecordChange, Refs, RefsRow, RevisionRow, sealed_id,
-    sealed_kind, stands_alone,
+    KeyframeRow, ObjectKind, Record, RecordChange, RefsRow, RevisionHeader, RevisionRow, StoreRefs,
+    is_self_contained, sealed_id, sealed_kind,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How much was made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rebuilt {
+pub struct RebuildCounts {
     /// Revisions that stand in the index.
     pub revisions: u64,
     /// Derived rows that were made.
@@ -36,20 +36,20 @@ impl Engine {
     /// # Errors
     /// [`Busy`](crate::backend::Error::Busy) if somebody is there for longer; [`Error::Corrupt`] if something primary is damaged: then
     /// nothing has changed, and it takes a repair.
-    pub(crate) fn rebuild(&self) -> Result<Rebuilt> {
+    pub(crate) fn rebuild(&self) -> Result<RebuildCounts> {
         self.check_writable()?;
         self.check_spool()?;
         self.drain()?;
-        let mut applier = self.live.index.anew(self.options.lock_timeout)?;
-        let base = self.live.index.snapshot()?;
+        let mut applier = self.follower.index.empty_writer(self.options.lock_timeout)?;
+        let base = self.follower.index.snapshot()?;
         let position = base.position();
         if position == 0 {
-            return Ok(Rebuilt { revisions: 0, rows: 0, keyframes: 0 });
+            return Ok(RebuildCounts { revisions: 0, rows: 0, keyframes: 0 });
         }
         let refs = self.refs_at(&*base)?;
-        let mut rows = Rows::default();
+        let mut rows = RowOverlay::default();
         for table in derive::PRIMARY.into_iter().chain([key::RECORDS]) {
-            each(&*base, table, |place, value| {
+            for_each_row(&*base, table, |place, value| {
                 let chunk = table == key::OBJECTS
                     && sealed_kind(value).map_err(Error::corrupt("an object"))?
                         == ObjectKind::Chunk;
@@ -70,14 +70,14 @@ impl Engine {
         write(&mut *applier, rows)?;
         drop(base);
         applier.publish(position)?;
-        self.live.forget();
-        self.live.tidy();
+        self.follower.forget();
+        self.follower.tidy();
         Ok(rebuilt)
     }
 
     /// The refs at the position of a generation: as the journal says there, else the index's own copy.
-    fn refs_at(&self, base: &dyn Snapshot) -> Result<Refs> {
-        let tail = self.live.log.read(base.position(), 1)?;
+    fn refs_at(&self, base: &dyn Snapshot) -> Result<StoreRefs> {
+        let tail = self.follower.log.read(base.position(), 1)?;
         let first = tail.frames.first().and_then(|frame| Record::decode(&frame.payload).ok());
         if let Some(RecordChange::Refs(refs)) = first.and_then(|one| one.changes.into_iter().next())
         {
@@ -89,41 +89,41 @@ impl Engine {
 }
 
 /// Writes rows in batches.
-pub(crate) fn write(applier: &mut dyn Applier, rows: Rows) -> Result<()> {
+pub(crate) fn write(applier: &mut dyn IndexWriter, rows: RowOverlay) -> Result<()> {
     let mut rows = rows.into_batch().rows.into_iter().peekable();
     while rows.peek().is_some() {
-        applier.write(Batch { rows: rows.by_ref().take(BATCH_ROWS).collect() })?;
+        applier.write(RowBatch { rows: rows.by_ref().take(BATCH_ROWS).collect() })?;
     }
     Ok(())
 }
 
 /// Adds everything derived to primary rows. Keyframes that stand among them are kept if they are whole.
 pub(crate) fn complete(
-    rows: &mut Rows,
-    refs: &Refs,
-    position: Position,
-    trouble: derive::Trouble<'_>,
-) -> Result<Rebuilt> {
-    let mut made = Rows::default();
-    let view = Merged { base: &Empty, rows, position };
+    rows: &mut RowOverlay,
+    refs: &StoreRefs,
+    position: LogPosition,
+    trouble: derive::FailureSink<'_>,
+) -> Result<RebuildCounts> {
+    let mut made = RowOverlay::default();
+    let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
     let mut last = 0;
-    each(&view, key::OBJECTS, |place, sealed| {
+    for_each_row(&view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
         last = last.max(number);
         let wrong = || Error::corrupt(format!("the object number {number}"));
         // What opens only behind something else is found by its number alone.
-        if stands_alone(sealed).map_err(wrong())? {
+        if is_self_contained(sealed).map_err(wrong())? {
             let id = sealed_id(sealed).map_err(wrong())?;
             made.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
         }
         Ok(())
     })?;
     object::put_next_number(&mut made, last + 1);
-    made.put(key::COUNTERS, key::TOTALS.to_vec(), total::counted(&view)?.encode());
+    made.put(key::COUNTERS, key::TOTALS.to_vec(), row_totals::count_totals(&view)?.encode());
     let refs_row = RefsRow { refs: refs.clone() }.encode();
     made.put(key::COUNTERS, key::REFS.to_vec(), refs_row);
     let mut count = 0;
-    derive::all(
+    derive::derive_all(
         &view,
         refs,
         &mut |table, key, value| {
@@ -136,18 +136,22 @@ pub(crate) fn complete(
     rows.extend(made);
     let keyframes = keyframes(rows, refs, position)?;
     let mut revisions = 0;
-    each(&Merged { base: &Empty, rows, position }, key::REVISIONS, |_, _| {
-        revisions += 1;
-        Ok(())
-    })?;
-    Ok(Rebuilt { revisions, rows: count, keyframes })
+    for_each_row(
+        &OverlaySnapshot { base: &EmptySnapshot, rows, position },
+        key::REVISIONS,
+        |_, _| {
+            revisions += 1;
+            Ok(())
+        },
+    )?;
+    Ok(RebuildCounts { revisions, rows: count, keyframes })
 }
 
-fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
+fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> Result<u64> {
     let mut kept = 0;
     let mut gone = Vec::new();
-    let view = Merged { base: &Empty, rows, position };
-    each(&view, key::KEYFRAMES, |place, row| {
+    let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
+    for_each_row(&view, key::KEYFRAMES, |place, row| {
         let number = key::short_at(place, 0).unwrap_or(0);
         let branch = key::short_at(place, 4).unwrap_or(0);
         let sequence = key::last_number(place).unwrap_or(0);
@@ -158,11 +162,11 @@ fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
         Ok(())
     })?;
     let mut todo = Vec::new();
-    each(&view, key::REVISIONS, |place, row| {
-        let header = RevisionRow::decode(row).and_then(|row| Header::decode(&row.header));
+    for_each_row(&view, key::REVISIONS, |place, row| {
+        let header = RevisionRow::decode(row).and_then(|row| RevisionHeader::decode(&row.header));
         if let Ok(header) = header {
             let session = key::short_at(place, 0).unwrap_or(0);
-            let at = At { branch: header.branch, sequence: header.sequence };
+            let at = RevisionRef { branch: header.branch, sequence: header.sequence };
             todo.push((session, at, header.reset.is_some(), rows.contains(key::KEYFRAMES, place)));
         }
         Ok(())
@@ -173,7 +177,7 @@ fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
     let distances = BTreeMap::new();
     let max_state_bytes = super::keyframe::MAX_STATE_BYTES;
     let chunks = BTreeSet::new();
-    let mut work = Work { refs: refs.clone(), distances, max_state_bytes, chunks };
+    let mut work = KeyframeBuilder { refs: refs.clone(), distances, max_state_bytes, chunks };
     let before = count(rows, position)?;
     for (session, at, reset, keyframed) in todo {
         if keyframed {
@@ -181,7 +185,7 @@ fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
             continue;
         }
         // Where what it takes is lost, none is made.
-        if work.keyframe(&Empty, rows, position, session, at, reset).is_err() {
+        if work.keyframe(&EmptySnapshot, rows, position, session, at, reset).is_err() {
             work.distances.remove(&(session, at.branch));
         }
     }
@@ -189,26 +193,30 @@ fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
     Ok(kept + count(rows, position)? - before)
 }
 
-fn count(rows: &Rows, position: Position) -> Result<u64> {
+fn count(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
     let mut count = 0;
-    each(&Merged { base: &Empty, rows, position }, key::KEYFRAMES, |_, _| {
-        count += 1;
-        Ok(())
-    })?;
+    for_each_row(
+        &OverlaySnapshot { base: &EmptySnapshot, rows, position },
+        key::KEYFRAMES,
+        |_, _| {
+            count += 1;
+            Ok(())
+        },
+    )?;
     Ok(count)
 }
 
 /// Takes chunks out that no keyframe names.
-fn forget_chunks(rows: &mut Rows, position: Position) -> Result<()> {
-    let view = Merged { base: &Empty, rows, position };
+fn forget_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
+    let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
     let mut named = HashSet::new();
-    each(&view, key::KEYFRAMES, |_, row| {
+    for_each_row(&view, key::KEYFRAMES, |_, row| {
         let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
         named.extend(row.chunks.iter().map(|chunk| chunk.object));
         Ok(())
     })?;
     let mut gone = Vec::new();
-    each(&view, key::OBJECTS, |place, sealed| {
+    for_each_row(&view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
         if sealed_kind(sealed).is_ok_and(|kind| kind == ObjectKind::Chunk)
             && !named.contains(&number)
@@ -223,8 +231,9 @@ fn forget_chunks(rows: &mut Rows, position: Position) -> Result<()> {
             let number = key::last_number(&place);
             let name = id.map(|id| key::object_name(&id));
             // Another object of that content may have the name.
-            let own = name
-                .filter(|_| id.and_then(|id| object::number(&view, &id).ok().flatten()) == number);
+            let own = name.filter(|_| {
+                id.and_then(|id| object::find_number(&view, &id).ok().flatten()) == number
+            });
             (place, own)
         })
         .collect();

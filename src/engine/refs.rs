@@ -2,12 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, Header, Record, RecordChange,
-    Refs, SessionRefs,
+    BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, Record, RecordChange,
+    RevisionHeader, SessionRefs, SessionRemoval, StoreRefs,
 };
 use crate::model::{
-    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionInfo, SessionKind,
-    SessionNumber, Timestamp,
+    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionKind,
+    SessionMetadata, SessionNumber, Timestamp,
 };
 
 /// The name of every session's first branch.
@@ -20,14 +20,14 @@ pub(crate) const JOINED: &str = "joined:";
 pub(crate) const UNFINISHED: &str = "unfinished:";
 
 /// The session of an agent's own id: the effort it has joined, else the one it began.
-pub(crate) fn agent_session(refs: &Refs, agent: &str) -> Option<SessionNumber> {
+pub(crate) fn agent_session(refs: &StoreRefs, agent: &str) -> Option<SessionNumber> {
     let joined = |session: &SessionRefs| {
         let mut sources = session.bookmarks.iter().map(|bookmark| &bookmark.source);
         sources.any(|source| source.strip_prefix(JOINED) == Some(agent))
     };
     let begun = |session: &SessionRefs| session.info.agent_session.as_deref() == Some(agent);
     let place = |wanted: &dyn Fn(&SessionRefs) -> bool| {
-        mentioning(refs, agent.as_bytes())
+        sessions_mentioning(refs, agent.as_bytes())
             .find(|(_, session)| wanted(session))
             .map(|(number, _)| number)
     };
@@ -35,35 +35,37 @@ pub(crate) fn agent_session(refs: &Refs, agent: &str) -> Option<SessionNumber> {
 }
 
 /// The sessions that were not dropped.
-pub(crate) fn in_sight(refs: &Refs) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
+pub(crate) fn visible_sessions(
+    refs: &StoreRefs,
+) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
     refs.sessions.all().filter(|(_, session)| session.gone.is_none())
 }
 
 /// Those of them in which this text or id may stand: all in which it does, and perhaps others.
-pub(crate) fn mentioning<'refs>(
-    refs: &'refs Refs,
+pub(crate) fn sessions_mentioning<'refs>(
+    refs: &'refs StoreRefs,
     text: &[u8],
 ) -> impl Iterator<Item = (SessionNumber, &'refs SessionRefs)> + use<'refs> {
     refs.sessions.mentioning(text).filter(|(_, session)| session.gone.is_none())
 }
 
 /// Those of exactly this name; each kind has one at most.
-pub(crate) fn named<'refs>(
-    refs: &'refs Refs,
+pub(crate) fn sessions_named<'refs>(
+    refs: &'refs StoreRefs,
     name: &str,
 ) -> impl Iterator<Item = (SessionNumber, &'refs SessionRefs)> + use<'refs> {
     let name = name.to_owned();
-    mentioning(refs, name.as_bytes()).filter(move |(_, session)| session.info.name == name)
+    sessions_mentioning(refs, name.as_bytes()).filter(move |(_, session)| session.info.name == name)
 }
 
 /// The one of exactly this kind and name.
-pub(crate) fn of_kind(refs: &Refs, kind: SessionKind, name: &str) -> Option<SessionNumber> {
-    let mut found = named(refs, name).filter(|(_, session)| session.info.kind == kind);
+pub(crate) fn of_kind(refs: &StoreRefs, kind: SessionKind, name: &str) -> Option<SessionNumber> {
+    let mut found = sessions_named(refs, name).filter(|(_, session)| session.info.kind == kind);
     found.next().map(|(number, _)| number)
 }
 
 /// That a record says nothing of a session that was dropped.
-pub(crate) fn check_in_sight(refs: &Refs, record: &Record) -> Result<()> {
+pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Result<()> {
     // What is swept goes whatever became of its session.
     let swept = |change: &&RecordChange| matches!(change, RecordChange::Swept { .. });
     let told = record.changes.iter().filter(|change| !swept(change));
@@ -78,7 +80,7 @@ pub(crate) fn check_in_sight(refs: &Refs, record: &Record) -> Result<()> {
     Ok(())
 }
 
-fn begin(info: &SessionInfo) -> SessionRefs {
+fn begin(info: &SessionMetadata) -> SessionRefs {
     let main = BranchRefs {
         name: MAIN.to_owned(),
         base: None,
@@ -110,13 +112,13 @@ fn begin(info: &SessionInfo) -> SessionRefs {
 }
 
 /// The session of this number.
-pub(crate) fn session(refs: &Refs, number: SessionNumber) -> Result<&SessionRefs> {
+pub(crate) fn session(refs: &StoreRefs, number: SessionNumber) -> Result<&SessionRefs> {
     refs.sessions.get(number).ok_or_else(|| {
         Error::Internal(format!("a record names session {number}, which is not there"))
     })
 }
 
-fn session_mut(refs: &mut Refs, number: SessionNumber) -> Result<&mut SessionRefs> {
+fn session_mut(refs: &mut StoreRefs, number: SessionNumber) -> Result<&mut SessionRefs> {
     refs.sessions.get_mut(number).ok_or_else(|| {
         Error::Internal(format!("a record names session {number}, which is not there"))
     })
@@ -168,23 +170,23 @@ impl SessionRefs {
 
 impl BranchRefs {
     /// What the branch is now.
-    pub(crate) fn now(&self) -> &BranchChange {
+    pub(crate) fn latest_change(&self) -> &BranchChange {
         self.changes.last().expect("a branch is made with its first change")
     }
 }
 
 /// The effective time of a revision made at `time` on a branch with this head.
-pub(crate) fn effective(head: Option<&Head>, time: Timestamp) -> Timestamp {
+pub(crate) fn effective(head: Option<&BranchHead>, time: Timestamp) -> Timestamp {
     head.map_or(time, |head| head.effective.max(time))
 }
 
 /// Moves `refs` on by one record.
-pub(crate) fn advance(refs: &mut Refs, record: &Record) -> Result<()> {
+pub(crate) fn advance(refs: &mut StoreRefs, record: &Record) -> Result<()> {
     record.changes.iter().try_for_each(|change| advance_by(refs, change))
 }
 
 /// Moves `refs` on by one change of a record.
-pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
+pub(crate) fn advance_by(refs: &mut StoreRefs, change: &RecordChange) -> Result<()> {
     match change {
         RecordChange::Refs(all) => *refs = (**all).clone(),
         RecordChange::Session { info } => refs.sessions.push(begin(info)),
@@ -215,7 +217,7 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
         | RecordChange::Folded { .. }
         | RecordChange::Unfolded { .. } => {}
         RecordChange::SessionDropped { of, pruning, .. } => {
-            session_mut(refs, *of)?.gone = Some(Gone::Pruned(*pruning));
+            session_mut(refs, *of)?.gone = Some(SessionRemoval::Pruned(*pruning));
         }
         RecordChange::SessionShown { of, .. } => session_mut(refs, *of)?.gone = None,
         RecordChange::TextDropped { of, blob, bytes, pruning, .. } => {
@@ -228,14 +230,14 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
             session_mut(refs, *session)?.drop_text(blob, *bytes, None);
         }
         RecordChange::Swept { operation, .. } => {
-            let gone = Some(Gone::Pruned(*operation));
+            let gone = Some(SessionRemoval::Pruned(*operation));
             for (_, session) in refs.sessions.filter_mut(|session| session.gone == gone) {
-                let nameless = SessionInfo {
+                let nameless = SessionMetadata {
                     name: String::new(),
                     agent_session: None,
                     ..session.info.clone()
                 };
-                *session = SessionRefs { gone: Some(Gone::Swept), ..begin(&nameless) };
+                *session = SessionRefs { gone: Some(SessionRemoval::Swept), ..begin(&nameless) };
             }
             let own = |text: &DroppedText| text.pruning.as_ref() == Some(operation);
             let texts = refs.sessions.filter_mut(|session| session.dropped.iter().any(own));
@@ -244,9 +246,9 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
             }
         }
         RecordChange::Revision { session, header, .. } => {
-            let id = Header::id_of(&header.0);
+            let id = RevisionHeader::id_of(&header.0);
             let header =
-                Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
+                RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
             let session = session_mut(refs, *session)?;
             if header.sequence != session.next_sequence {
                 return Err(Error::Internal(format!(
@@ -258,7 +260,7 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
             session.next_sequence += 1;
             session.happened(header.time, header.time);
             let branch = branch_mut(session, header.branch)?;
-            branch.head = Some(Head {
+            branch.head = Some(BranchHead {
                 sequence: header.sequence,
                 id,
                 effective: effective(branch.head.as_ref(), header.time),
@@ -321,12 +323,12 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
 pub(super) mod tests {
     use super::*;
     use crate::format::RefsRow;
-    use crate::model::{Author, Operation, SessionId};
+    use crate::model::{Operation, OperationAuthor, SessionId};
 
     /// Those of a store with one session, which began at this time.
-    pub(in crate::engine) fn of_one_session(started_at: Timestamp) -> Refs {
-        let mut refs = Refs::default();
-        let info = SessionInfo {
+    pub(in crate::engine) fn of_one_session(started_at: Timestamp) -> StoreRefs {
+        let mut refs = StoreRefs::default();
+        let info = SessionMetadata {
             id: SessionId::from_bytes([1; 16]),
             name: "s".to_owned(),
             kind: SessionKind::Debug,
@@ -338,7 +340,7 @@ pub(super) mod tests {
         refs
     }
 
-    fn sound() -> Refs {
+    fn sound() -> StoreRefs {
         let mut refs = of_one_session(Timestamp::default());
         for name in ["one", "two"] {
             let session = refs.sessions.get_mut(0).unwrap();
@@ -354,7 +356,7 @@ pub(super) mod tests {
         let operation = Operation {
             id: OperationId::from_bytes([0; 16]),
             verb: "rotate".to_owned(),
-            author: Author::Hook,
+            author: OperationAuthor::Hook,
             time: Timestamp::default(),
         };
         Record { operation, changes: vec![change] }.encode()
@@ -377,7 +379,7 @@ pub(super) mod tests {
             |session| session.branches[2].changes.clear(),
         ];
         let right = sound();
-        let decoded = |refs: &Refs| {
+        let decoded = |refs: &StoreRefs| {
             let row = RefsRow { refs: refs.clone() }.encode();
             let record = record(RecordChange::Refs(Box::new(refs.clone())));
             (Record::decode(&record).is_ok(), RefsRow::decode(&row).is_ok())
@@ -388,6 +390,6 @@ pub(super) mod tests {
             lie(refs.sessions.get_mut(0).unwrap());
             assert_eq!(decoded(&refs), (false, false), "{number}");
         }
-        assert_eq!(decoded(&Refs { pinned: Some(1), ..right }), (false, false));
+        assert_eq!(decoded(&StoreRefs { pinned: Some(1), ..right }), (false, false));
     }
 }

@@ -2,32 +2,33 @@
 //!
 //! Only what needs no expected head may wait: facts, checkpoints, new notes, and the session they belong to.
 
-use super::commit::{Durability, Engine};
+use super::commit::{CommitDurability, Engine};
 use super::index::find_operation;
-use super::live::View;
+use super::journal_follower::ReadSnapshot;
 use super::refs::{advance_by, agent_session, of_kind, session};
-use super::revise::{self, Place};
+use super::revision_plan::{self, CommitTarget};
 use super::{checkpoint, lookup, timeline};
 use crate::backend::{self, Spool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
-    DeltaPart, EntryBytes, Record, RecordChange, Refs, Spooled, SpooledCheckpoint, encode_key,
+    DeltaPart, EntryBytes, Record, RecordChange, SpoolEntry, SpooledCheckpoint, StoreRefs,
+    encode_key,
 };
 use crate::model::{
-    BranchNumber, Checkpoint, Key, Kind, OperationId, SessionInfo, SessionKind, SessionNumber,
+    BranchNumber, Checkpoint, Key, Kind, OperationId, SessionKind, SessionMetadata, SessionNumber,
 };
 
 /// What becomes of a name that something else has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clash {
+pub(crate) enum NameClashPolicy {
     /// It is an error: the write has not been acknowledged yet.
     Refuse,
     /// Another name is taken: what was acknowledged comes in.
-    GiveWay,
+    Rename,
 }
 
 /// Whether a write that failed like this may wait in the spool instead.
-pub(crate) fn is_reason(error: &Error) -> bool {
+pub(crate) fn may_spool_after(error: &Error) -> bool {
     use ErrorKind::{Corrupt, Forged, Locked, Unkeyed};
     matches!(error.kind(), Locked | Corrupt | Forged | Unkeyed)
 }
@@ -36,13 +37,13 @@ pub(crate) fn is_reason(error: &Error) -> bool {
 #[derive(Default)]
 pub(crate) struct Waiting {
     /// Writes that can be read, earliest first.
-    pub(crate) whole: Vec<Spooled>,
+    pub(crate) whole: Vec<SpoolEntry>,
     /// Writes that were acknowledged and cannot be read, by operation.
     pub(crate) broken: Vec<(String, Error)>,
 }
 
 /// What waits. A write that was not made with the store's key is passed over, unless it is known that it was acknowledged.
-pub(crate) fn waiting(spool: &dyn Spool) -> Result<Waiting> {
+pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<Waiting> {
     let mut found = Waiting::default();
     for name in spool.names()? {
         match read(spool, &name)? {
@@ -64,7 +65,7 @@ pub(crate) fn is_left_out(spool: &dyn Spool, name: &str, error: &Error) -> bool 
 }
 
 /// Whether the write of this name stands in the journal by this moment: then its files say nothing more.
-pub(crate) fn is_written(view: &View, name: &str) -> Result<bool> {
+pub(crate) fn is_written(view: &ReadSnapshot, name: &str) -> Result<bool> {
     match name.parse::<OperationId>() {
         Ok(id) => Ok(find_operation(view, &id)?.is_some()),
         Err(_) => Ok(false),
@@ -72,7 +73,7 @@ pub(crate) fn is_written(view: &View, name: &str) -> Result<bool> {
 }
 
 /// In the order in which they were made.
-fn in_order(found: &mut [Spooled]) {
+fn in_order(found: &mut [SpoolEntry]) {
     found.sort_by_key(|waiting| (waiting.operation.time, waiting.operation.id));
 }
 
@@ -82,9 +83,9 @@ pub(crate) fn is_whole(name: &str, bytes: &[u8]) -> bool {
 }
 
 /// The write of this name that these bytes stand for.
-fn decode(name: &str, bytes: &[u8]) -> Result<Spooled> {
+fn decode(name: &str, bytes: &[u8]) -> Result<SpoolEntry> {
     let what = format!("the write '{name}' in the spool");
-    let waiting = Spooled::decode(bytes).map_err(Error::corrupt(what.clone()))?;
+    let waiting = SpoolEntry::decode(bytes).map_err(Error::corrupt(what.clone()))?;
     if waiting.operation.id.to_string() == name {
         return Ok(waiting);
     }
@@ -92,7 +93,7 @@ fn decode(name: &str, bytes: &[u8]) -> Result<Spooled> {
 }
 
 /// The write of this name; `None` if it waits no longer.
-pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<Spooled>>> {
+pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<SpoolEntry>>> {
     match spool.read(name, &|bytes| is_whole(name, bytes)) {
         Ok(Some(bytes)) => Ok(Some(decode(name, &bytes))),
         Ok(None) => Ok(None),
@@ -102,27 +103,36 @@ pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<Spoole
 }
 
 /// The record that a waiting write becomes behind this moment; `None` if it stands there already, or changes nothing.
-pub(crate) fn plan(view: &View, waiting: &Spooled, clash: Clash) -> Result<Option<Record>> {
+pub(crate) fn plan(
+    view: &ReadSnapshot,
+    waiting: &SpoolEntry,
+    clash: NameClashPolicy,
+) -> Result<Option<Record>> {
     if find_operation(view, &waiting.operation.id)?.is_some() {
         return Ok(None);
     }
-    let mut planning =
-        Planning { view, refs: Refs::clone(&view.refs), changes: Vec::new(), clash, waiting };
+    let mut planning = SpoolRecordBuilder {
+        view,
+        refs: StoreRefs::clone(&view.refs),
+        changes: Vec::new(),
+        clash,
+        waiting,
+    };
     planning.all()?;
     let changes = planning.changes;
     let record = Record { operation: waiting.operation.clone(), changes };
     Ok((!record.changes.is_empty()).then_some(record))
 }
 
-struct Planning<'a> {
-    view: &'a View,
-    refs: Refs,
+struct SpoolRecordBuilder<'a> {
+    view: &'a ReadSnapshot,
+    refs: StoreRefs,
     changes: Vec<RecordChange>,
-    clash: Clash,
-    waiting: &'a Spooled,
+    clash: NameClashPolicy,
+    waiting: &'a SpoolEntry,
 }
 
-impl Planning<'_> {
+impl SpoolRecordBuilder<'_> {
     fn push(&mut self, change: RecordChange) -> Result<()> {
         advance_by(&mut self.refs, &change)?;
         self.changes.push(change);
@@ -174,7 +184,7 @@ impl Planning<'_> {
         let mut info = wanted.clone();
         let taken = |name: &str| of_kind(&self.refs, wanted.kind, name).is_some();
         if taken(&info.name) {
-            if self.clash == Clash::Refuse {
+            if self.clash == NameClashPolicy::Refuse {
                 return Err(Error::Duplicate { kind: "session", id: info.name });
             }
             let mut names = (2_u64..).map(|count| format!("{}-{count}", wanted.name));
@@ -190,8 +200,8 @@ impl Planning<'_> {
         let Some(name) = &self.waiting.branch else { return Ok((session.current_branch, true)) };
         match (session.branch_named(name), self.clash) {
             (Some(branch), _) => Ok((branch, true)),
-            (None, Clash::GiveWay) => Ok((session.current_branch, false)),
-            (None, Clash::Refuse) => Err(Error::not_found("branch", name.clone())),
+            (None, NameClashPolicy::Rename) => Ok((session.current_branch, false)),
+            (None, NameClashPolicy::Refuse) => Err(Error::not_found("branch", name.clone())),
         }
     }
 
@@ -207,8 +217,8 @@ impl Planning<'_> {
             additions.push((key, note.entry.0.as_slice().into()));
         }
         let operation = &waiting.operation;
-        let place = Place { session: number, branch, time: waiting.time, operation };
-        let planned = revise::plan_additions(&self.refs, place, additions, waiting.salt)?;
+        let place = CommitTarget { session: number, branch, time: waiting.time, operation };
+        let planned = revision_plan::plan_additions(&self.refs, place, additions, waiting.salt)?;
         for change in planned.changes {
             self.push(change)?;
         }
@@ -227,8 +237,8 @@ impl Planning<'_> {
             };
             match (taken, self.clash) {
                 (false, _) => return Ok(key),
-                (true, Clash::GiveWay) => {}
-                (true, Clash::Refuse) => {
+                (true, NameClashPolicy::Rename) => {}
+                (true, NameClashPolicy::Refuse) => {
                     return Err(Error::Duplicate { kind: Kind::Note.name(), id });
                 }
             }
@@ -258,14 +268,14 @@ impl Planning<'_> {
             None => None,
         };
         Ok(match known {
-            Some(known) => checkpoint::onto(&known, wanted, waiting.past),
+            Some(known) => checkpoint::merge_reported(&known, wanted, waiting.past),
             None => Some(wanted),
         })
     }
 }
 
 /// The session of this id, else of this agent's own id.
-fn find(refs: &Refs, wanted: &SessionInfo) -> Option<SessionNumber> {
+fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Option<SessionNumber> {
     let mut own = refs.sessions.of_id(wanted.id).filter(|(_, session)| session.gone.is_none());
     own.next().map(|(number, _)| number).or_else(|| {
         let agent = wanted.agent_session.as_deref()?;
@@ -276,12 +286,13 @@ fn find(refs: &Refs, wanted: &SessionInfo) -> Option<SessionNumber> {
 impl Engine {
     /// Lets a write wait. Returns the record it would be now, if the store can be read; of one that changes nothing
     /// an empty one, and nothing waits.
-    pub(crate) fn spool(&self, waiting: &Spooled) -> Result<Option<Record>> {
+    pub(crate) fn spool(&self, waiting: &SpoolEntry) -> Result<Option<Record>> {
         self.check_permitted()?;
-        let Some(spool) = &self.live.spool else {
+        let Some(spool) = &self.follower.spool else {
             return Err(Error::Internal("a store in memory has no spool".to_owned()));
         };
-        let planned = self.live.view().and_then(|view| plan(&view, waiting, Clash::Refuse));
+        let planned =
+            self.follower.view().and_then(|view| plan(&view, waiting, NameClashPolicy::Refuse));
         let planned = match planned {
             Ok(Some(record)) => Some(record),
             Ok(None) => {
@@ -301,7 +312,7 @@ impl Engine {
     /// # Errors
     /// If somebody holds the append lock, or one of them cannot be brought in: then it goes on waiting.
     pub(crate) fn drain(&self) -> Result<()> {
-        let Some(spool) = &self.live.spool else { return Ok(()) };
+        let Some(spool) = &self.follower.spool else { return Ok(()) };
         spool.sweep()?;
         let names = spool.names()?;
         if names.is_empty() {
@@ -312,7 +323,7 @@ impl Engine {
             match read(&**spool, &name)? {
                 Some(Ok(waiting)) => found.push(waiting),
                 Some(Err(error)) => {
-                    if is_written(&self.live.written()?, &name)? {
+                    if is_written(&self.follower.written_view()?, &name)? {
                         brought.push(name);
                     } else {
                         tracing::warn!(name, %error, "a write in the spool stays there");
@@ -324,8 +335,8 @@ impl Engine {
         in_order(&mut found);
         let mut outcome = Ok(());
         for waiting in &found {
-            let done = self.commit_written(Durability::Later, &mut |desk| {
-                Ok((plan(&desk.view()?, waiting, Clash::GiveWay)?, ()))
+            let done = self.commit_written(CommitDurability::Later, &mut |desk| {
+                Ok((plan(&desk.view()?, waiting, NameClashPolicy::Rename)?, ()))
             });
             match done {
                 Ok(()) => brought.push(waiting.operation.id.to_string()),
@@ -348,6 +359,6 @@ impl Engine {
 
     /// Refuses to go on where a write that was acknowledged waits and cannot be read.
     pub(crate) fn check_spool(&self) -> Result<()> {
-        self.live.view().map(drop)
+        self.follower.view().map(drop)
     }
 }

@@ -1,30 +1,30 @@
 //! A state in memory: every entry verified and addressable, none decoded before it is asked for.
 
-use super::cores;
+use super::parallel;
 use crate::error::{Error, Result};
-use crate::format::{decode_entry, decode_key, encode_key, reads_as};
-use crate::model::{Entry, Key, Kind};
+use crate::format::{decode_entry, decode_key, encode_key, has_same_content};
+use crate::model::{ClaimEntry, Key, Kind};
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes that entries lie in; shared by all who point into them.
-pub(crate) type Buffer = Arc<Vec<u8>>;
+pub(crate) type SharedBuffer = Arc<Vec<u8>>;
 
 /// Where some bytes lie: a buffer's number, and a range in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BufferRange {
     buffer: u32,
     start: u32,
     length: u32,
 }
 
-impl Place {
+impl BufferRange {
     pub(crate) const fn new(buffer: u32, range: &Range<u32>) -> Self {
         Self { buffer, start: range.start, length: range.end - range.start }
     }
 
-    pub(crate) fn of(self, buffers: &[Buffer]) -> &[u8] {
+    pub(crate) fn bytes_in(self, buffers: &[SharedBuffer]) -> &[u8] {
         let start = self.start as usize;
         buffers
             .get(self.buffer as usize)
@@ -40,12 +40,12 @@ impl Place {
 
 /// Where one entry lies.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    key: Place,
-    entry: Place,
+struct EntrySlot {
+    key: BufferRange,
+    entry: BufferRange,
 }
 
-impl Slot {
+impl EntrySlot {
     /// The same where the buffers stand behind so many others.
     const fn shifted(self, by: u32) -> Self {
         Self { key: self.key.shifted(by), entry: self.entry.shifted(by) }
@@ -57,12 +57,12 @@ const PARALLEL_CLAIMS: usize = 4096;
 
 /// The claims of one revision, sorted by kind and id.
 #[derive(Clone, Debug, Default)]
-pub struct State {
-    buffers: Vec<Buffer>,
-    slots: Vec<Slot>,
+pub struct RevisionState {
+    buffers: Vec<SharedBuffer>,
+    slots: Vec<EntrySlot>,
 }
 
-impl State {
+impl RevisionState {
     /// How many claims there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -75,8 +75,8 @@ impl State {
         self.slots.is_empty()
     }
 
-    fn key(&self, slot: &Slot) -> &[u8] {
-        slot.key.of(&self.buffers)
+    fn key(&self, slot: &EntrySlot) -> &[u8] {
+        slot.key.bytes_in(&self.buffers)
     }
 
     /// How much memory it takes.
@@ -95,7 +95,7 @@ impl State {
         let mut place = |part: &[u8]| {
             let start = bytes.len() as u32;
             bytes.extend_from_slice(part);
-            Place { buffer, start, length: part.len() as u32 }
+            BufferRange { buffer, start, length: part.len() as u32 }
         };
         let mut slots = Vec::with_capacity(self.slots.len() + changes.len());
         let mut rest = self.slots.as_slice();
@@ -106,7 +106,7 @@ impl State {
                 Some((first, others)) if self.key(first) == key => others,
                 _ => behind,
             };
-            slots.extend(entry.map(|entry| Slot { key: place(key), entry: place(entry) }));
+            slots.extend(entry.map(|entry| EntrySlot { key: place(key), entry: place(entry) }));
         }
         slots.extend_from_slice(rest);
         self.slots = slots;
@@ -114,7 +114,11 @@ impl State {
     }
 
     /// These claims and another state's in so many shares at most, the same keys in the same share.
-    fn shares<'a>(&'a self, other: &'a Self, count: usize) -> Vec<(&'a [Slot], &'a [Slot])> {
+    fn shares<'a>(
+        &'a self,
+        other: &'a Self,
+        count: usize,
+    ) -> Vec<(&'a [EntrySlot], &'a [EntrySlot])> {
         let (mut left, mut right) = (self.slots.as_slice(), other.slots.as_slice());
         let mut shares = Vec::with_capacity(count);
         let size = right.len().div_ceil(count).max(1);
@@ -135,17 +139,20 @@ impl State {
     }
 
     /// The claims, decoded one by one.
-    pub fn entries(&self) -> impl Iterator<Item = Result<(Key, Entry)>> + '_ {
+    pub fn entries(&self) -> impl Iterator<Item = Result<(Key, ClaimEntry)>> + '_ {
         self.encoded().map(|(key, entry)| decode(key, entry))
     }
 
     /// The claims of one kind, decoded one by one.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Result<(Key, Entry)>> + '_ {
+    pub fn entries_of_kind(
+        &self,
+        kind: Kind,
+    ) -> impl Iterator<Item = Result<(Key, ClaimEntry)>> + '_ {
         self.encoded_of(kind).map(|(key, entry)| decode(key, entry))
     }
 
     /// Where the claims of one kind stand.
-    pub(crate) fn places_of(&self, kind: Kind) -> Range<usize> {
+    pub(crate) fn kind_range(&self, kind: Kind) -> Range<usize> {
         let first = |code: u8| {
             self.slots
                 .partition_point(|slot| self.key(slot).first().is_none_or(|have| *have < code))
@@ -169,12 +176,12 @@ impl State {
         places: Range<usize>,
     ) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
         let slots = self.slots.get(places).unwrap_or_default();
-        slots.iter().map(|slot| (self.key(slot), slot.entry.of(&self.buffers)))
+        slots.iter().map(|slot| (self.key(slot), slot.entry.bytes_in(&self.buffers)))
     }
 
     /// The claims of one kind, as stored.
     fn encoded_of(&self, kind: Kind) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.encoded_at(self.places_of(kind))
+        self.encoded_at(self.kind_range(kind))
     }
 
     /// The stored bytes of one claim.
@@ -182,20 +189,20 @@ impl State {
     pub fn encoded_entry(&self, key: &[u8]) -> Option<&[u8]> {
         let place = self.slots.binary_search_by(|slot| self.key(slot).cmp(key)).ok()?;
         let slot = self.slots.get(place)?;
-        Some(slot.entry.of(&self.buffers))
+        Some(slot.entry.bytes_in(&self.buffers))
     }
 
     /// One claim.
     ///
     /// # Errors
     /// If what is stored cannot be decoded.
-    pub fn entry(&self, key: &Key) -> Result<Option<Entry>> {
+    pub fn entry(&self, key: &Key) -> Result<Option<ClaimEntry>> {
         let Some(bytes) = self.encoded_entry(&encode_key(key)) else { return Ok(None) };
         decode_entry(bytes).map(Some).map_err(Error::corrupt(format_args!("the {key}")))
     }
 }
 
-fn decode(key: &[u8], entry: &[u8]) -> Result<(Key, Entry)> {
+fn decode(key: &[u8], entry: &[u8]) -> Result<(Key, ClaimEntry)> {
     let key = decode_key(key).map_err(Error::corrupt("a state"))?;
     let entry = decode_entry(entry).map_err(Error::corrupt(format_args!("the {key}")))?;
     Ok((key, entry))
@@ -203,7 +210,7 @@ fn decode(key: &[u8], entry: &[u8]) -> Result<(Key, Entry)> {
 
 /// Builds a state from entries in key order.
 #[derive(Default)]
-pub(crate) struct StateBuilder(State);
+pub(crate) struct StateBuilder(RevisionState);
 
 impl StateBuilder {
     pub(crate) fn with_capacity(entries: usize) -> Self {
@@ -213,54 +220,54 @@ impl StateBuilder {
     }
 
     /// Takes a buffer in which entries lie.
-    pub(crate) fn buffer(&mut self, bytes: Buffer) -> u32 {
+    pub(crate) fn buffer(&mut self, bytes: SharedBuffer) -> u32 {
         self.0.buffers.push(bytes);
         // A state has fewer buffers than 2^32: each holds at least one entry.
         (self.0.buffers.len() - 1) as u32
     }
 
     /// Adds an entry behind all others.
-    pub(crate) fn push(&mut self, key: Place, entry: Place) {
-        self.0.slots.push(Slot { key, entry });
+    pub(crate) fn push(&mut self, key: BufferRange, entry: BufferRange) {
+        self.0.slots.push(EntrySlot { key, entry });
     }
 
-    pub(crate) fn finish(self) -> State {
+    pub(crate) fn finish(self) -> RevisionState {
         self.0
     }
 }
 
 /// The claims that differ between two states, as stored: nothing is copied or decoded before it is asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Differences {
-    buffers: Vec<Buffer>,
-    rows: Vec<Difference>,
+pub struct StateDifferences {
+    buffers: Vec<SharedBuffer>,
+    rows: Vec<DifferingEntry>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Difference {
-    key: Place,
-    old: Option<Place>,
-    new: Option<Place>,
+struct DifferingEntry {
+    key: BufferRange,
+    old: Option<BufferRange>,
+    new: Option<BufferRange>,
 }
 
 /// Whether an entry reads otherwise than another, or one of them is not there.
-fn differ(buffers: &[Buffer], old: Option<Place>, new: Option<Place>) -> bool {
+fn differ(buffers: &[SharedBuffer], old: Option<BufferRange>, new: Option<BufferRange>) -> bool {
     match (old, new) {
-        (Some(old), Some(new)) => !reads_as(old.of(buffers), new.of(buffers)),
+        (Some(old), Some(new)) => !has_same_content(old.bytes_in(buffers), new.bytes_in(buffers)),
         (old, new) => old.is_some() != new.is_some(),
     }
 }
 
 /// Two states whose buffers stand one behind the other.
-struct Moved<'a> {
-    buffers: &'a [Buffer],
+struct CombinedBuffers<'a> {
+    buffers: &'a [SharedBuffer],
     /// So many are those of the first state.
     by: u32,
 }
 
-impl Moved<'_> {
+impl CombinedBuffers<'_> {
     /// The claims that differ between these of the first state and these of the second.
-    fn rows(&self, old: &[Slot], new: &[Slot]) -> Vec<Difference> {
+    fn rows(&self, old: &[EntrySlot], new: &[EntrySlot]) -> Vec<DifferingEntry> {
         let mut rows = Vec::new();
         let (mut left, mut right) =
             (old.iter().peekable(), new.iter().map(|slot| slot.shifted(self.by)).peekable());
@@ -270,7 +277,7 @@ impl Moved<'_> {
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (Some(one), Some(other)) => {
-                    one.key.of(self.buffers).cmp(other.key.of(self.buffers))
+                    one.key.bytes_in(self.buffers).cmp(other.key.bytes_in(self.buffers))
                 }
             };
             let before = if order.is_le() { left.next().copied() } else { None };
@@ -279,7 +286,7 @@ impl Moved<'_> {
             if differ(self.buffers, from, to)
                 && let Some(slot) = before.or(after)
             {
-                rows.push(Difference { key: slot.key, old: from, new: to });
+                rows.push(DifferingEntry { key: slot.key, old: from, new: to });
             }
         }
     }
@@ -288,36 +295,41 @@ impl Moved<'_> {
 /// A claim that differs, as stored: its encoded key, its entry before and after.
 pub type DifferenceBytes<'a> = (&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
 
-impl Differences {
+impl StateDifferences {
     /// The claims that differ between two states.
-    pub(crate) fn between(old: &State, new: &State) -> Self {
+    pub(crate) fn between(old: &RevisionState, new: &RevisionState) -> Self {
         let is_small = old.len().max(new.len()) < PARALLEL_CLAIMS;
-        Self::in_shares(old, new, if is_small { 1 } else { cores::cores() })
+        Self::in_shares(old, new, if is_small { 1 } else { parallel::cores() })
     }
 
-    fn in_shares(old: &State, new: &State, count: usize) -> Self {
+    fn in_shares(old: &RevisionState, new: &RevisionState, count: usize) -> Self {
         let buffers: Vec<_> = old.buffers.iter().chain(&new.buffers).map(Arc::clone).collect();
-        let moved = Moved { buffers: &buffers, by: old.buffers.len() as u32 };
-        let rows = cores::map(&old.shares(new, count), 2, |(old, new)| moved.rows(old, new));
+        let moved = CombinedBuffers { buffers: &buffers, by: old.buffers.len() as u32 };
+        let rows = parallel::map(&old.shares(new, count), 2, |(old, new)| moved.rows(old, new));
         let rows = rows.concat();
         Self { buffers, rows }
     }
 
-    pub(crate) fn with_buffers(buffers: Vec<Buffer>, most: usize) -> Self {
+    pub(crate) fn with_buffers(buffers: Vec<SharedBuffer>, most: usize) -> Self {
         Self { buffers, rows: Vec::with_capacity(most) }
     }
 
     /// Takes bytes that lie in no buffer yet.
-    pub(crate) fn keep(&mut self, bytes: Vec<u8>) -> Place {
+    pub(crate) fn keep(&mut self, bytes: Vec<u8>) -> BufferRange {
         let length = bytes.len() as u32;
         self.buffers.push(Arc::new(bytes));
-        Place { buffer: (self.buffers.len() - 1) as u32, start: 0, length }
+        BufferRange { buffer: (self.buffers.len() - 1) as u32, start: 0, length }
     }
 
     /// Adds a claim behind all others, if it differs.
-    pub(crate) fn push(&mut self, key: Place, old: Option<Place>, new: Option<Place>) {
+    pub(crate) fn push(
+        &mut self,
+        key: BufferRange,
+        old: Option<BufferRange>,
+        new: Option<BufferRange>,
+    ) {
         if differ(&self.buffers, old, new) {
-            self.rows.push(Difference { key, old, new });
+            self.rows.push(DifferingEntry { key, old, new });
         }
     }
 
@@ -343,8 +355,10 @@ impl Differences {
 
     /// The claims that differ, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = DifferenceBytes<'_>> {
-        let bytes = |place: Option<Place>| place.map(|place| place.of(&self.buffers));
-        self.rows.iter().map(move |row| (row.key.of(&self.buffers), bytes(row.old), bytes(row.new)))
+        let bytes = |place: Option<BufferRange>| place.map(|place| place.bytes_in(&self.buffers));
+        self.rows
+            .iter()
+            .map(move |row| (row.key.bytes_in(&self.buffers), bytes(row.old), bytes(row.new)))
     }
 }
 
@@ -359,17 +373,17 @@ mod tests {
 
     fn entry(number: u8) -> Vec<u8> {
         let value = i64::from(number).into();
-        encode_entry(&Entry { added_at: Timestamp::default(), value }).to_vec()
+        encode_entry(&ClaimEntry { added_at: Timestamp::default(), value }).to_vec()
     }
 
-    fn state(claims: &BTreeMap<u8, u8>) -> State {
+    fn state(claims: &BTreeMap<u8, u8>) -> RevisionState {
         let mut builder = StateBuilder::default();
         for (key, number) in claims {
             let key_at = builder.buffer(Arc::new(vec![*key]));
             let bytes = entry(*number);
             let all = 0..bytes.len() as u32;
             let entry_at = builder.buffer(Arc::new(bytes));
-            builder.push(Place::new(key_at, &(0..1)), Place::new(entry_at, &all));
+            builder.push(BufferRange::new(key_at, &(0..1)), BufferRange::new(entry_at, &all));
         }
         builder.finish()
     }
@@ -381,7 +395,7 @@ mod tests {
             new in btree_map(0_u8..40, 0_u8..3, 0..40),
             shares in 1_usize..7,
         ) {
-            let differences = Differences::in_shares(&state(&old), &state(&new), shares);
+            let differences = StateDifferences::in_shares(&state(&old), &state(&new), shares);
             let found: Vec<_> = differences
                 .iter()
                 .map(|(key, old, new)| (key[0], old.map(<[u8]>::to_vec), new.map(<[u8]>::to_vec)))

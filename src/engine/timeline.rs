@@ -1,13 +1,13 @@
 //! Which branch, revision and checkpoint a time means.
 
-use super::head;
+use super::head_cache;
 use super::index::fold;
-use super::lineage::{self, At};
+use super::lineage::{self, RevisionRef};
 use super::refs::session;
-use crate::backend::{Direction, Snapshot, Table};
+use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
-use crate::format::{FoldRow, Head, Header, Refs, SequenceRow};
+use crate::format::{BranchHead, FoldRow, RevisionHeader, SequenceRow, StoreRefs};
 use crate::model::{BranchNumber, RevisionId, SessionNumber, Timestamp};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ pub(crate) fn branch_at(
 ) -> Result<BranchNumber> {
     let from = of(number).build();
     let to = of(number).time(time).end();
-    let rows = view.scan(key::SWITCHES, &from, &to, Direction::Descending, 1)?;
+    let rows = view.scan(key::SWITCHES, &from, &to, ScanDirection::Descending, 1)?;
     Ok(rows.first().and_then(|(_, branch)| key::short_at(branch, 0)).unwrap_or(0))
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn switches(
 ) -> Result<Vec<(Timestamp, BranchNumber)>> {
     let from = of(number).build();
     let to = of(number).end();
-    let rows = view.scan(key::SWITCHES, &from, &to, Direction::Ascending, usize::MAX)?;
+    let rows = view.scan(key::SWITCHES, &from, &to, ScanDirection::Ascending, usize::MAX)?;
     Ok(rows
         .iter()
         .filter_map(|(place, branch)| Some((key::time_at(place, 4)?, key::short_at(branch, 0)?)))
@@ -42,11 +42,11 @@ pub(crate) fn switches(
 /// A branch's last revision at or before a time, along first parents and on into the base.
 pub(crate) fn revision_at(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     branch: BranchNumber,
     time: Timestamp,
-) -> Result<Option<(At, Timestamp)>> {
+) -> Result<Option<(RevisionRef, Timestamp)>> {
     let session = session(refs, number)?;
     let (mut branch, mut upto) = (branch, u64::MAX);
     loop {
@@ -55,12 +55,12 @@ pub(crate) fn revision_at(
         // Of a base only what was there before the fork counts; effective times grow with sequence numbers, so a
         // few rows back suffice.
         loop {
-            let rows = view.scan(key::TIMES, &from, &to, Direction::Descending, 16)?;
+            let rows = view.scan(key::TIMES, &from, &to, ScanDirection::Descending, 16)?;
             for (place, _) in &rows {
                 let sequence = key::last_number(place).unwrap_or(0);
                 if sequence <= upto {
                     let effective = key::time_at(place, 8).unwrap_or_default();
-                    return Ok(Some((At { branch, sequence }, effective)));
+                    return Ok(Some((RevisionRef { branch, sequence }, effective)));
                 }
             }
             match rows.last() {
@@ -90,7 +90,11 @@ pub(crate) fn sequence(
 }
 
 /// The revision that another one, which is folded, is found in.
-pub(crate) fn found_in(view: &dyn Snapshot, number: SessionNumber, into: u64) -> Result<u64> {
+pub(crate) fn final_fold_target(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    into: u64,
+) -> Result<u64> {
     let mut into = into;
     while let Some(SequenceRow::Folded(_, next)) = sequence(view, number, into)? {
         if next <= into {
@@ -105,13 +109,13 @@ pub(crate) fn found_in(view: &dyn Snapshot, number: SessionNumber, into: u64) ->
 pub(crate) fn folded_after(
     view: &dyn Snapshot,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
     time: Timestamp,
 ) -> Result<Option<(u64, u64)>> {
     let from = of(number).branch(at.branch).number(at.sequence.saturating_add(1)).build();
     let to = of(number).branch(at.branch).end();
-    let mut folds: Folds = BTreeMap::new();
-    for (place, row) in view.scan(key::FOLDS, &from, &to, Direction::Ascending, usize::MAX)? {
+    let mut folds: FoldsByRevision = BTreeMap::new();
+    for (place, row) in view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, usize::MAX)? {
         let into = key::number_at(&place, 8).unwrap_or(0);
         folds
             .entry(into)
@@ -123,28 +127,29 @@ pub(crate) fn folded_after(
         if let Some(SequenceRow::Folded(..)) = sequence(view, number, *into)? {
             continue;
         }
-        let count = folded_until(view, number, At { sequence: *into, ..at }, time, &folds)?;
+        let count =
+            folded_until(view, number, RevisionRef { sequence: *into, ..at }, time, &folds)?;
         return Ok((count > 0).then_some((count, *into)));
     }
     Ok(None)
 }
 
 /// What was folded into which revision of a branch.
-type Folds = BTreeMap<u64, Vec<FoldRow>>;
+type FoldsByRevision = BTreeMap<u64, Vec<FoldRow>>;
 
 fn folded_until(
     view: &dyn Snapshot,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
     time: Timestamp,
-    folds: &Folds,
+    folds: &FoldsByRevision,
 ) -> Result<u64> {
     let mut count = 0;
     for fold in folds.get(&at.sequence).into_iter().flatten() {
         for (sequence, row) in fold::folded(view, number, at, fold)? {
             if sequence != at.sequence {
                 count += u64::from(row.effective <= time);
-                count += folded_until(view, number, At { sequence, ..at }, time, folds)?;
+                count += folded_until(view, number, RevisionRef { sequence, ..at }, time, folds)?;
             }
         }
     }
@@ -152,37 +157,38 @@ fn folded_until(
 }
 
 /// The revision before this one along first parents, but for those that are folded.
-pub(crate) fn before(
+pub(crate) fn parent_of(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
-    at: At,
-) -> Result<Option<At>> {
-    back(view, refs, number, at, 1)
+    at: RevisionRef,
+) -> Result<Option<RevisionRef>> {
+    nth_ancestor(view, refs, number, at, 1)
 }
 
 /// Where a branch's head lies.
 pub(crate) fn head_of(
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     branch: BranchNumber,
-) -> Result<Option<At>> {
+) -> Result<Option<RevisionRef>> {
     let Some(head) = session(refs, number)?.branch(branch)?.head else { return Ok(None) };
-    let on = head::head_branch(refs, number, branch, head.sequence)?;
-    Ok(Some(At { branch: on, sequence: head.sequence }))
+    let on = head_cache::head_branch(refs, number, branch, head.sequence)?;
+    Ok(Some(RevisionRef { branch: on, sequence: head.sequence }))
 }
 
 /// A revision in short, with its effective time.
 pub(crate) fn head_at(
     view: &dyn Snapshot,
     number: SessionNumber,
-    at: At,
-) -> Result<(Head, Header)> {
+    at: RevisionRef,
+) -> Result<(BranchHead, RevisionHeader)> {
     let row = lineage::revision(view, number, at)?;
-    let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
-    let head = Head {
+    let header =
+        RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    let head = BranchHead {
         sequence: header.sequence,
-        id: Header::id_of(&row.header),
+        id: RevisionHeader::id_of(&row.header),
         effective: row.effective,
         digest: header.digest,
         count: header.count,
@@ -191,22 +197,22 @@ pub(crate) fn head_at(
 }
 
 /// The revision `back` steps before this one along first parents; `None` if there are not so many.
-pub(crate) fn back(
+pub(crate) fn nth_ancestor(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
     back: u64,
-) -> Result<Option<At>> {
+) -> Result<Option<RevisionRef>> {
     let mut left = usize::try_from(back).unwrap_or(usize::MAX);
-    for stretch in lineage::parents(refs, number, at)? {
+    for stretch in lineage::log_ranges(refs, number, at)? {
         let from = of(number).branch(stretch.branch).number(stretch.after + 1).build();
         let to = of(number).branch(stretch.branch).number(stretch.to.saturating_add(1)).build();
         let limit = left.saturating_add(1);
-        let rows = view.scan(key::REVISIONS, &from, &to, Direction::Descending, limit)?;
+        let rows = view.scan(key::REVISIONS, &from, &to, ScanDirection::Descending, limit)?;
         if let Some((place, _)) = rows.get(left) {
             let sequence = key::last_number(place).unwrap_or(0);
-            return Ok(Some(At { branch: stretch.branch, sequence }));
+            return Ok(Some(RevisionRef { branch: stretch.branch, sequence }));
         }
         left -= rows.len();
     }
@@ -215,7 +221,7 @@ pub(crate) fn back(
 
 /// What an id's beginning may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct IdPrefixMatch {
     pub(crate) id: [u8; 16],
     pub(crate) session: SessionNumber,
     pub(crate) sequence: u64,
@@ -227,12 +233,12 @@ pub(crate) fn ids_between(
     from: &[u8],
     to: &[u8],
     limit: usize,
-) -> Result<Vec<Named>> {
-    let rows = view.scan(key::IDS, from, to, Direction::Ascending, limit)?;
+) -> Result<Vec<IdPrefixMatch>> {
+    let rows = view.scan(key::IDS, from, to, ScanDirection::Ascending, limit)?;
     Ok(rows
         .iter()
         .filter_map(|(id, place)| {
-            Some(Named {
+            Some(IdPrefixMatch {
                 id: *id.first_chunk()?,
                 session: key::short_at(place, 0)?,
                 sequence: key::last_number(place)?,
@@ -245,7 +251,7 @@ pub(crate) fn ids_between(
 pub(crate) fn revision_id(
     view: &dyn Snapshot,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
 ) -> Result<RevisionId> {
     Ok(head_at(view, number, at)?.0.id)
 }
@@ -258,9 +264,9 @@ const FEW: usize = 32;
 ///
 /// Where they stand close only one in each `idle` is looked up, so that it costs by the time that was spent and not by
 /// their number.
-pub(crate) fn stretches(
+pub(crate) fn active_periods(
     view: &dyn Snapshot,
-    refs: &Refs,
+    refs: &StoreRefs,
     number: SessionNumber,
     until: Timestamp,
     idle: Duration,
@@ -268,17 +274,18 @@ pub(crate) fn stretches(
     let idle = i64::try_from(idle.as_micros()).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     for branch in 0..session(refs, number)?.branches.len() as u32 {
-        let timed = Timed { table: key::TIMES, begin: &|| of(number).branch(branch), time_at: 8 };
+        let timed =
+            TimedRows { table: key::TIMES, begin: &|| of(number).branch(branch), time_at: 8 };
         stretches_of(view, &timed, until, idle, &mut found)?;
     }
-    let timed = Timed { table: key::CHECKPOINTS, begin: &|| of(number), time_at: 4 };
+    let timed = TimedRows { table: key::CHECKPOINTS, begin: &|| of(number), time_at: 4 };
     stretches_of(view, &timed, until, idle, &mut found)?;
     Ok(found)
 }
 
 /// Rows in the order of their times.
-struct Timed<'a> {
-    table: Table,
+struct TimedRows<'a> {
+    table: TableId,
     /// What their keys begin with.
     begin: &'a dyn Fn() -> KeyBuilder,
     /// Where in their keys the time stands.
@@ -288,7 +295,7 @@ struct Timed<'a> {
 /// Those of these rows.
 fn stretches_of(
     view: &dyn Snapshot,
-    rows: &Timed<'_>,
+    rows: &TimedRows<'_>,
     until: Timestamp,
     idle: i64,
     found: &mut Vec<RangeInclusive<Timestamp>>,
@@ -301,7 +308,7 @@ fn stretches_of(
     let mut from = begin().build();
     let mut stretch: Option<(Timestamp, Timestamp)> = None;
     loop {
-        let few = times(&from, until, Direction::Ascending, FEW)?;
+        let few = times(&from, until, ScanDirection::Ascending, FEW)?;
         for time in &few {
             stretch = match stretch {
                 Some((start, end)) if time.micros_since(end) <= idle => Some((start, *time)),
@@ -318,7 +325,7 @@ fn stretches_of(
         let mut step = if end.micros_since(*first) <= idle { idle } else { 0 };
         while step >= idle / 2 {
             let reach = end.plus_micros(idle).min(until);
-            let far = times(&begin().time(end).end(), reach, Direction::Descending, 1)?;
+            let far = times(&begin().time(end).end(), reach, ScanDirection::Descending, 1)?;
             let Some(far) = far.first() else { break };
             step = far.micros_since(end);
             end = *far;

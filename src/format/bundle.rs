@@ -1,7 +1,7 @@
 //! Bundles: sessions as one file, with their records and objects as they are. `docs/format.md` specifies it.
 
 use super::codec::{DecodeError, pack, unpack};
-use crate::model::{OperationId, SessionInfo};
+use crate::model::{OperationId, SessionMetadata};
 use serde::{Deserialize, Serialize};
 
 /// The version that is written. Another major one is refused.
@@ -18,7 +18,7 @@ const MAX_ITEM_BYTES: usize = super::MAX_OBJECT_BYTES + (1 << 20);
 
 /// What an item of a bundle is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ItemKind {
+pub enum BundleItemKind {
     /// [`BundleContents`]: the first one.
     Contents = 1,
     /// A stored object, before the record that names it.
@@ -34,19 +34,19 @@ pub enum ItemKind {
 #[serde(deny_unknown_fields)]
 pub struct BundleSession {
     /// What it is.
-    pub info: SessionInfo,
+    pub info: SessionMetadata,
     /// The last number before it; 0: from the beginning.
     pub from: u64,
     /// Its last number.
     pub to: u64,
     /// The operations that began before it and go on in it.
-    pub begun: Vec<Begun>,
+    pub begun: Vec<BegunOperation>,
 }
 
 /// An operation that a range begins in the middle of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Begun {
+pub struct BegunOperation {
     /// Its id.
     pub operation: OperationId,
     /// How many of its effects stand before the range.
@@ -136,7 +136,7 @@ impl BundleChain {
 
     /// The bytes of an item that comes next.
     #[must_use]
-    pub fn item(&mut self, kind: ItemKind, content: &[u8]) -> Vec<u8> {
+    pub fn item(&mut self, kind: BundleItemKind, content: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(ITEM_HEADER_BYTES + content.len() + ITEM_CHECK_BYTES);
         out.push(kind as u8);
         out.extend_from_slice(&(content.len() as u32).to_le_bytes());
@@ -158,14 +158,14 @@ fn check(parts: &[&[u8]]) -> [u8; ITEM_CHECK_BYTES] {
 ///
 /// # Errors
 /// If there is no such item, or none so large.
-pub fn item_header(bytes: [u8; ITEM_HEADER_BYTES]) -> Result<(ItemKind, usize), DecodeError> {
+pub fn item_header(bytes: [u8; ITEM_HEADER_BYTES]) -> Result<(BundleItemKind, usize), DecodeError> {
     let [kind, length @ ..] = bytes;
     let wrong = |reason: &str| DecodeError::new("item of a bundle", reason);
     let kind = match kind {
-        1 => ItemKind::Contents,
-        2 => ItemKind::Object,
-        3 => ItemKind::Record,
-        4 => ItemKind::End,
+        1 => BundleItemKind::Contents,
+        2 => BundleItemKind::Object,
+        3 => BundleItemKind::Record,
+        4 => BundleItemKind::End,
         _ => return Err(wrong("there is no such kind")),
     };
     let length = u32::from_le_bytes(length) as usize;

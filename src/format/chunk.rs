@@ -1,6 +1,6 @@
 //! Chunks of a full state: runs of entries, cut where their keys say, so that equal runs are equal objects.
 
-use super::codec::{DecodeError, Reader, put_bytes, put_varint};
+use super::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use std::ops::Range;
 
 /// A chunk is not cut below this many bytes of content.
@@ -26,14 +26,14 @@ pub struct ChunkEntry {
 
 /// A run of entries of a state, keys ascending.
 #[derive(Debug, Default)]
-pub struct Chunk {
+pub struct StateChunk {
     content: Vec<u8>,
     count: u64,
 }
 
 const VERSION: u8 = 1;
 
-impl Chunk {
+impl StateChunk {
     /// Adds an entry behind the last one.
     pub fn push(&mut self, key: &[u8], entry: &[u8]) {
         put_bytes(&mut self.content, key);
@@ -68,7 +68,7 @@ impl Chunk {
     /// # Errors
     /// If they are not a chunk.
     pub fn decode(bytes: &[u8]) -> Result<Vec<ChunkEntry>, DecodeError> {
-        let mut reader = Reader::new("chunk", bytes);
+        let mut reader = ByteReader::new("chunk", bytes);
         let total = bytes.len();
         if u32::try_from(total).is_err() {
             return Err(reader.error("it is too large"));
@@ -110,18 +110,18 @@ mod tests {
         fn entries_come_back(entries in prop::collection::btree_map(
             prop::collection::vec(any::<u8>(), 1..9), prop::collection::vec(any::<u8>(), 0..50), 0..40
         )) {
-            let mut chunk = Chunk::default();
+            let mut chunk = StateChunk::default();
             entries.iter().for_each(|(key, entry)| chunk.push(key, entry));
             let bytes = chunk.encode();
             let at = |range: &Range<u32>| bytes[range.start as usize..range.end as usize].to_vec();
             let read: Vec<_> =
-                Chunk::decode(&bytes).unwrap().iter().map(|e| (at(&e.key), at(&e.entry))).collect();
+                StateChunk::decode(&bytes).unwrap().iter().map(|e| (at(&e.key), at(&e.entry))).collect();
             prop_assert_eq!(read, entries.into_iter().collect::<Vec<_>>());
         }
 
         #[test]
         fn any_bytes_decode_or_fail_cleanly(bytes: Vec<u8>) {
-            let _ = Chunk::decode(&bytes);
+            let _ = StateChunk::decode(&bytes);
         }
     }
 }

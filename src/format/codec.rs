@@ -46,12 +46,12 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Takes values off the front of a slice.
-pub(crate) struct Reader<'a> {
+pub(crate) struct ByteReader<'a> {
     rest: &'a [u8],
     what: &'static str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn new(what: &'static str, bytes: &'a [u8]) -> Self {
         Self { rest: bytes, what }
     }
@@ -185,7 +185,7 @@ mod tests {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, number);
             put_signed(&mut bytes, signed);
-            let mut reader = Reader::new("pair", &bytes);
+            let mut reader = ByteReader::new("pair", &bytes);
             prop_assert_eq!(reader.varint().unwrap(), number);
             prop_assert_eq!(reader.signed().unwrap(), signed);
             prop_assert!(reader.end().is_ok());
@@ -193,7 +193,7 @@ mod tests {
 
         #[test]
         fn any_bytes_decode_or_fail_cleanly(bytes: Vec<u8>) {
-            let mut reader = Reader::new("anything", &bytes);
+            let mut reader = ByteReader::new("anything", &bytes);
             while reader.varint().is_ok() && reader.bytes().is_ok() {}
             let _ = unpack::<crate::model::Value>("value", &bytes);
         }
@@ -213,7 +213,7 @@ mod tests {
             assert!(unpack::<crate::model::Value>("value", &long).is_err());
             assert!(unpack::<Vec<crate::model::Value>>("values", &long).is_err());
         }
-        let mut reader = Reader::new("bytes", &[0xff, 0xff, 0xff, 0xff, 0x0f, 1]);
+        let mut reader = ByteReader::new("bytes", &[0xff, 0xff, 0xff, 0xff, 0x0f, 1]);
         assert!(reader.bytes().is_err());
     }
 

@@ -1,13 +1,13 @@
 //! Deltas: what a revision changed, with the values before and after.
 
-use super::codec::{DecodeError, Reader, put_bytes, put_varint};
+use super::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use super::entry::EntryBytes;
 use crate::model::ObjectId;
 use std::ops::Range;
 
 /// A claim's entry before or after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum DeltaSide {
     /// There is none.
     Absent,
     /// The entry itself.
@@ -16,7 +16,7 @@ pub enum Side {
     Blob(ObjectId),
 }
 
-impl Side {
+impl DeltaSide {
     fn bytes(&self) -> usize {
         match self {
             Self::Absent => 0,
@@ -32,9 +32,9 @@ pub struct DeltaChange<K = Vec<u8>> {
     /// The encoded key.
     pub key: K,
     /// Before.
-    pub old: Side,
+    pub old: DeltaSide,
     /// After.
-    pub new: Side,
+    pub new: DeltaSide,
 }
 
 impl<K: AsRef<[u8]>> DeltaChange<K> {
@@ -53,7 +53,7 @@ pub struct Delta<K = Vec<u8>> {
 
 /// Where one side of a change lies in the bytes of a delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SideRange {
+pub enum DeltaSideRange {
     /// There is none.
     Absent,
     /// The entry itself.
@@ -64,16 +64,16 @@ pub enum SideRange {
 
 /// Where one change lies in the bytes of a delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangeRange {
+pub struct DeltaChangeRange {
     /// The encoded key.
     pub key: Range<u32>,
     /// Before.
-    pub old: SideRange,
+    pub old: DeltaSideRange,
     /// After.
-    pub new: SideRange,
+    pub new: DeltaSideRange,
 }
 
-impl ChangeRange {
+impl DeltaChangeRange {
     /// The encoded key, in the bytes that were scanned.
     #[must_use]
     pub fn key_in<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
@@ -118,12 +118,12 @@ impl<K: AsRef<[u8]>> Delta<K> {
             put_bytes(&mut out, change.key.as_ref());
             for side in [&change.old, &change.new] {
                 match side {
-                    Side::Absent => out.push(0),
-                    Side::Inline(bytes) => {
+                    DeltaSide::Absent => out.push(0),
+                    DeltaSide::Inline(bytes) => {
                         out.push(1);
                         put_bytes(&mut out, bytes);
                     }
-                    Side::Blob(id) => {
+                    DeltaSide::Blob(id) => {
                         out.push(2);
                         out.extend_from_slice(id.as_bytes());
                     }
@@ -151,10 +151,10 @@ impl Delta {
         let at = |range: &Range<u32>| {
             bytes.get(range.start as usize..range.end as usize).expect("scanned ranges lie inside")
         };
-        let side = |side: SideRange| match side {
-            SideRange::Absent => Side::Absent,
-            SideRange::Inline(range) => Side::Inline(at(&range).into()),
-            SideRange::Blob(id) => Side::Blob(id),
+        let side = |side: DeltaSideRange| match side {
+            DeltaSideRange::Absent => DeltaSide::Absent,
+            DeltaSideRange::Inline(range) => DeltaSide::Inline(at(&range).into()),
+            DeltaSideRange::Blob(id) => DeltaSide::Blob(id),
         };
         let changes = Self::scan(bytes)?
             .into_iter()
@@ -171,8 +171,8 @@ impl Delta {
     ///
     /// # Errors
     /// If they are not a delta.
-    pub fn scan(bytes: &[u8]) -> Result<Vec<ChangeRange>, DecodeError> {
-        let mut reader = Reader::new("delta", bytes);
+    pub fn scan(bytes: &[u8]) -> Result<Vec<DeltaChangeRange>, DecodeError> {
+        let mut reader = ByteReader::new("delta", bytes);
         let total = bytes.len();
         if u32::try_from(total).is_err() {
             return Err(reader.error("it is too large"));
@@ -197,7 +197,7 @@ impl Delta {
             let key = behind(&reader, total, key.len());
             let old = side(&mut reader, total)?;
             let new = side(&mut reader, total)?;
-            changes.push(ChangeRange { key, old, new });
+            changes.push(DeltaChangeRange { key, old, new });
         }
         reader.end()?;
         Ok(changes)
@@ -205,20 +205,20 @@ impl Delta {
 }
 
 /// Where the bytes just read lie.
-fn behind(reader: &Reader<'_>, total: usize, length: usize) -> Range<u32> {
+fn behind(reader: &ByteReader<'_>, total: usize, length: usize) -> Range<u32> {
     let end = total - reader.remaining();
     // A delta of 4 GiB is refused before.
     (end - length) as u32..end as u32
 }
 
-fn side(reader: &mut Reader<'_>, total: usize) -> Result<SideRange, DecodeError> {
+fn side(reader: &mut ByteReader<'_>, total: usize) -> Result<DeltaSideRange, DecodeError> {
     match reader.byte()? {
-        0 => Ok(SideRange::Absent),
+        0 => Ok(DeltaSideRange::Absent),
         1 => {
             let length = reader.bytes()?.len();
-            Ok(SideRange::Inline(behind(reader, total, length)))
+            Ok(DeltaSideRange::Inline(behind(reader, total, length)))
         }
-        2 => Ok(SideRange::Blob(ObjectId::from_bytes(reader.array()?))),
+        2 => Ok(DeltaSideRange::Blob(ObjectId::from_bytes(reader.array()?))),
         _ => Err(reader.error("unknown mark of a value")),
     }
 }
@@ -228,11 +228,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn any_side() -> impl Strategy<Value = Side> {
+    fn any_side() -> impl Strategy<Value = DeltaSide> {
         prop_oneof![
-            Just(Side::Absent),
-            prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Side::Inline(bytes.into())),
-            any::<[u8; 32]>().prop_map(|bytes| Side::Blob(ObjectId::from_bytes(bytes))),
+            Just(DeltaSide::Absent),
+            prop::collection::vec(any::<u8>(), 0..40)
+                .prop_map(|bytes| DeltaSide::Inline(bytes.into())),
+            any::<[u8; 32]>().prop_map(|bytes| DeltaSide::Blob(ObjectId::from_bytes(bytes))),
         ]
     }
 
@@ -257,8 +258,8 @@ mod tests {
         let delta = |entry: &[u8]| Delta {
             changes: vec![DeltaChange {
                 key: b"k".to_vec(),
-                old: Side::Absent,
-                new: Side::Inline(entry.into()),
+                old: DeltaSide::Absent,
+                new: DeltaSide::Inline(entry.into()),
             }],
         };
         let old = delta(b"with a secret").encode([1; 16]);
@@ -274,8 +275,8 @@ mod tests {
     fn keys_out_of_order_are_refused() {
         let change = |key: &[u8]| DeltaChange {
             key: key.to_vec(),
-            old: Side::Absent,
-            new: Side::Inline(b"x".as_slice().into()),
+            old: DeltaSide::Absent,
+            new: DeltaSide::Inline(b"x".as_slice().into()),
         };
         let delta = Delta { changes: vec![change(b"b"), change(b"a")] };
         assert!(Delta::decode(&delta.encode([0; 16])).is_err());

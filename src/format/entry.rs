@@ -1,8 +1,8 @@
 //! Keys and entries of a state.
 
-use super::codec::{DecodeError, Reader, pack, pack_into, put_signed, unpack};
-use super::packed::is_packed;
-use crate::model::{Entry, Key, Kind, SessionId, Timestamp, Value};
+use super::codec::{ByteReader, DecodeError, pack, pack_into, put_signed, unpack};
+use super::packed_value::is_packed;
+use crate::model::{ClaimEntry, Key, Kind, SessionId, Timestamp, Value};
 use std::sync::Arc;
 
 /// An entry as it is stored; shared, since many states hold it.
@@ -35,7 +35,7 @@ pub fn decode_key(bytes: &[u8]) -> Result<Key, DecodeError> {
 
 /// The bytes of an entry.
 #[must_use]
-pub fn encode_entry(entry: &Entry) -> EntryBytes {
+pub fn encode_entry(entry: &ClaimEntry) -> EntryBytes {
     encode_value(entry.added_at, &entry.value)
 }
 
@@ -110,7 +110,7 @@ pub fn has_value(entry: &[u8], value: &Value) -> bool {
 
 /// Whether two entries read the same: of one time, with one value. Purged ones may add different things to digests.
 #[must_use]
-pub fn reads_as(entry: &[u8], other: &[u8]) -> bool {
+pub fn has_same_content(entry: &[u8], other: &[u8]) -> bool {
     plain(entry) == plain(other)
 }
 
@@ -119,18 +119,18 @@ pub fn reads_as(entry: &[u8], other: &[u8]) -> bool {
 /// # Errors
 /// If it does not begin with one.
 pub fn added_at(entry: &[u8]) -> Result<Timestamp, DecodeError> {
-    Reader::new("entry", plain(entry)).signed().map(Timestamp::from_micros)
+    ByteReader::new("entry", plain(entry)).signed().map(Timestamp::from_micros)
 }
 
 /// The entry these bytes stand for.
 ///
 /// # Errors
 /// If they are not an entry.
-pub fn decode_entry(bytes: &[u8]) -> Result<Entry, DecodeError> {
-    let mut reader = Reader::new("entry", plain(bytes));
+pub fn decode_entry(bytes: &[u8]) -> Result<ClaimEntry, DecodeError> {
+    let mut reader = ByteReader::new("entry", plain(bytes));
     let added_at = Timestamp::from_micros(reader.signed()?);
     let value = reader.take(reader.remaining())?;
-    Ok(Entry { added_at, value: unpack("value", value)? })
+    Ok(ClaimEntry { added_at, value: unpack("value", value)? })
 }
 
 /// What an entry adds to the digest of its state; one from which a secret was purged, what it added before.
@@ -167,7 +167,7 @@ mod tests {
     fn keys_and_entries_come_back() {
         let key = Key::new(Kind::Belief, "b1");
         assert_eq!(decode_key(&encode_key(&key)).unwrap(), key);
-        let entry = Entry {
+        let entry = ClaimEntry {
             added_at: Timestamp::from_micros(-5),
             value: Value::from([("description", "x".into())]),
         };
@@ -248,7 +248,10 @@ mod tests {
         let purged = purge_entry(&key, &entry, rewrite).unwrap();
         assert_eq!(decode_entry(&purged).unwrap().value, fields("purged"));
         assert!(has_value(&purged, &fields("purged")));
-        assert!(reads_as(&purged, &encode_value(Timestamp::from_micros(7), &fields("purged"))));
+        assert!(has_same_content(
+            &purged,
+            &encode_value(Timestamp::from_micros(7), &fields("purged"))
+        ));
         assert_eq!(entry_hash(&key, &purged), entry_hash(&key, &entry));
     }
 

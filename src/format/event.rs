@@ -2,7 +2,7 @@
 //!
 //! `docs/events.md` is its specification.
 
-use crate::model::{BranchStatus, Kind, SessionKind, Timestamp, Trigger, Value};
+use crate::model::{BranchStatus, CheckpointTrigger, Kind, SessionKind, Timestamp, Value};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,26 +18,26 @@ pub struct EventLine {
     /// The branch, if the line names one.
     pub branch: Option<String>,
     /// What happened.
-    pub event: Event,
+    pub event: StreamEvent,
 }
 
 /// What a line says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum StreamEvent {
     /// A claim has these fields from then on, or a fact happened.
-    Put(Put),
+    Put(PutEvent),
     /// A claim is no longer there.
-    Remove(Remove),
+    Remove(RemoveEvent),
     /// A moment gets a name.
     Checkpoint(CheckpointEvent),
     /// A branch begins, or what is said of it changes.
     Branch(BranchEvent),
     /// Another branch is checked out.
-    Switch(OfBranch),
+    Switch(BranchReference),
     /// A branch went into another one.
-    Merge(OfBranch),
+    Merge(BranchReference),
     /// The claims of the branch are those of an earlier revision.
-    Restore(Target),
+    Restore(RevisionSelector),
     /// Tags of a checkpoint change.
     Tag(TagEvent),
     /// The session that lines after this one belong to.
@@ -49,7 +49,7 @@ pub enum Event {
 /// A claim with new fields, or a fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Put {
+pub struct PutEvent {
     /// What it is.
     pub kind: Kind,
     /// Which one.
@@ -64,7 +64,7 @@ pub struct Put {
 /// A claim that is no longer there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Remove {
+pub struct RemoveEvent {
     /// What it is.
     pub kind: Kind,
     /// Which one.
@@ -82,7 +82,7 @@ pub struct CheckpointEvent {
     pub tags: Vec<String>,
     /// Why it was made.
     #[serde(default = "manual", skip_serializing_if = "is_manual")]
-    pub trigger: Trigger,
+    pub trigger: CheckpointTrigger,
     /// Whatever else is known.
     #[serde(default, skip_serializing_if = "is_null")]
     pub body: Value,
@@ -91,16 +91,16 @@ pub struct CheckpointEvent {
     pub key: Option<String>,
     /// Its revision, if that is not the last one of the branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<Target>,
+    pub of: Option<RevisionSelector>,
 }
 
-fn manual() -> Trigger {
-    Trigger::Manual
+fn manual() -> CheckpointTrigger {
+    CheckpointTrigger::Manual
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_manual(trigger: &Trigger) -> bool {
-    *trigger == Trigger::Manual
+fn is_manual(trigger: &CheckpointTrigger) -> bool {
+    *trigger == CheckpointTrigger::Manual
 }
 
 fn is_null(value: &Value) -> bool {
@@ -118,7 +118,7 @@ pub struct BranchEvent {
     pub from: Option<String>,
     /// The revision it begins with, if that is not the last one of `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub base: Option<Target>,
+    pub base: Option<RevisionSelector>,
     /// What has become of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<BranchStatus>,
@@ -150,7 +150,7 @@ fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Optio
 /// A branch by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfBranch {
+pub struct BranchReference {
     /// Its name.
     pub branch: String,
 }
@@ -158,7 +158,7 @@ pub struct OfBranch {
 /// A revision. Exactly one of `at`, `tag` and `nothing` is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Target {
+pub struct RevisionSelector {
     /// The last revision of the branch at or before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
@@ -228,57 +228,57 @@ fn is_debug(kind: &SessionKind) -> bool {
 /// The fields of a line. `session` and `branch` are a name on every kind of line, and an object on their own.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = ""))]
-struct Fields {
+struct EventLineFields {
     at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    session: Option<NameOr<SessionEvent>>,
+    session: Option<NameOrEvent<SessionEvent>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    branch: Option<NameOr<BranchEvent>>,
+    branch: Option<NameOrEvent<BranchEvent>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    put: Option<Put>,
+    put: Option<PutEvent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    remove: Option<Remove>,
+    remove: Option<RemoveEvent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checkpoint: Option<CheckpointEvent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    switch: Option<OfBranch>,
+    switch: Option<BranchReference>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    merge: Option<OfBranch>,
+    merge: Option<BranchReference>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    restore: Option<Target>,
+    restore: Option<RevisionSelector>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tag: Option<TagEvent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    revision: Option<Nothing>,
+    revision: Option<EmptyJsonObject>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct EmptyJsonObject {}
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum NameOr<T> {
+enum NameOrEvent<T> {
     Name(String),
     Event(T),
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameOr<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameOrEvent<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
-            type Value = NameOr<T>;
+        struct NameOrEventVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for NameOrEventVisitor<T> {
+            type Value = NameOrEvent<T>;
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("a name or an object")
             }
-            fn visit_str<E>(self, name: &str) -> Result<NameOr<T>, E> {
-                Ok(NameOr::Name(name.to_owned()))
+            fn visit_str<E>(self, name: &str) -> Result<NameOrEvent<T>, E> {
+                Ok(NameOrEvent::Name(name.to_owned()))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<NameOr<T>, A::Error> {
-                T::deserialize(de::value::MapAccessDeserializer::new(map)).map(NameOr::Event)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<NameOrEvent<T>, A::Error> {
+                T::deserialize(de::value::MapAccessDeserializer::new(map)).map(NameOrEvent::Event)
             }
         }
-        deserializer.deserialize_any(Either(PhantomData))
+        deserializer.deserialize_any(NameOrEventVisitor(PhantomData))
     }
 }
 
@@ -315,37 +315,37 @@ impl EventLine {
     /// # Errors
     /// [`EventError`] if it is none.
     pub fn parse(text: &str) -> Result<Self, EventError> {
-        let fields: Fields = serde_json::from_str(text)?;
+        let fields: EventLineFields = serde_json::from_str(text)?;
         let mut events = Vec::new();
         let session = match fields.session {
-            Some(NameOr::Event(event)) => {
-                named(&event.name)?;
-                events.push(Event::Session(event));
+            Some(NameOrEvent::Event(event)) => {
+                check_name(&event.name)?;
+                events.push(StreamEvent::Session(event));
                 None
             }
-            Some(NameOr::Name(name)) => Some(name),
+            Some(NameOrEvent::Name(name)) => Some(name),
             None => None,
         };
         let branch = match fields.branch {
-            Some(NameOr::Event(event)) => {
-                named(&event.name)?;
-                event.base.as_ref().map_or(Ok(()), one)?;
-                events.push(Event::Branch(event));
+            Some(NameOrEvent::Event(event)) => {
+                check_name(&event.name)?;
+                event.base.as_ref().map_or(Ok(()), check_selector)?;
+                events.push(StreamEvent::Branch(event));
                 None
             }
-            Some(NameOr::Name(name)) => Some(name),
+            Some(NameOrEvent::Name(name)) => Some(name),
             None => None,
         };
-        fields.checkpoint.iter().filter_map(|it| it.of.as_ref()).try_for_each(one)?;
-        fields.restore.iter().try_for_each(one)?;
-        events.extend(fields.put.map(Event::Put));
-        events.extend(fields.remove.map(Event::Remove));
-        events.extend(fields.checkpoint.map(Event::Checkpoint));
-        events.extend(fields.switch.map(Event::Switch));
-        events.extend(fields.merge.map(Event::Merge));
-        events.extend(fields.restore.map(Event::Restore));
-        events.extend(fields.tag.map(Event::Tag));
-        events.extend(fields.revision.map(|_| Event::Revision));
+        fields.checkpoint.iter().filter_map(|it| it.of.as_ref()).try_for_each(check_selector)?;
+        fields.restore.iter().try_for_each(check_selector)?;
+        events.extend(fields.put.map(StreamEvent::Put));
+        events.extend(fields.remove.map(StreamEvent::Remove));
+        events.extend(fields.checkpoint.map(StreamEvent::Checkpoint));
+        events.extend(fields.switch.map(StreamEvent::Switch));
+        events.extend(fields.merge.map(StreamEvent::Merge));
+        events.extend(fields.restore.map(StreamEvent::Restore));
+        events.extend(fields.tag.map(StreamEvent::Tag));
+        events.extend(fields.revision.map(|_| StreamEvent::Revision));
         match (events.pop(), events.is_empty()) {
             (Some(event), true) => Ok(Self { at: fields.at, session, branch, event }),
             _ => Err(EventError::NotOne),
@@ -355,10 +355,10 @@ impl EventLine {
     /// The line, with its line break.
     #[must_use]
     pub fn to_line(&self) -> Vec<u8> {
-        let mut fields = Fields {
+        let mut fields = EventLineFields {
             at: self.at,
-            session: self.session.clone().map(NameOr::Name),
-            branch: self.branch.clone().map(NameOr::Name),
+            session: self.session.clone().map(NameOrEvent::Name),
+            branch: self.branch.clone().map(NameOrEvent::Name),
             put: None,
             remove: None,
             checkpoint: None,
@@ -369,16 +369,16 @@ impl EventLine {
             revision: None,
         };
         match self.event.clone() {
-            Event::Put(put) => fields.put = Some(put),
-            Event::Remove(remove) => fields.remove = Some(remove),
-            Event::Checkpoint(checkpoint) => fields.checkpoint = Some(checkpoint),
-            Event::Branch(branch) => fields.branch = Some(NameOr::Event(branch)),
-            Event::Switch(switch) => fields.switch = Some(switch),
-            Event::Merge(merge) => fields.merge = Some(merge),
-            Event::Restore(target) => fields.restore = Some(target),
-            Event::Tag(tag) => fields.tag = Some(tag),
-            Event::Session(session) => fields.session = Some(NameOr::Event(session)),
-            Event::Revision => fields.revision = Some(Nothing {}),
+            StreamEvent::Put(put) => fields.put = Some(put),
+            StreamEvent::Remove(remove) => fields.remove = Some(remove),
+            StreamEvent::Checkpoint(checkpoint) => fields.checkpoint = Some(checkpoint),
+            StreamEvent::Branch(branch) => fields.branch = Some(NameOrEvent::Event(branch)),
+            StreamEvent::Switch(switch) => fields.switch = Some(switch),
+            StreamEvent::Merge(merge) => fields.merge = Some(merge),
+            StreamEvent::Restore(target) => fields.restore = Some(target),
+            StreamEvent::Tag(tag) => fields.tag = Some(tag),
+            StreamEvent::Session(session) => fields.session = Some(NameOrEvent::Event(session)),
+            StreamEvent::Revision => fields.revision = Some(EmptyJsonObject {}),
         }
         let mut line = serde_json::to_vec(&fields).expect("all of it can be said in JSON");
         line.push(b'\n');
@@ -386,11 +386,11 @@ impl EventLine {
     }
 }
 
-fn named(name: &str) -> Result<(), EventError> {
+fn check_name(name: &str) -> Result<(), EventError> {
     if name.is_empty() { Err(EventError::NoName) } else { Ok(()) }
 }
 
-fn one(target: &Target) -> Result<(), EventError> {
+fn check_selector(target: &RevisionSelector) -> Result<(), EventError> {
     let said = [target.at.is_some(), target.tag.is_some(), target.nothing];
     if said.iter().filter(|said| **said).count() == 1 { Ok(()) } else { Err(EventError::NoTarget) }
 }

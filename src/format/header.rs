@@ -1,11 +1,11 @@
 //! Headers of revisions: kept for ever, their hash is the revision's id.
 
-use super::codec::{DecodeError, Reader};
-use crate::model::{BranchNumber, Digest, ObjectId, RevisionId, SessionId, Timestamp};
+use super::codec::{ByteReader, DecodeError};
+use crate::model::{BranchNumber, ObjectId, RevisionId, SessionId, StateDigest, Timestamp};
 
 /// A revision that another one follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parent {
+pub struct ParentRevision {
     /// Its sequence number.
     pub sequence: u64,
     /// Its id.
@@ -14,16 +14,16 @@ pub struct Parent {
 
 /// Where the claims of a revision come from, if not from its first parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reset {
+pub enum ResetSource {
     /// From nothing.
     Empty,
     /// From this revision.
-    To(Parent),
+    To(ParentRevision),
 }
 
 /// What is known of a revision for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct RevisionHeader {
     /// The session.
     pub session: SessionId,
     /// The branch.
@@ -31,9 +31,9 @@ pub struct Header {
     /// Its number in the session's one count of revisions and checkpoints, from 1.
     pub sequence: u64,
     /// The revisions it follows, the branch's own first; none for the first of a session, two after a merge.
-    pub parents: Vec<Parent>,
+    pub parents: Vec<ParentRevision>,
     /// Where its claims come from, if not from the first parent.
-    pub reset: Option<Reset>,
+    pub reset: Option<ResetSource>,
     /// The clock when it was made.
     pub time: Timestamp,
     /// The hash of the body.
@@ -41,20 +41,20 @@ pub struct Header {
     /// The hash of the delta, or of the list of its pieces' hashes.
     pub delta: ObjectId,
     /// The digest of its state.
-    pub digest: Digest,
+    pub digest: StateDigest,
     /// How many claims its state has.
     pub count: u64,
 }
 
 const MAGIC: &[u8; 4] = b"fRv1";
 
-impl Header {
+impl RevisionHeader {
     /// The revision whose claims this one's delta changes; `None`: it begins with nothing.
     #[must_use]
-    pub fn start(&self) -> Option<&Parent> {
+    pub fn start(&self) -> Option<&ParentRevision> {
         match &self.reset {
-            Some(Reset::Empty) => None,
-            Some(Reset::To(from)) => Some(from),
+            Some(ResetSource::Empty) => None,
+            Some(ResetSource::To(from)) => Some(from),
             None => self.parents.first(),
         }
     }
@@ -79,8 +79,8 @@ impl Header {
         }
         match &self.reset {
             None => out.push(0),
-            Some(Reset::Empty) => out.push(1),
-            Some(Reset::To(parent)) => {
+            Some(ResetSource::Empty) => out.push(1),
+            Some(ResetSource::To(parent)) => {
                 out.push(2);
                 put_parent(&mut out, parent);
             }
@@ -93,7 +93,7 @@ impl Header {
     /// # Errors
     /// If they are not a header.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new("revision header", bytes);
+        let mut reader = ByteReader::new("revision header", bytes);
         if &reader.array::<4>()? != MAGIC {
             return Err(reader.error("unknown format"));
         }
@@ -103,14 +103,14 @@ impl Header {
         let time = Timestamp::from_micros(i64::from_le_bytes(reader.array()?));
         let body = ObjectId::from_bytes(reader.array()?);
         let delta = ObjectId::from_bytes(reader.array()?);
-        let digest = Digest::from_bytes(&reader.array()?);
+        let digest = StateDigest::from_bytes(&reader.array()?);
         let count = u64::from_le_bytes(reader.array()?);
         let parents =
             (0..reader.byte()?).map(|_| parent(&mut reader)).collect::<Result<Vec<_>, _>>()?;
         let reset = match reader.byte()? {
             0 => None,
-            1 => Some(Reset::Empty),
-            2 => Some(Reset::To(parent(&mut reader)?)),
+            1 => Some(ResetSource::Empty),
+            2 => Some(ResetSource::To(parent(&mut reader)?)),
             _ => return Err(reader.error("unknown kind of reset")),
         };
         reader.end()?;
@@ -135,13 +135,13 @@ impl Header {
     }
 }
 
-fn put_parent(out: &mut Vec<u8>, parent: &Parent) {
+fn put_parent(out: &mut Vec<u8>, parent: &ParentRevision) {
     out.extend_from_slice(&parent.sequence.to_le_bytes());
     out.extend_from_slice(parent.id.as_bytes());
 }
 
-fn parent(reader: &mut Reader<'_>) -> Result<Parent, DecodeError> {
-    Ok(Parent {
+fn parent(reader: &mut ByteReader<'_>) -> Result<ParentRevision, DecodeError> {
+    Ok(ParentRevision {
         sequence: u64::from_le_bytes(reader.array()?),
         id: RevisionId::from_bytes(reader.array()?),
     })
@@ -152,27 +152,27 @@ fn parent(reader: &mut Reader<'_>) -> Result<Parent, DecodeError> {
 mod tests {
     use super::*;
 
-    fn sample() -> Header {
-        let parent = Parent { sequence: 3, id: RevisionId::from_bytes([9; 32]) };
-        Header {
+    fn sample() -> RevisionHeader {
+        let parent = ParentRevision { sequence: 3, id: RevisionId::from_bytes([9; 32]) };
+        RevisionHeader {
             session: SessionId::from_bytes([1; 16]),
             branch: 2,
             sequence: 7,
             parents: vec![parent],
-            reset: Some(Reset::To(parent)),
+            reset: Some(ResetSource::To(parent)),
             time: Timestamp::from_micros(-4),
             body: ObjectId::from_bytes([5; 32]),
             delta: ObjectId::from_bytes([6; 32]),
-            digest: Digest::from_bytes(&[7; 32]),
+            digest: StateDigest::from_bytes(&[7; 32]),
             count: 8,
         }
     }
 
     #[test]
     fn a_header_comes_back_whatever_its_reset() {
-        for reset in [None, Some(Reset::Empty), sample().reset] {
-            let header = Header { reset, ..sample() };
-            assert_eq!(Header::decode(&header.encode()).unwrap(), header);
+        for reset in [None, Some(ResetSource::Empty), sample().reset] {
+            let header = RevisionHeader { reset, ..sample() };
+            assert_eq!(RevisionHeader::decode(&header.encode()).unwrap(), header);
         }
     }
 
@@ -180,14 +180,14 @@ mod tests {
     fn a_header_cut_short_or_with_more_behind_it_is_refused() {
         let bytes = sample().encode();
         for length in 0..bytes.len() {
-            assert!(Header::decode(&bytes[..length]).is_err());
+            assert!(RevisionHeader::decode(&bytes[..length]).is_err());
         }
-        assert!(Header::decode(&[bytes.as_slice(), &[0]].concat()).is_err());
+        assert!(RevisionHeader::decode(&[bytes.as_slice(), &[0]].concat()).is_err());
     }
 
     #[test]
     fn a_parent_that_is_not_older_is_refused() {
-        let header = Header { sequence: 3, ..sample() };
-        assert!(Header::decode(&header.encode()).is_err());
+        let header = RevisionHeader { sequence: 3, ..sample() };
+        assert!(RevisionHeader::decode(&header.encode()).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! The index's tables and their keys: big-endian numbers and hashes, no text.
 
-use crate::backend::Table;
-use crate::backend::encrypted::Hidden;
+use crate::backend::TableId;
+use crate::backend::encrypted::HiddenKeyBytes;
 use crate::model::{
     BranchNumber, CheckpointId, Kind, ObjectId, OperationId, RevisionId, SessionNumber, Timestamp,
 };
@@ -9,66 +9,66 @@ use crate::model::{
 /// Object number -> stored object.
 pub use crate::backend::OBJECTS;
 /// First half of an object's name -> its number.
-pub const OBJECT_NAMES: Table = Table(1);
+pub const OBJECT_NAMES: TableId = TableId(1);
 /// Session, branch, sequence -> [`super::RevisionRow`].
-pub const REVISIONS: Table = Table(2);
+pub const REVISIONS: TableId = TableId(2);
 /// Session, sequence -> [`super::SequenceRow`].
-pub const SEQUENCES: Table = Table(3);
+pub const SEQUENCES: TableId = TableId(3);
 /// Session, branch, effective time, sequence -> nothing.
-pub const TIMES: Table = Table(4);
+pub const TIMES: TableId = TableId(4);
 /// First half of a revision's or checkpoint's id -> session, sequence.
-pub const IDS: Table = Table(5);
+pub const IDS: TableId = TableId(5);
 /// Session, time, sequence -> [`super::CheckpointRow`].
-pub const CHECKPOINTS: Table = Table(6);
+pub const CHECKPOINTS: TableId = TableId(6);
 /// Session, sequence of a checkpoint -> its time.
-pub const CHECKPOINT_TIMES: Table = Table(7);
+pub const CHECKPOINT_TIMES: TableId = TableId(7);
 /// Time, session, sequence -> nothing: the checkpoints of all sessions.
-pub const ALL_CHECKPOINTS: Table = Table(8);
+pub const ALL_CHECKPOINTS: TableId = TableId(8);
 /// Session, hash of a tag, time, sequence -> nothing.
-pub const TAGS: Table = Table(9);
+pub const TAGS: TableId = TableId(9);
 /// Session, hash of an entity, branch, sequence -> which part of that revision's delta holds it.
-pub const HISTORY: Table = Table(10);
+pub const HISTORY: TableId = TableId(10);
 /// Session, kind, time, place, hash of the id -> [`super::FactRow`].
-pub const FACTS: Table = Table(11);
+pub const FACTS: TableId = TableId(11);
 /// Session, kind, hash of the id, time, place -> [`super::FactRow`].
-pub const FACT_IDS: Table = Table(12);
+pub const FACT_IDS: TableId = TableId(12);
 /// Session, time, count of switches -> branch.
-pub const SWITCHES: Table = Table(13);
+pub const SWITCHES: TableId = TableId(13);
 /// Session, branch, sequence -> [`super::KeyframeRow`].
-pub const KEYFRAMES: Table = Table(14);
+pub const KEYFRAMES: TableId = TableId(14);
 /// Session, branch, sequence -> the branch and sequence that the claims of this revision come from.
-pub const RESETS: Table = Table(15);
+pub const RESETS: TableId = TableId(15);
 /// Session, position of its first record, operation id -> [`super::OperationRow`].
-pub const OPERATIONS: Table = Table(16);
+pub const OPERATIONS: TableId = TableId(16);
 /// Operation id -> its key in [`OPERATIONS`].
-pub const OPERATION_IDS: Table = Table(17);
+pub const OPERATION_IDS: TableId = TableId(17);
 /// Position -> hash of the record that begins there.
-pub const RECORDS: Table = Table(18);
+pub const RECORDS: TableId = TableId(18);
 /// Session, hash of a source -> [`super::BookmarkRow`].
-pub const BOOKMARKS: Table = Table(19);
+pub const BOOKMARKS: TableId = TableId(19);
 /// Session, hash of a blob's name, offset -> [`super::SegmentRow`].
-pub const SEGMENTS: Table = Table(20);
+pub const SEGMENTS: TableId = TableId(20);
 /// Number of a counter -> its value.
-pub const COUNTERS: Table = Table(21);
+pub const COUNTERS: TableId = TableId(21);
 /// Session, hash of an event's key -> the id of its checkpoint.
-pub const CHECKPOINT_KEYS: Table = Table(22);
+pub const CHECKPOINT_KEYS: TableId = TableId(22);
 /// Session, branch, sequence -> [`super::FoldRow`] of what was folded into that revision.
-pub const FOLDS: Table = Table(23);
+pub const FOLDS: TableId = TableId(23);
 /// Session, branch, sequence folded into, sequence -> the [`super::RevisionRow`] as it was before.
-pub const FOLDED: Table = Table(24);
+pub const FOLDED: TableId = TableId(24);
 /// Time, operation id -> the session in which it pruned what was not swept yet.
-pub const PRUNINGS: Table = Table(25);
+pub const PRUNINGS: TableId = TableId(25);
 /// Session, branch, sequence of a revision of two parents -> the sequence of the second.
-pub const MERGES: Table = Table(26);
-/// Number of an object that nothing has named yet -> [`super::AheadRow`].
-pub const AHEAD: Table = Table(27);
+pub const MERGES: TableId = TableId(26);
+/// Number of an object that nothing has named yet -> [`super::PrewrittenRow`].
+pub const PREWRITTEN: TableId = TableId(27);
 
 /// The last table there is.
-const LAST: Table = AHEAD;
+const LAST: TableId = PREWRITTEN;
 
 /// Whether the keys of a table begin with a session.
 #[must_use]
-pub const fn begins_with_session(table: Table) -> bool {
+pub const fn begins_with_session(table: TableId) -> bool {
     table.0 <= LAST.0
         && !matches!(
             table,
@@ -80,7 +80,7 @@ pub const fn begins_with_session(table: Table) -> bool {
                 | RECORDS
                 | COUNTERS
                 | PRUNINGS
-                | AHEAD
+                | PREWRITTEN
         )
 }
 
@@ -95,16 +95,16 @@ pub const TOTALS: &[u8] = &[2];
 
 /// What an encrypted store hides of the keys of a table: hashes of what is recorded, and ids.
 #[must_use]
-pub const fn hidden(table: Table) -> Option<Hidden> {
+pub const fn hidden(table: TableId) -> Option<HiddenKeyBytes> {
     Some(match table {
-        OBJECT_NAMES | OPERATION_IDS => Hidden::new(0, 16),
+        OBJECT_NAMES | OPERATION_IDS => HiddenKeyBytes::new(0, 16),
         // Ids are looked for by how they begin.
-        IDS => Hidden { bucket: 2, ..Hidden::new(0, 16) },
-        TAGS | HISTORY | BOOKMARKS | SEGMENTS | CHECKPOINT_KEYS => Hidden::new(4, 8),
-        FACT_IDS => Hidden::new(5, 8),
-        FACTS => Hidden::new(21, 8),
-        OPERATIONS => Hidden::new(12, 16),
-        PRUNINGS => Hidden::new(8, 16),
+        IDS => HiddenKeyBytes { bucket: 2, ..HiddenKeyBytes::new(0, 16) },
+        TAGS | HISTORY | BOOKMARKS | SEGMENTS | CHECKPOINT_KEYS => HiddenKeyBytes::new(4, 8),
+        FACT_IDS => HiddenKeyBytes::new(5, 8),
+        FACTS => HiddenKeyBytes::new(21, 8),
+        OPERATIONS => HiddenKeyBytes::new(12, 16),
+        PRUNINGS => HiddenKeyBytes::new(8, 16),
         _ => return None,
     })
 }
@@ -284,7 +284,7 @@ mod tests {
             let part = key.get(hidden.at..hidden.at + hidden.bytes).unwrap();
             assert!(part == text_hash("x") || part == id, "{table:?}");
         }
-        let others = (0..=u8::MAX).map(Table).filter(|table| hidden(*table).is_some());
+        let others = (0..=u8::MAX).map(TableId).filter(|table| hidden(*table).is_some());
         assert_eq!(others.count(), keys.len());
     }
 
@@ -299,12 +299,12 @@ mod tests {
             RECORDS,
             COUNTERS,
             PRUNINGS,
-            AHEAD,
+            PREWRITTEN,
         ];
         for number in 0..=u8::MAX {
             // Of a table that is not there yet nobody knows.
-            let with = number <= AHEAD.0 && !without.contains(&Table(number));
-            assert_eq!(begins_with_session(Table(number)), with);
+            let with = number <= PREWRITTEN.0 && !without.contains(&TableId(number));
+            assert_eq!(begins_with_session(TableId(number)), with);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The file of a store's seal key, which lies outside the store; and the same as one file to carry elsewhere.
 
-use super::marker::{check, hex, unhex};
+use super::format_marker::{check, hex, unhex};
 use crate::model::Timestamp;
 use std::fmt;
 

@@ -11,54 +11,56 @@ mod codec;
 mod delta;
 mod entry;
 mod event;
+mod fact_page;
+mod format_marker;
 mod header;
 pub mod key;
 mod keyfile;
-mod marker;
-mod mend;
 mod object;
-mod packed;
-mod page;
+mod packed_value;
 mod record;
 mod refs;
+mod repair_bit;
 mod row;
-mod spooled;
-mod texts;
+mod spool_entry;
+mod text_ranges;
 
 pub use bundle::{
-    BUNDLE_HEADER_BYTES, BUNDLE_VERSION, Begun, BundleChain, BundleContents, BundleEnd,
-    BundleSession, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, ItemKind, bundle_header, item_header,
+    BUNDLE_HEADER_BYTES, BUNDLE_VERSION, BegunOperation, BundleChain, BundleContents, BundleEnd,
+    BundleItemKind, BundleSession, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, bundle_header, item_header,
 };
-pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
+pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, ChunkEntry, StateChunk, is_boundary};
 pub use codec::DecodeError;
 pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
-pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
+pub use delta::{Delta, DeltaChange, DeltaChangeRange, DeltaSide, DeltaSideRange};
 pub use entry::{
     EntryBytes, added_at, decode_entry, decode_key, encode_entry, encode_key, encode_value,
-    entity_hash, entry_hash, has_value, purge_entry, reads_as, rekey_entry,
+    entity_hash, entry_hash, has_same_content, has_value, purge_entry, rekey_entry,
 };
 pub use event::{
-    BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,
-    SessionEvent, TagEvent, Target,
+    BranchEvent, BranchReference, CheckpointEvent, EventError, EventLine, PutEvent, RemoveEvent,
+    RevisionSelector, SessionEvent, StreamEvent, TagEvent,
 };
-pub use header::{Header, Parent, Reset};
+pub use fact_page::FactPage;
+pub use format_marker::{FORMAT_VERSION, FormatMarker, MarkerError};
+pub(crate) use format_marker::{hex, unhex};
+pub use header::{ParentRevision, ResetSource, RevisionHeader};
 pub use keyfile::KeyFile;
-pub use marker::{FORMAT_VERSION, Marker, MarkerError};
-pub(crate) use marker::{hex, unhex};
-pub use mend::mend;
 pub use object::{
-    Effort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, is_whole, open,
-    open_with_prefix, seal, seal_raw, seal_with_prefix, sealed_id, sealed_kind, stands_alone,
+    CompressionEffort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length,
+    is_self_contained, is_whole, open, open_with_prefix, seal, seal_raw, seal_with_prefix,
+    sealed_id, sealed_kind,
 };
-pub use page::Page;
-pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
+pub use record::{DeltaPart, Record, RecordBytes, RecordChange, RevisionBody};
 pub use refs::{
-    BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, Refs, SessionRefs, Sessions,
+    BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, SessionRefs, SessionRemoval,
+    SessionTable, StoreRefs,
 };
+pub use repair_bit::repair_bit;
 pub use row::{
-    AheadRow, BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, FoldRow, KeyframeChunk,
-    KeyframeRow, OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
-    rewrite_row,
+    BookmarkRow, CheckpointRow, FactRow, FoldRow, KeyframeChunk, KeyframeRow, OperationEffect,
+    OperationRow, PrewrittenRow, RedactionSummary, RefsRow, RevisionRow, SegmentRow, SequenceRow,
+    TotalsRow, rewrite_row,
 };
-pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};
-pub use texts::{rewrite_texts, texts};
+pub use spool_entry::{SpoolEntry, SpooledCheckpoint, SpooledNote, SpooledPage};
+pub use text_ranges::{rewrite_texts, text_ranges};

@@ -1,6 +1,6 @@
 //! Objects: content under the name of its hash, compressed, with enough around it to find it in raw bytes.
 
-use super::codec::{DecodeError, Reader};
+use super::codec::{ByteReader, DecodeError};
 use crate::model::ObjectId;
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -146,7 +146,7 @@ pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
 
 /// How much is done to make something small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effort {
+pub enum CompressionEffort {
     /// What is repeated near.
     Quick,
     /// What is repeated anywhere, for three times the work a byte.
@@ -162,10 +162,10 @@ pub fn seal_with_prefix(
     kind: ObjectKind,
     prefix: &[u8],
     content: &[u8],
-    effort: Effort,
+    effort: CompressionEffort,
 ) -> (ObjectId, Vec<u8>) {
     assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
-    let thorough = effort == Effort::Thorough;
+    let thorough = effort == CompressionEffort::Thorough;
     if prefix.is_empty() && !thorough {
         return seal(kind, content);
     }
@@ -188,7 +188,7 @@ pub fn seal_with_prefix(
 /// The window must reach over the longest prefix and the content behind it: 16 MiB.
 const WINDOW_LOG: u32 = 24;
 
-struct Sealed<'a> {
+struct ParsedObject<'a> {
     kind: ObjectKind,
     codec: u8,
     length: usize,
@@ -196,7 +196,7 @@ struct Sealed<'a> {
     stored: &'a [u8],
 }
 
-fn parse(sealed: &[u8]) -> Result<Sealed<'_>, DecodeError> {
+fn parse(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
     let object = parse_unchecked(sealed)?;
     let agrees =
         sealed.split_last_chunk().is_some_and(|(before, check): (_, &[u8; CHECK_BYTES])| {
@@ -209,8 +209,8 @@ fn parse(sealed: &[u8]) -> Result<Sealed<'_>, DecodeError> {
 }
 
 /// As [`parse`], for what is of use without the check.
-fn parse_unchecked(sealed: &[u8]) -> Result<Sealed<'_>, DecodeError> {
-    let mut reader = Reader::new("object", sealed);
+fn parse_unchecked(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
+    let mut reader = ByteReader::new("object", sealed);
     if &reader.array::<4>()? != MAGIC {
         return Err(reader.error("it does not begin with the mark of an object"));
     }
@@ -225,7 +225,7 @@ fn parse_unchecked(sealed: &[u8]) -> Result<Sealed<'_>, DecodeError> {
     if length > MAX_OBJECT_BYTES {
         return Err(reader.error("it says it is larger than any object"));
     }
-    Ok(Sealed { kind, codec, length, id, stored })
+    Ok(ParsedObject { kind, codec, length, id, stored })
 }
 
 /// The name of a stored object, without opening it: nothing vouches for it.
@@ -256,7 +256,7 @@ pub fn is_whole(sealed: &[u8]) -> bool {
 ///
 /// # Errors
 /// If these bytes are no object.
-pub fn stands_alone(sealed: &[u8]) -> Result<bool, DecodeError> {
+pub fn is_self_contained(sealed: &[u8]) -> Result<bool, DecodeError> {
     parse(sealed).map(|object| object.codec != CODEC_ZSTD_PREFIX)
 }
 
@@ -293,7 +293,7 @@ pub fn open_with_prefix(
 }
 
 /// The content of a parsed object, checked against its name.
-fn content_of(object: &Sealed<'_>, prefix: &[u8]) -> Result<Vec<u8>, DecodeError> {
+fn content_of(object: &ParsedObject<'_>, prefix: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let wrong = |reason: &str| DecodeError::new("object", reason);
     let content = match object.codec {
         CODEC_RAW => object.stored.to_vec(),
@@ -307,14 +307,14 @@ fn content_of(object: &Sealed<'_>, prefix: &[u8]) -> Result<Vec<u8>, DecodeError
     Ok(content)
 }
 
-fn check_content(object: &Sealed<'_>, content: &[u8]) -> Result<(), DecodeError> {
+fn check_content(object: &ParsedObject<'_>, content: &[u8]) -> Result<(), DecodeError> {
     if content.len() == object.length && blake3::hash(content).as_bytes() == &object.id {
         return Ok(());
     }
     Err(DecodeError::new("object", "its content does not match its name"))
 }
 
-fn decompress_with_prefix(prefix: &[u8], object: &Sealed<'_>) -> std::io::Result<Vec<u8>> {
+fn decompress_with_prefix(prefix: &[u8], object: &ParsedObject<'_>) -> std::io::Result<Vec<u8>> {
     let mut decoder = zstd::stream::read::Decoder::with_ref_prefix(object.stored, prefix)?;
     decoder.window_log_max(WINDOW_LOG)?;
     let mut content = Vec::new();
@@ -326,7 +326,7 @@ fn decompress_with_prefix(prefix: &[u8], object: &Sealed<'_>) -> std::io::Result
 #[expect(clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
-    use crate::format::mend;
+    use crate::format::repair_bit;
     use proptest::prelude::*;
 
     proptest! {
@@ -344,25 +344,25 @@ mod tests {
             let whole = sealed.clone();
             sealed[place] ^= 1_u8 << bit;
             prop_assert!(open(ObjectKind::Delta, &sealed).is_err() && !is_whole(&sealed));
-            prop_assert!(mend(&mut sealed, &is_whole) && sealed == whole);
+            prop_assert!(repair_bit(&mut sealed, &is_whole) && sealed == whole);
         }
 
         #[test]
         fn a_prefix_is_needed_to_open_what_was_sealed_with_it(words in prop::collection::vec("[a-z]{1,9}", 200..300)) {
             let prefix = words.join(" ").into_bytes();
             let content = [prefix.as_slice(), b"and a little more"].concat();
-            let (id, sealed) = seal_with_prefix(ObjectKind::Blob, &prefix, &content, Effort::Quick);
+            let (id, sealed) = seal_with_prefix(ObjectKind::Blob, &prefix, &content, CompressionEffort::Quick);
             prop_assert!(sealed.len() < 200);
             prop_assert_eq!(&open_with_prefix(ObjectKind::Blob, &prefix, &sealed).unwrap(), &content);
             prop_assert!(open(ObjectKind::Blob, &sealed).is_err() && is_whole(&sealed));
             let mut damaged = sealed.clone();
             damaged[HEADER_BYTES] ^= 1;
-            prop_assert!(!is_whole(&damaged) && mend(&mut damaged, &is_whole) && damaged == sealed);
+            prop_assert!(!is_whole(&damaged) && repair_bit(&mut damaged, &is_whole) && damaged == sealed);
             let (same, smaller) =
-                seal_with_prefix(ObjectKind::Blob, &prefix, &content, Effort::Thorough);
+                seal_with_prefix(ObjectKind::Blob, &prefix, &content, CompressionEffort::Thorough);
             prop_assert_eq!(same, id);
             prop_assert_eq!(&open_with_prefix(ObjectKind::Blob, &prefix, &smaller).unwrap(), &content);
-            let (_, alone) = seal_with_prefix(ObjectKind::Blob, &[], &content, Effort::Thorough);
+            let (_, alone) = seal_with_prefix(ObjectKind::Blob, &[], &content, CompressionEffort::Thorough);
             prop_assert_eq!(&open(ObjectKind::Blob, &alone).unwrap(), &content);
         }
     }
@@ -389,7 +389,7 @@ mod tests {
                 let mut damaged = sealed.clone();
                 damaged[4] ^= 1 << bit;
                 assert!(!is_whole(&damaged) && sealed_kind(&damaged).is_err());
-                assert!(mend(&mut damaged, &is_whole));
+                assert!(repair_bit(&mut damaged, &is_whole));
                 assert_eq!(damaged, sealed);
             }
         }

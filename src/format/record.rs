@@ -1,10 +1,10 @@
 //! Records: what one append to the journal says.
 
 use super::codec::{DecodeError, pack, pack_into, unpack};
-use super::refs::{BranchChange, Head, Refs};
+use super::refs::{BranchChange, BranchHead, StoreRefs};
 use super::row::BookmarkRow;
 use crate::model::{
-    BranchNumber, Checkpoint, CheckpointId, ObjectId, Operation, OperationId, SessionInfo,
+    BranchNumber, Checkpoint, CheckpointId, ObjectId, Operation, OperationId, SessionMetadata,
     SessionNumber, Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -12,36 +12,36 @@ use std::fmt;
 
 /// Bytes inside a record.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Bytes(pub Vec<u8>);
+pub struct RecordBytes(pub Vec<u8>);
 
-impl fmt::Debug for Bytes {
+impl fmt::Debug for RecordBytes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} bytes", self.0.len())
     }
 }
 
-impl Serialize for Bytes {
+impl Serialize for RecordBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for RecordBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
-            type Value = Bytes;
+        struct RecordBytesVisitor;
+        impl de::Visitor<'_> for RecordBytesVisitor {
+            type Value = RecordBytes;
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("bytes")
             }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                Ok(Bytes(bytes.to_vec()))
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<RecordBytes, E> {
+                Ok(RecordBytes(bytes.to_vec()))
             }
-            fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
-                Ok(Bytes(bytes))
+            fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<RecordBytes, E> {
+                Ok(RecordBytes(bytes))
             }
         }
-        deserializer.deserialize_byte_buf(Visitor)
+        deserializer.deserialize_byte_buf(RecordBytesVisitor)
     }
 }
 
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for Bytes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeltaPart {
     /// The stored object itself.
-    Inline(Bytes),
+    Inline(RecordBytes),
     /// An object in a record before this one.
     Named(ObjectId),
 }
@@ -65,11 +65,11 @@ impl DeltaPart {
 #[serde(deny_unknown_fields)]
 pub enum RecordChange {
     /// All refs as they are before this record: the first thing in every segment.
-    Refs(Box<Refs>),
+    Refs(Box<StoreRefs>),
     /// A session begins; its number is the count of sessions before it. It has the branch `main`.
     Session {
         /// What it is.
-        info: SessionInfo,
+        info: SessionMetadata,
     },
     /// Which session is current for commands that name none; `None` lets the last one used be it.
     Pinned {
@@ -90,7 +90,7 @@ pub enum RecordChange {
         /// The branch it begins on.
         base: BranchNumber,
         /// The revision it begins with, if that branch had one.
-        head: Option<Head>,
+        head: Option<BranchHead>,
         /// When, and as what.
         change: BranchChange,
     },
@@ -124,7 +124,7 @@ pub enum RecordChange {
     /// An object that a later record names, or that is named by its content.
     Object {
         /// The stored object.
-        object: Bytes,
+        object: RecordBytes,
     },
     /// A segment of a growing blob.
     Segment {
@@ -137,16 +137,16 @@ pub enum RecordChange {
         /// How many bytes before it were its prefix when it was compressed.
         prefix: u64,
         /// The stored object.
-        object: Bytes,
+        object: RecordBytes,
     },
     /// A revision.
     Revision {
         /// The session.
         session: SessionNumber,
         /// The encoded header.
-        header: Bytes,
+        header: RecordBytes,
         /// The encoded body.
-        body: Bytes,
+        body: RecordBytes,
         /// The delta.
         delta: Vec<DeltaPart>,
     },
@@ -296,7 +296,7 @@ pub enum RecordChange {
         /// The names of objects.
         objects: Vec<ObjectId>,
         /// The keys of parts of growing blobs, in the table of segments.
-        parts: Vec<Bytes>,
+        parts: Vec<RecordBytes>,
         /// The names of objects that turned out to be named: they stay, and need not be looked for again.
         named: Vec<ObjectId>,
     },
@@ -456,7 +456,7 @@ impl Record {
 /// What is known of a revision besides its header, and may be dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Body {
+pub struct RevisionBody {
     /// Random bytes, so that a kept hash of a dropped body cannot be used to guess it.
     pub salt: [u8; 16],
     /// What it is part of.
@@ -466,7 +466,7 @@ pub struct Body {
     pub stands_for: Option<ObjectId>,
 }
 
-impl Body {
+impl RevisionBody {
     /// The bytes of this body.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

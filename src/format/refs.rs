@@ -1,20 +1,20 @@
 //! Refs: where everything stands now, small enough to be read whole.
 
 use crate::model::{
-    BranchMetadata, BranchName, BranchNumber, BranchStatus, Digest, OperationId, RevisionId,
-    SessionInfo, SessionNumber, Timestamp,
+    BranchMetadata, BranchName, BranchNumber, BranchStatus, OperationId, RevisionId,
+    SessionMetadata, SessionNumber, StateDigest, Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-mod session;
-mod sessions;
+mod session_codec;
+mod session_table;
 
-pub use sessions::Sessions;
+pub use session_table::SessionTable;
 
 /// A branch's newest revision (its base's, before it has one of its own).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Head {
+pub struct BranchHead {
     /// Its sequence number.
     pub sequence: u64,
     /// Its id.
@@ -23,17 +23,17 @@ pub struct Head {
     pub effective: Timestamp,
     /// The digest of its state.
     #[serde(serialize_with = "write_digest", deserialize_with = "read_digest")]
-    pub digest: Digest,
+    pub digest: StateDigest,
     /// How many claims its state has.
     pub count: u64,
 }
 
-fn write_digest<S: Serializer>(digest: &Digest, serializer: S) -> Result<S::Ok, S::Error> {
+fn write_digest<S: Serializer>(digest: &StateDigest, serializer: S) -> Result<S::Ok, S::Error> {
     RevisionId::from_bytes(digest.to_bytes()).serialize(serializer)
 }
 
-fn read_digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
-    Ok(Digest::from_bytes(RevisionId::deserialize(deserializer)?.as_bytes()))
+fn read_digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StateDigest, D::Error> {
+    Ok(StateDigest::from_bytes(RevisionId::deserialize(deserializer)?.as_bytes()))
 }
 
 /// What a branch became at a time.
@@ -57,7 +57,7 @@ pub struct BranchRefs {
     /// The branch and the revision it began with (0: before the first one); `None` for `main`.
     pub base: Option<(BranchNumber, u64)>,
     /// Its newest revision.
-    pub head: Option<Head>,
+    pub head: Option<BranchHead>,
     /// What it became when, earliest first; the first is its making.
     pub changes: Vec<BranchChange>,
     /// Taken back by an undo.
@@ -79,7 +79,7 @@ pub struct BookmarkRef {
 #[serde(deny_unknown_fields)]
 pub struct SessionRefs {
     /// What it is.
-    pub info: SessionInfo,
+    pub info: SessionMetadata,
     /// The next number in its count of revisions and checkpoints.
     pub next_sequence: u64,
     /// Its branches by number.
@@ -107,12 +107,12 @@ pub struct SessionRefs {
     /// The growing blobs whose beginning was dropped.
     pub dropped: Vec<DroppedText>,
     /// Whether it is out of sight.
-    pub gone: Option<Gone>,
+    pub gone: Option<SessionRemoval>,
 }
 
 /// How a session went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Gone {
+pub enum SessionRemoval {
     /// By this pruning, which can be taken back.
     Pruned(OperationId),
     /// For good: only its number and its id are left.
@@ -134,9 +134,9 @@ pub struct DroppedText {
 /// Where everything stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Refs {
+pub struct StoreRefs {
     /// The sessions by number.
-    pub sessions: Sessions,
+    pub sessions: SessionTable,
     /// The session chosen to be current.
     pub pinned: Option<SessionNumber>,
     /// The session last worked in by a person or a hook.
@@ -146,7 +146,7 @@ pub struct Refs {
     pub purges: u64,
 }
 
-impl Refs {
+impl StoreRefs {
     /// Whether they can be those of a store: whoever follows them comes to an end, and whoever counts on overflows nothing.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let known = |session: Option<SessionNumber>| {

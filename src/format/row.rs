@@ -1,10 +1,10 @@
 //! Values of the index's tables.
 
-use super::codec::{DecodeError, Reader, pack, put_bytes, put_signed, put_varint, unpack};
-use super::record::Bytes;
-use super::refs::{BranchChange, Refs};
+use super::codec::{ByteReader, DecodeError, pack, put_bytes, put_signed, put_varint, unpack};
+use super::record::RecordBytes;
+use super::refs::{BranchChange, StoreRefs};
 use crate::model::{
-    BranchNumber, Checkpoint, CheckpointId, ObjectId, Operation, OperationId, Origin,
+    BranchNumber, Checkpoint, CheckpointId, FactOrigin, ObjectId, Operation, OperationId,
     SessionNumber, Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub(super) fn unwrap_as<'a>(
     what: &'static str,
     bytes: &'a [u8],
 ) -> Result<&'a [u8], DecodeError> {
-    let mut reader = Reader::new(what, bytes);
+    let mut reader = ByteReader::new(what, bytes);
     if &reader.array::<4>()? != magic {
         return Err(reader.error("it does not begin with its mark"));
     }
@@ -127,7 +127,7 @@ impl RevisionRow {
         if bytes == Self::LOST {
             return Err(DecodeError::new("revision", "it was lost before a repair"));
         }
-        let mut reader = Reader::new("revision", unwrap("revision", bytes)?);
+        let mut reader = ByteReader::new("revision", unwrap("revision", bytes)?);
         let header = reader.bytes()?.to_vec();
         let body = reader.bytes()?.to_vec();
         let effective = Timestamp::from_micros(reader.signed()?);
@@ -169,7 +169,7 @@ impl SequenceRow {
     /// # Errors
     /// If they are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new("sequence number", bytes);
+        let mut reader = ByteReader::new("sequence number", bytes);
         let row = match reader.byte()? {
             0 => Self::Revision(u32::from_le_bytes(reader.array()?)),
             1 => Self::Checkpoint(CheckpointId::from_bytes(reader.array()?)),
@@ -192,7 +192,7 @@ pub struct FactRow {
     /// Its place on the page.
     pub ordinal: u32,
     /// How forge knows of it.
-    pub origin: Origin,
+    pub origin: FactOrigin,
     /// The operation that recorded it.
     pub operation: OperationId,
 }
@@ -203,9 +203,9 @@ impl FactRow {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(24);
         out.push(match self.origin {
-            Origin::Hook => 0,
-            Origin::Recorded => 1,
-            Origin::Imported => 2,
+            FactOrigin::Hook => 0,
+            FactOrigin::Recorded => 1,
+            FactOrigin::Imported => 2,
         });
         out.extend_from_slice(self.operation.as_bytes());
         put_varint(&mut out, self.page);
@@ -218,11 +218,11 @@ impl FactRow {
     /// # Errors
     /// If they are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new("fact", bytes);
+        let mut reader = ByteReader::new("fact", bytes);
         let origin = match reader.byte()? {
-            0 => Origin::Hook,
-            1 => Origin::Recorded,
-            2 => Origin::Imported,
+            0 => FactOrigin::Hook,
+            1 => FactOrigin::Recorded,
+            2 => FactOrigin::Imported,
             _ => return Err(reader.error("unknown origin")),
         };
         let operation = OperationId::from_bytes(reader.array()?);
@@ -241,7 +241,7 @@ pub struct KeyframeChunk {
     /// How many entries it holds.
     pub count: u64,
     /// Its first key.
-    pub first: Bytes,
+    pub first: RecordBytes,
 }
 
 /// A keyframe: the full state of a revision.
@@ -249,7 +249,7 @@ pub struct KeyframeChunk {
 #[serde(deny_unknown_fields)]
 pub struct KeyframeRow {
     /// The digest of the state.
-    pub digest: Bytes,
+    pub digest: RecordBytes,
     /// How many entries it has.
     pub count: u64,
     /// How many bytes its chunks hold, uncompressed.
@@ -281,12 +281,12 @@ pub struct BookmarkRow {
     /// Lines of the source that have been taken.
     pub lines: u64,
     /// Keyed hashes of the taken bytes, one for every 64 KiB; the last one may be of less.
-    pub blocks: Bytes,
+    pub blocks: RecordBytes,
     /// What whoever reads the source needs to go on.
-    pub carry: Bytes,
+    pub carry: RecordBytes,
     /// What was kept, if secrets were taken out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cleaned: Option<CleanedRow>,
+    pub cleaned: Option<RedactionSummary>,
 }
 packed_row!(BookmarkRow, "bookmark");
 
@@ -301,18 +301,18 @@ impl BookmarkRow {
 /// An object that was written ahead of what is to name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AheadRow {
+pub struct PrewrittenRow {
     /// When: by the clock of the operation that did it last.
     pub time: Timestamp,
     /// Of a part of a growing blob, its key in the table of segments.
-    pub part: Option<Bytes>,
+    pub part: Option<RecordBytes>,
 }
-packed_row!(AheadRow, "object written ahead");
+packed_row!(PrewrittenRow, "object written ahead");
 
 /// What was kept of a source that held secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CleanedRow {
+pub struct RedactionSummary {
     /// Bytes kept.
     pub bytes: u64,
     /// Secrets taken out.
@@ -350,7 +350,7 @@ packed_row!(FoldRow, "fold");
 /// Something an operation did, with what it takes to take it back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Effect {
+pub enum OperationEffect {
     /// Made a revision.
     Revision {
         /// On this branch.
@@ -497,7 +497,7 @@ pub struct OperationRow {
     /// The operation.
     pub operation: Operation,
     /// What it did, in order.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<OperationEffect>,
     /// The operation it took back.
     pub takes_back: Option<OperationId>,
     /// The operation that took it back.
@@ -516,7 +516,7 @@ packed_row!(OperationRow, "operation");
 #[serde(deny_unknown_fields)]
 pub struct RefsRow {
     /// The refs.
-    pub refs: Refs,
+    pub refs: StoreRefs,
 }
 packed_row!(RefsRow, "refs", |row| row.refs.check());
 

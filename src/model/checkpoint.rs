@@ -28,7 +28,7 @@ pub enum AutoTrigger {
 /// Why a checkpoint was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trigger {
+pub enum CheckpointTrigger {
     /// Somebody asked for it.
     Manual,
     /// An event.
@@ -55,7 +55,7 @@ pub struct Checkpoint {
     /// Words it is found by, sorted.
     pub tags: Vec<String>,
     /// Why it was made.
-    pub trigger: Trigger,
+    pub trigger: CheckpointTrigger,
     /// Whatever else is known: a compaction's summary and token count, a commit.
     pub body: Value,
     /// Says which event this is the checkpoint of, so that the event makes only one (a compaction, a commit).

@@ -27,7 +27,7 @@ impl fmt::Display for Key {
 
 /// A claim as it stands in a state.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct ClaimEntry {
     /// The raw time of the revision that added it: its own time.
     pub added_at: Timestamp,
     /// Its fields.
@@ -36,11 +36,11 @@ pub struct Entry {
 
 /// One claim's change from one state to another.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct EntryChange {
     /// Which claim.
     pub key: Key,
     /// As it was; `None` if it was not there.
-    pub old: Option<Entry>,
+    pub old: Option<ClaimEntry>,
     /// As it is; `None` if it is gone.
-    pub new: Option<Entry>,
+    pub new: Option<ClaimEntry>,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How forge came to know a fact. What anything else knows of a fact replaces a hook's versions of it altogether.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum FactOrigin {
     /// A hook of an agent reported it as it happened.
     Hook,
     /// A person, an agent or a program recorded it.
@@ -25,7 +25,7 @@ pub struct Fact {
     /// When it happened; of a command, when it ended.
     pub at: Timestamp,
     /// How forge knows.
-    pub origin: Origin,
+    pub origin: FactOrigin,
     /// Where it stands in its source: decides between versions of one time. Bytes for files, else a count.
     pub place: u64,
     /// When forge was told.

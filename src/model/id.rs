@@ -134,9 +134,9 @@ id!(
 /// A change costs two hashes, whatever the size of the state. It finds faults, not forgers: whoever can choose
 /// entries freely can make two states with one digest (wrapping sums have no second-preimage resistance).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Digest([u64; 4]);
+pub struct StateDigest([u64; 4]);
 
-impl Digest {
+impl StateDigest {
     /// The digest of the state without entries.
     pub const EMPTY: Self = Self([0; 4]);
 
@@ -203,9 +203,9 @@ mod tests {
     #[test]
     fn digest_forgets_what_is_taken_out_in_any_order() {
         let (a, b) = (blake3::hash(b"a"), blake3::hash(b"b"));
-        let both = Digest::EMPTY.plus(a.as_bytes()).plus(b.as_bytes());
-        assert_eq!(both, Digest::EMPTY.plus(b.as_bytes()).plus(a.as_bytes()));
-        assert_eq!(both.minus(a.as_bytes()).minus(b.as_bytes()), Digest::EMPTY);
-        assert_eq!(Digest::from_bytes(&both.to_bytes()), both);
+        let both = StateDigest::EMPTY.plus(a.as_bytes()).plus(b.as_bytes());
+        assert_eq!(both, StateDigest::EMPTY.plus(b.as_bytes()).plus(a.as_bytes()));
+        assert_eq!(both.minus(a.as_bytes()).minus(b.as_bytes()), StateDigest::EMPTY);
+        assert_eq!(StateDigest::from_bytes(&both.to_bytes()), both);
     }
 }

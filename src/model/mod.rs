@@ -12,18 +12,20 @@ mod retention;
 pub mod rule;
 mod session;
 pub mod text;
-mod time;
+pub mod time_grammar;
+mod timestamp;
 mod value;
-pub mod when;
 
 pub use branch::{BranchMetadata, BranchName, BranchNumber, BranchStatus};
-pub use checkpoint::{AutoTrigger, Checkpoint, Trigger};
-pub use entity::{Change, Entry, Key};
-pub use fact::{Fact, Origin, TextRef};
-pub use id::{CheckpointId, Digest, ObjectId, OperationId, ParseIdError, RevisionId, SessionId};
+pub use checkpoint::{AutoTrigger, Checkpoint, CheckpointTrigger};
+pub use entity::{ClaimEntry, EntryChange, Key};
+pub use fact::{Fact, FactOrigin, TextRef};
+pub use id::{
+    CheckpointId, ObjectId, OperationId, ParseIdError, RevisionId, SessionId, StateDigest,
+};
 pub use kind::{Kind, UnknownKind};
-pub use operation::{Author, Operation};
-pub use retention::{Reason, Retention, is_significant};
-pub use session::{SessionInfo, SessionKind, SessionNumber};
-pub use time::Timestamp;
-pub use value::{Map, Value};
+pub use operation::{Operation, OperationAuthor};
+pub use retention::{RetentionPolicy, RetentionReason, is_significant};
+pub use session::{SessionKind, SessionMetadata, SessionNumber};
+pub use timestamp::Timestamp;
+pub use value::{FieldMap, Value};

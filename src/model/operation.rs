@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Author {
+pub enum OperationAuthor {
     /// A person or an agent that asked for it: `undo` finds it.
     #[default]
     Asked,
@@ -24,7 +24,7 @@ pub struct Operation {
     /// The verb with its object, as the command line says it (`hypothesis add`).
     pub verb: String,
     /// Who asked.
-    pub author: Author,
+    pub author: OperationAuthor,
     /// When.
     pub time: Timestamp,
 }

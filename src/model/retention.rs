@@ -1,6 +1,6 @@
 //! Which checkpoints stay: the rules, and which of them each checkpoint stays by.
 
-use super::{AutoTrigger, Checkpoint, Timestamp, Trigger};
+use super::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp};
 use std::collections::BTreeSet;
 
 const HOUR: i64 = 3_600_000_000;
@@ -8,7 +8,7 @@ const DAY: i64 = 24 * HOUR;
 
 /// Which checkpoints and revisions stay. A checkpoint stays if any rule keeps it; the newest always does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retention {
+pub struct RetentionPolicy {
     /// The newest so many.
     pub last: u64,
     /// Those younger than this, in microseconds.
@@ -33,7 +33,7 @@ pub struct Retention {
     pub sessions: Option<i64>,
 }
 
-impl Retention {
+impl RetentionPolicy {
     /// Revisions stay this long: 7 days.
     pub const REVISIONS: i64 = 7 * DAY;
 
@@ -57,33 +57,43 @@ impl Retention {
 
     /// Why each of these checkpoints stays, in the same order; nothing for one that goes. They are sorted newest first.
     #[must_use]
-    pub fn judge(&self, checkpoints: &[Checkpoint], now: Timestamp) -> Vec<Vec<Reason>> {
-        let mut hours = Buckets::new(self.hourly, HOUR, 0);
-        let mut days = Buckets::new(self.daily, DAY, 0);
+    pub fn retention_reasons(
+        &self,
+        checkpoints: &[Checkpoint],
+        now: Timestamp,
+    ) -> Vec<Vec<RetentionReason>> {
+        let mut hours = TimeBuckets::new(self.hourly, HOUR, 0);
+        let mut days = TimeBuckets::new(self.daily, DAY, 0);
         // 1970 began on a Thursday.
-        let mut weeks = Buckets::new(self.weekly, 7 * DAY, 3 * DAY);
+        let mut weeks = TimeBuckets::new(self.weekly, 7 * DAY, 3 * DAY);
         (0..)
             .zip(checkpoints)
             .map(|(place, one)| {
                 let tag = one.tags.iter().find(|tag| self.tags.contains(*tag));
                 let rules = [
-                    (place == 0, Reason::Newest),
-                    (place < self.last, Reason::Last),
-                    (self.within > 0 && now.micros_since(one.time) < self.within, Reason::Within),
-                    (self.manual && one.trigger == Trigger::Manual, Reason::Manual),
-                    (self.significant && is_significant(one), Reason::Significant),
-                    (hours.begins(one.time), Reason::Hourly),
-                    (days.begins(one.time), Reason::Daily),
-                    (weeks.begins(one.time), Reason::Weekly),
+                    (place == 0, RetentionReason::Newest),
+                    (place < self.last, RetentionReason::Last),
+                    (
+                        self.within > 0 && now.micros_since(one.time) < self.within,
+                        RetentionReason::Within,
+                    ),
+                    (
+                        self.manual && one.trigger == CheckpointTrigger::Manual,
+                        RetentionReason::Manual,
+                    ),
+                    (self.significant && is_significant(one), RetentionReason::Significant),
+                    (hours.begins(one.time), RetentionReason::Hourly),
+                    (days.begins(one.time), RetentionReason::Daily),
+                    (weeks.begins(one.time), RetentionReason::Weekly),
                 ];
                 let kept = rules.into_iter().filter(|(keeps, _)| *keeps).map(|(_, reason)| reason);
-                kept.chain(tag.map(|tag| Reason::Tagged(tag.clone()))).collect()
+                kept.chain(tag.map(|tag| RetentionReason::Tagged(tag.clone()))).collect()
             })
             .collect()
     }
 }
 
-impl Default for Retention {
+impl Default for RetentionPolicy {
     /// Everything of the last hour, what was asked for, what is significant, then one an hour.
     fn default() -> Self {
         Self { within: HOUR, hourly: u64::MAX, ..Self::none() }
@@ -96,13 +106,13 @@ impl Default for Retention {
 pub fn is_significant(checkpoint: &Checkpoint) -> bool {
     const TAGS: [&str; 4] =
         ["hypothesis_confirmed", "hypothesis_rejected", "contradiction_detected", "branch_merged"];
-    checkpoint.trigger == Trigger::Automatic(AutoTrigger::ContextCompactionWarning)
+    checkpoint.trigger == CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
         || checkpoint.tags.iter().any(|tag| TAGS.contains(&tag.as_str()))
 }
 
 /// A rule that a checkpoint stays by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum RetentionReason {
     /// It is the newest.
     Newest,
     /// It is one of the newest.
@@ -125,7 +135,7 @@ pub enum Reason {
     Program(String),
 }
 
-impl Reason {
+impl RetentionReason {
     /// The word for it; of a tag and a program with its name.
     #[must_use]
     pub fn word(&self) -> String {
@@ -145,14 +155,14 @@ impl Reason {
 }
 
 /// Spans of time, of which the newest so many that have a checkpoint keep one.
-struct Buckets {
+struct TimeBuckets {
     left: u64,
     length: i64,
     offset: i64,
     last: Option<i64>,
 }
 
-impl Buckets {
+impl TimeBuckets {
     const fn new(left: u64, length: i64, offset: i64) -> Self {
         Self { left, length, offset, last: None }
     }
@@ -175,7 +185,7 @@ mod tests {
     use crate::model::{CheckpointId, Value};
     use proptest::prelude::*;
 
-    fn checkpoint(hours: i64, trigger: Trigger, tag: Option<&str>) -> Checkpoint {
+    fn checkpoint(hours: i64, trigger: CheckpointTrigger, tag: Option<&str>) -> Checkpoint {
         Checkpoint {
             id: CheckpointId::from_bytes([0; 16]),
             sequence: 1,
@@ -190,21 +200,22 @@ mod tests {
         }
     }
 
-    const PASSED: Trigger = Trigger::Automatic(AutoTrigger::SignificantTimePassed);
+    const PASSED: CheckpointTrigger =
+        CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed);
 
-    fn kept(retention: &Retention, quarters: &[i64], now: i64) -> Vec<String> {
+    fn kept(retention: &RetentionPolicy, quarters: &[i64], now: i64) -> Vec<String> {
         let all: Vec<_> = quarters.iter().map(|at| checkpoint(*at, PASSED, None)).collect();
         let now = Timestamp::from_micros(now * HOUR / 4);
-        let judged = retention.judge(&all, now);
+        let judged = retention.retention_reasons(&all, now);
         judged
             .iter()
-            .map(|why| why.iter().map(Reason::word).collect::<Vec<_>>().join(" "))
+            .map(|why| why.iter().map(RetentionReason::word).collect::<Vec<_>>().join(" "))
             .collect()
     }
 
     #[test]
     fn by_default_the_last_hour_stays_then_one_an_hour() {
-        let found = kept(&Retention::default(), &[100, 99, 97, 96, 95, 94, 90, 89, 88], 100);
+        let found = kept(&RetentionPolicy::default(), &[100, 99, 97, 96, 95, 94, 90, 89, 88], 100);
         let wanted =
             ["newest within hourly", "within hourly", "within", "", "hourly", "", "hourly"];
         assert_eq!(found[..7], wanted, "{found:?}");
@@ -213,23 +224,23 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_significant_or_tagged_stays_unless_told_otherwise() {
-        let compaction = Trigger::Automatic(AutoTrigger::ContextCompactionWarning);
+        let compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
         let all = [
             checkpoint(40, PASSED, None),
-            checkpoint(4, Trigger::Manual, None),
+            checkpoint(4, CheckpointTrigger::Manual, None),
             checkpoint(3, compaction, None),
             checkpoint(2, PASSED, Some("hypothesis_rejected")),
             checkpoint(1, PASSED, Some("release")),
             checkpoint(0, PASSED, Some("other")),
         ];
-        let judge = |retention: &Retention| -> Vec<bool> {
+        let judge = |retention: &RetentionPolicy| -> Vec<bool> {
             let now = Timestamp::from_micros(99 * HOUR);
-            retention.judge(&all, now).iter().map(|why| !why.is_empty()).collect()
+            retention.retention_reasons(&all, now).iter().map(|why| !why.is_empty()).collect()
         };
         let tags = BTreeSet::from(["release".to_owned()]);
-        let tagged = Retention { tags, ..Retention::none() };
+        let tagged = RetentionPolicy { tags, ..RetentionPolicy::none() };
         assert_eq!(judge(&tagged), [true, true, true, true, true, false]);
-        let bare = Retention { manual: false, significant: false, ..Retention::none() };
+        let bare = RetentionPolicy { manual: false, significant: false, ..RetentionPolicy::none() };
         assert_eq!(judge(&bare), [true, false, false, false, false, false]);
     }
 
@@ -237,12 +248,12 @@ mod tests {
     fn a_week_begins_on_monday_and_a_day_at_midnight_utc() {
         // 1970-01-05 was a Monday.
         let monday = 4 * 24 * 4;
-        let weekly = Retention { weekly: 2, ..Retention::none() };
+        let weekly = RetentionPolicy { weekly: 2, ..RetentionPolicy::none() };
         assert_eq!(
             kept(&weekly, &[monday, monday - 1, monday - 2], monday),
             ["newest weekly", "weekly", ""]
         );
-        let daily = Retention { daily: u64::MAX, ..Retention::none() };
+        let daily = RetentionPolicy { daily: u64::MAX, ..RetentionPolicy::none() };
         assert_eq!(
             kept(&daily, &[97, 96, 95, -1, -2], 97),
             ["newest daily", "", "daily", "daily", ""]
@@ -258,14 +269,14 @@ mod tests {
             quarters.sort_unstable_by(|a, b| b.cmp(a));
             let all: Vec<_> = quarters.iter().map(|at| checkpoint(*at, PASSED, None)).collect();
             let now = Timestamp::from_micros(500 * HOUR);
-            let some = Retention { last, hourly, ..Retention::none() };
-            let more = Retention { daily, within: within * HOUR, ..some.clone() };
-            let (some, more) = (some.judge(&all, now), more.judge(&all, now));
+            let some = RetentionPolicy { last, hourly, ..RetentionPolicy::none() };
+            let more = RetentionPolicy { daily, within: within * HOUR, ..some.clone() };
+            let (some, more) = (some.retention_reasons(&all, now), more.retention_reasons(&all, now));
             prop_assert!(!some[0].is_empty());
             for (some, more) in some.iter().zip(&more) {
                 prop_assert!(some.is_empty() || !more.is_empty());
             }
-            prop_assert!(some.iter().filter(|why| why.contains(&Reason::Hourly)).count() as u64 <= hourly);
+            prop_assert!(some.iter().filter(|why| why.contains(&RetentionReason::Hourly)).count() as u64 <= hourly);
         }
     }
 }

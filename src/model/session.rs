@@ -27,7 +27,7 @@ pub enum SessionKind {
 
 /// One effort: what a session is, apart from what happened in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionInfo {
+pub struct SessionMetadata {
     /// Names it for ever.
     pub id: SessionId,
     /// The name people give it; of a run, progress, program or thread its key. Unique within its kind.

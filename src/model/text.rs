@@ -1,14 +1,14 @@
 //! The one gate for texts on their way to a screen: what would drive the terminal or hide from the reader is shown.
 
-mod place;
+mod hidden_chars;
 
-use place::{is_unseen, judged};
+use hidden_chars::{chars_with_hidden, is_unseen};
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// What a line break becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Newlines {
+pub enum NewlineMode {
     /// It is shown as `\n`: the text stays one line.
     Escape,
     /// It stays, and a tab becomes four spaces; a carriage return before it is left out.
@@ -18,17 +18,17 @@ pub enum Newlines {
 /// The text with control characters, marks that change the direction of writing, and characters without width or look
 /// shown as escapes. Joiners between the letters that they shape (Persian, Hindi), and what emoji are made of, stay.
 #[must_use]
-pub fn sanitise(text: &str, newlines: Newlines) -> Cow<'_, str> {
+pub fn sanitise(text: &str, newlines: NewlineMode) -> Cow<'_, str> {
     if !has_hidden(text) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    let mut characters = judged(text).peekable();
+    let mut characters = chars_with_hidden(text).peekable();
     while let Some((character, hidden)) = characters.next() {
         match character {
-            '\n' if newlines == Newlines::Keep => shown.push('\n'),
-            '\t' if newlines == Newlines::Keep => shown.push_str("    "),
-            '\r' if newlines == Newlines::Keep
+            '\n' if newlines == NewlineMode::Keep => shown.push('\n'),
+            '\t' if newlines == NewlineMode::Keep => shown.push_str("    "),
+            '\r' if newlines == NewlineMode::Keep
                 && characters.peek().is_some_and(|(next, _)| *next == '\n') => {}
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
@@ -46,13 +46,15 @@ pub fn sanitise(text: &str, newlines: Newlines) -> Cow<'_, str> {
 /// Whether the text holds anything that is not simply seen.
 #[must_use]
 pub fn has_hidden(text: &str) -> bool {
-    text.chars().any(is_unseen) && judged(text).any(|(_, hidden)| hidden)
+    text.chars().any(is_unseen) && chars_with_hidden(text).any(|(_, hidden)| hidden)
 }
 
 /// The text with another character in place of each that is not simply seen.
 #[must_use]
 pub fn without_hidden(text: &str, instead: char) -> String {
-    judged(text).map(|(character, hidden)| if hidden { instead } else { character }).collect()
+    chars_with_hidden(text)
+        .map(|(character, hidden)| if hidden { instead } else { character })
+        .collect()
 }
 
 #[cfg(test)]
@@ -90,7 +92,7 @@ mod tests {
     fn every_control_character_is_shown_as_an_escape() {
         for code in (0..0x20).chain(0x7f..0xa0) {
             let text = char::from_u32(code).unwrap().to_string();
-            let shown = sanitise(&text, Newlines::Escape);
+            let shown = sanitise(&text, NewlineMode::Escape);
             assert!(shown.starts_with('\\') && shown.len() > 1, "{code:x}: {shown}");
             assert!(!has_hidden(&shown));
         }
@@ -102,14 +104,14 @@ mod tests {
             "\u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{61c}\u{200b}\u{200d}\u{feff}\u{e0041}"
                 .chars()
         {
-            let shown = sanitise(&format!("a{hidden}b"), Newlines::Keep).into_owned();
+            let shown = sanitise(&format!("a{hidden}b"), NewlineMode::Keep).into_owned();
             assert_eq!(shown, format!("a\\u{{{:x}}}b", hidden as u32));
         }
     }
 
     /// What is shown of a text on one line.
     fn shown(text: &str) -> String {
-        sanitise(text, Newlines::Escape).into_owned()
+        sanitise(text, NewlineMode::Escape).into_owned()
     }
 
     #[test]
@@ -207,7 +209,7 @@ mod tests {
     #[test]
     fn line_breaks_are_kept_only_where_asked() {
         let text = "a\r\nb\tc\rd";
-        assert_eq!(sanitise(text, Newlines::Escape), "a\\r\\nb\\tc\\rd");
-        assert_eq!(sanitise(text, Newlines::Keep), "a\nb    c\\rd");
+        assert_eq!(sanitise(text, NewlineMode::Escape), "a\\r\\nb\\tc\\rd");
+        assert_eq!(sanitise(text, NewlineMode::Keep), "a\nb    c\\rd");
     }
 }

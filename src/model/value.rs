@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The fields of a value, sorted by name, so that equal values have equal bytes.
-pub type Map = BTreeMap<String, Value>;
+pub type FieldMap = BTreeMap<String, Value>;
 
 /// Any JSON value; whole numbers keep all their digits from -2^63 to 2^64-1.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +27,7 @@ pub enum Value {
     /// Values in order.
     List(Vec<Value>),
     /// Named values.
-    Map(Map),
+    Map(FieldMap),
 }
 
 impl Value {
@@ -69,7 +69,7 @@ impl Value {
 
     /// The fields, if this has any.
     #[must_use]
-    pub fn as_map(&self) -> Option<&Map> {
+    pub fn as_map(&self) -> Option<&FieldMap> {
         if let Self::Map(fields) = self { Some(fields) } else { None }
     }
 
@@ -216,7 +216,7 @@ impl<'de> Deserialize<'de> for Value {
                 Ok(Value::List(list))
             }
             fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-                let mut map = Map::new();
+                let mut map = FieldMap::new();
                 while let Some((name, value)) = fields.next_entry::<String, Value>()? {
                     if map.insert(name.clone(), value).is_some() {
                         return Err(de::Error::custom(format!("field '{name}' stands twice")));

@@ -1,11 +1,13 @@
 //! Credentials that their surroundings give away.
 
-use super::rule::URL_PASSWORD;
-use super::{Finding, Form, MAX_SECRET_BYTES, judge, scan, short, work};
+use super::token_rule::URL_PASSWORD;
+use super::{
+    MAX_SECRET_BYTES, SecretFinding, TextForm, scan, secret_heuristics, short, work_counter,
+};
 
 /// What surrounds a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CredentialKind {
     Bearer,
     Basic,
     Address,
@@ -20,45 +22,45 @@ pub(super) enum Kind {
 }
 
 /// Words (in lower case) that stand before one.
-pub(super) const HINTS: [(&str, Kind); 38] = [
-    ("bearer ", Kind::Bearer),
-    ("basic ", Kind::Basic),
-    ("://", Kind::Address),
-    (":\\/\\/", Kind::Address),
-    ("-----begin ", Kind::PrivateKey),
-    (" password ", Kind::Netrc),
-    (" -u ", Kind::UserFlag),
-    ("--user ", Kind::UserFlag),
-    ("auth\"", Kind::Login),
-    ("auth\\", Kind::Login),
-    ("auth'", Kind::Login),
-    ("auth:", Kind::Login),
-    ("auth=", Kind::Login),
-    (" -p", Kind::ToolFlag),
-    (" -a ", Kind::ToolFlag),
-    (" -w ", Kind::ToolFlag),
-    ("requirepass ", Kind::ToolFlag),
-    ("masterauth ", Kind::ToolFlag),
-    ("identified by ", Kind::ToolFlag),
-    ("with password ", Kind::ToolFlag),
-    ("cookie: ", Kind::Cookie),
-    ("cookie:\"", Kind::Cookie),
-    ("cookie\":", Kind::Cookie),
-    ("cookie\\\":", Kind::Cookie),
-    ("cookie', ", Kind::Cookie),
-    ("cookie\", ", Kind::Cookie),
-    ("--cookie ", Kind::Cookie),
-    (" -b ", Kind::Cookie),
-    ("phpsessid", Kind::SessionName),
-    ("jsessionid", Kind::SessionName),
-    ("connect.sid", Kind::SessionName),
-    ("laravel_session", Kind::SessionName),
-    ("asp.net_sessionid", Kind::SessionName),
-    ("kind: secret", Kind::Kubernetes),
-    ("kind\":\"secret\"", Kind::Kubernetes),
-    ("kind\": \"secret\"", Kind::Kubernetes),
-    ("kind\\\":\\\"secret\\\"", Kind::Kubernetes),
-    ("kind\\\": \\\"secret\\\"", Kind::Kubernetes),
+pub(super) const HINTS: [(&str, CredentialKind); 38] = [
+    ("bearer ", CredentialKind::Bearer),
+    ("basic ", CredentialKind::Basic),
+    ("://", CredentialKind::Address),
+    (":\\/\\/", CredentialKind::Address),
+    ("-----begin ", CredentialKind::PrivateKey),
+    (" password ", CredentialKind::Netrc),
+    (" -u ", CredentialKind::UserFlag),
+    ("--user ", CredentialKind::UserFlag),
+    ("auth\"", CredentialKind::Login),
+    ("auth\\", CredentialKind::Login),
+    ("auth'", CredentialKind::Login),
+    ("auth:", CredentialKind::Login),
+    ("auth=", CredentialKind::Login),
+    (" -p", CredentialKind::ToolFlag),
+    (" -a ", CredentialKind::ToolFlag),
+    (" -w ", CredentialKind::ToolFlag),
+    ("requirepass ", CredentialKind::ToolFlag),
+    ("masterauth ", CredentialKind::ToolFlag),
+    ("identified by ", CredentialKind::ToolFlag),
+    ("with password ", CredentialKind::ToolFlag),
+    ("cookie: ", CredentialKind::Cookie),
+    ("cookie:\"", CredentialKind::Cookie),
+    ("cookie\":", CredentialKind::Cookie),
+    ("cookie\\\":", CredentialKind::Cookie),
+    ("cookie', ", CredentialKind::Cookie),
+    ("cookie\", ", CredentialKind::Cookie),
+    ("--cookie ", CredentialKind::Cookie),
+    (" -b ", CredentialKind::Cookie),
+    ("phpsessid", CredentialKind::SessionName),
+    ("jsessionid", CredentialKind::SessionName),
+    ("connect.sid", CredentialKind::SessionName),
+    ("laravel_session", CredentialKind::SessionName),
+    ("asp.net_sessionid", CredentialKind::SessionName),
+    ("kind: secret", CredentialKind::Kubernetes),
+    ("kind\":\"secret\"", CredentialKind::Kubernetes),
+    ("kind\": \"secret\"", CredentialKind::Kubernetes),
+    ("kind\\\":\\\"secret\\\"", CredentialKind::Kubernetes),
+    ("kind\\\": \\\"secret\\\"", CredentialKind::Kubernetes),
 ];
 
 const LOGIN: &[u8] = b"login ";
@@ -71,35 +73,41 @@ const COMMAND_BYTES: usize = 160;
 /// So far before its password a `login` stands at most.
 const LOGIN_BYTES: usize = 160;
 
-pub(super) enum Found {
+pub(super) enum CredentialMatch {
     Nothing,
-    Secret(Finding),
+    Secret(SecretFinding),
     /// A private key that begins here and has not ended at the end of the text; as far as it goes, if that is enough to
     /// know it.
-    Open(usize, Option<Finding>),
+    Open(usize, Option<SecretFinding>),
 }
 
 /// Looks at what stands behind a hint from `start` to `end`.
-pub(super) fn find(text: &[u8], start: usize, end: usize, kind: Kind, form: Form) -> Found {
+pub(super) fn find(
+    text: &[u8],
+    start: usize,
+    end: usize,
+    kind: CredentialKind,
+    form: TextForm,
+) -> CredentialMatch {
     let found = match kind {
-        Kind::Bearer => bearer(text, start, end),
-        Kind::Basic => basic(text, start, end),
-        Kind::Address => address(text, start, end),
-        Kind::PrivateKey => return private_key(text, start, end, form),
-        Kind::Netrc => netrc(text, start, end, form),
-        Kind::UserFlag => user_flag(text, start, end),
-        Kind::ToolFlag => tool_flag(text, start, end),
-        Kind::SessionName => session(text, end),
+        CredentialKind::Bearer => bearer(text, start, end),
+        CredentialKind::Basic => basic(text, start, end),
+        CredentialKind::Address => address(text, start, end),
+        CredentialKind::PrivateKey => return private_key(text, start, end, form),
+        CredentialKind::Netrc => netrc(text, start, end, form),
+        CredentialKind::UserFlag => user_flag(text, start, end),
+        CredentialKind::ToolFlag => tool_flag(text, start, end),
+        CredentialKind::SessionName => session(text, end),
         // More than one may be found there.
-        Kind::Login | Kind::Cookie | Kind::Kubernetes => None,
+        CredentialKind::Login | CredentialKind::Cookie | CredentialKind::Kubernetes => None,
     };
-    found.map_or(Found::Nothing, Found::Secret)
+    found.map_or(CredentialMatch::Nothing, CredentialMatch::Secret)
 }
 
 fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
     let rest = text.get(at..text.len().min(at + max)).unwrap_or_default();
     let length = rest.iter().take_while(|byte| inside(**byte)).count();
-    work::add(length);
+    work_counter::add(length);
     length
 }
 
@@ -107,22 +115,23 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
-fn bearer(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+fn bearer(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     if !scan::begins_word(text, start) {
         return None;
     }
     let length =
         run(text, end, MAX_SECRET_BYTES, |byte| is_base64(byte) || matches!(byte, b'.' | b'~'));
     let range = end..end + length;
-    judge::is_credential(text.get(range.clone())?).then_some(Finding { range, kind: "bearer" })
+    secret_heuristics::is_credential(text.get(range.clone())?)
+        .then_some(SecretFinding { range, kind: "bearer" })
 }
 
-fn basic(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+fn basic(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     if !scan::begins_word(text, start) {
         return None;
     }
     let range = end..end + run(text, end, 512, is_base64);
-    login_value(text.get(range.clone())?).then_some(Finding { range, kind: "basic" })
+    login_value(text.get(range.clone())?).then_some(SecretFinding { range, kind: "basic" })
 }
 
 /// What base64 stands for (RFC 4648); `None` if it is none.
@@ -153,7 +162,7 @@ fn decode(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// `scheme://user:password@host`.
-fn address(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     if !text.get(start.checked_sub(1)?)?.is_ascii_alphanumeric() {
         return None;
     }
@@ -174,28 +183,28 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<Finding> {
         || password.starts_with(b"%") && (password.len() < 8 || password.ends_with(b"%"))
         || password.iter().all(|byte| *byte == b'*');
     let counts = password.len() >= 6 && password != name && !is_variable;
-    (counts && !judge::is_known_password(password))
-        .then_some(Finding { range: from..from + length, kind: URL_PASSWORD.0 })
+    (counts && !secret_heuristics::is_known_password(password))
+        .then_some(SecretFinding { range: from..from + length, kind: URL_PASSWORD.0 })
 }
 
 /// `login NAME password SECRET`, as `.netrc` has it.
-fn netrc(text: &[u8], start: usize, end: usize, form: Form) -> Option<Finding> {
+fn netrc(text: &[u8], start: usize, end: usize, form: TextForm) -> Option<SecretFinding> {
     login(text, start, form)?;
     let length =
         run(text, end, 512, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>".contains(&byte));
     let range = end..end + length;
     let password = text.get(range.clone())?;
-    (length >= 8 && !judge::is_known_password(password))
-        .then_some(Finding { range, kind: "password" })
+    (length >= 8 && !secret_heuristics::is_known_password(password))
+        .then_some(SecretFinding { range, kind: "password" })
 }
 
 /// Where the `login` stands that a password at this place may belong to: on the same line, or one before where lines are no
 /// documents of their own.
-pub(super) fn login(text: &[u8], at: usize, form: Form) -> Option<usize> {
+pub(super) fn login(text: &[u8], at: usize, form: TextForm) -> Option<usize> {
     let from = at.saturating_sub(LOGIN_BYTES);
     let before = text.get(from..at)?;
     let from = match before.iter().rposition(|byte| *byte == b'\n') {
-        Some(line) if form == Form::Json => from + line + 1,
+        Some(line) if form == TextForm::Json => from + line + 1,
         _ => from,
     };
     let before = text.get(from..at)?;
@@ -203,7 +212,7 @@ pub(super) fn login(text: &[u8], at: usize, form: Form) -> Option<usize> {
 }
 
 /// `curl -u NAME:SECRET`.
-fn user_flag(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let end = end + run(text, end, 4, is_quote);
     let name = run(text, end, 64, |byte| byte.is_ascii_alphanumeric() || b"._@-+".contains(&byte));
     if name == 0 || text.get(end + name) != Some(&b':') {
@@ -218,7 +227,8 @@ fn user_flag(text: &[u8], start: usize, end: usize) -> Option<Finding> {
             && tool(text, start)
                 .is_some_and(|line| has_word(line, &["curl", "wget", "http", "https", "xh"]))
     };
-    (judge::is_credential(password) || is_short()).then_some(Finding { range, kind: "basic" })
+    (secret_heuristics::is_credential(password) || is_short())
+        .then_some(SecretFinding { range, kind: "basic" })
 }
 
 fn is_quote(byte: u8) -> bool {
@@ -228,7 +238,7 @@ fn is_quote(byte: u8) -> bool {
 /// What stands on a line before this place, as far as a command goes.
 fn tool(text: &[u8], at: usize) -> Option<&[u8]> {
     let before = text.get(at.saturating_sub(COMMAND_BYTES)..at)?;
-    work::add(before.len());
+    work_counter::add(before.len());
     let line = before.rsplit(|byte| matches!(byte, b'\n' | b'|' | b';' | b'&')).next()?;
     // An escaped line break is one too.
     let escaped = line.windows(2).rposition(|two| two == b"\\n").map_or(0, |at| at + 2);
@@ -241,7 +251,7 @@ fn has_word(line: &[u8], words: &[&str]) -> bool {
 }
 
 /// A password given to a program that takes one with this flag: `mysql -pSECRET`, `redis-cli -a SECRET`.
-fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let flag = text.get(start..end)?.to_ascii_lowercase();
     let glued = flag == b" -p";
     let spaces = run(text, end, 2, |byte| byte == b' ');
@@ -296,17 +306,19 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<Finding> {
         run(text, from, 256, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte));
     let range = from..from + length;
     let password = text.get(range.clone())?;
-    let is_long = password.len() >= judge::MIN_BYTES && judge::is_secret(password);
+    let is_long =
+        password.len() >= secret_heuristics::MIN_BYTES && secret_heuristics::is_secret(password);
     (length >= 6 && (is_long || short::strength(password) >= short::Strength::Fair))
-        .then_some(Finding { range, kind: "password" })
+        .then_some(SecretFinding { range, kind: "password" })
 }
 
 /// The value of a cookie whose name is that of a session: `PHPSESSID=SECRET`.
-fn session(text: &[u8], end: usize) -> Option<Finding> {
+fn session(text: &[u8], end: usize) -> Option<SecretFinding> {
     let gap =
         run(text, end, 8, |byte| matches!(byte, b'=' | b'"' | b'\'' | b'\\' | b':' | b' ' | b'\t'));
     let range = end + gap..end + gap + run(text, end + gap, 512, is_of_cookie);
-    (gap > 0 && is_session(text.get(range.clone())?)).then_some(Finding { range, kind: COOKIE })
+    (gap > 0 && is_session(text.get(range.clone())?))
+        .then_some(SecretFinding { range, kind: COOKIE })
 }
 
 fn is_of_cookie(byte: u8) -> bool {
@@ -315,11 +327,11 @@ fn is_of_cookie(byte: u8) -> bool {
 
 fn is_session(value: &[u8]) -> bool {
     let is_number = value.iter().all(u8::is_ascii_digit);
-    value.len() >= 16 && !is_number && judge::is_credential(value)
+    value.len() >= 16 && !is_number && secret_heuristics::is_credential(value)
 }
 
 /// The cookies of a header that a session or a login is known by, and where the header ends.
-pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<Finding>, usize) {
+pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
     let mut found = Vec::new();
     let mut at = end + run(text, end, 8, |byte| is_quote(byte) || matches!(byte, b' ' | b'$'));
     let limit = text.len().min(end + COOKIE_BYTES);
@@ -338,7 +350,7 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<Finding>, usize) {
         ];
         let tells = tells.iter().any(|word| scan::contains(&lower, word.as_bytes()));
         if tells && text.get(value.clone()).is_some_and(is_session) {
-            found.push(Finding { range: value.clone(), kind: COOKIE });
+            found.push(SecretFinding { range: value.clone(), kind: COOKIE });
         }
         let gap = run(text, value.end, 4, |byte| matches!(byte, b';' | b' '));
         at = value.end + gap;
@@ -356,11 +368,11 @@ pub(super) fn login_value(value: &[u8]) -> bool {
     let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };
     let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
     let password = plain.get(split + 1..).unwrap_or_default();
-    printable && split > 0 && password.len() >= 6 && !judge::is_known_password(password)
+    printable && split > 0 && password.len() >= 6 && !secret_heuristics::is_known_password(password)
 }
 
 /// From `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it goes.
-fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
+fn private_key(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
     let label = run(text, end, 64, |byte| {
         byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
     });
@@ -370,10 +382,10 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
     let dashes = text.get(end + label..body.min(text.len())).unwrap_or_default();
     if dashes.len() < 5 && b"-----".starts_with(dashes) && end + label + dashes.len() == text.len()
     {
-        return Found::Open(start, None);
+        return CredentialMatch::Open(start, None);
     }
     if !is_private || dashes != b"-----" {
-        return Found::Nothing;
+        return CredentialMatch::Nothing;
     }
     let limit = text.len().min(start + MAX_SECRET_BYTES);
     let mut at = body;
@@ -390,7 +402,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
             at += 9 + label + if closes { 5 } else { 0 };
             return long_enough(key, start..at);
         }
-        work::add(1);
+        work_counter::add(1);
         match rest.first() {
             Some(byte) if is_base64(*byte) => {
                 key += 1;
@@ -399,7 +411,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
             Some(b' ' | b'\n' | b'\r' | b'\t' | b':' | b',' | b'.' | b'(' | b')' | b'\'') => {
                 at += 1;
             }
-            Some(b'"') if form == Form::Plain => at += 1,
+            Some(b'"') if form == TextForm::Plain => at += 1,
             Some(b'\\') => {
                 // Backslashes and what they escape stay together.
                 let slashes = run(text, at, 16, |byte| byte == b'\\');
@@ -414,8 +426,8 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
     }
     if at == text.len() {
         return match long_enough(key, start..at) {
-            Found::Secret(finding) => Found::Open(start, Some(finding)),
-            _ => Found::Open(start, None),
+            CredentialMatch::Secret(finding) => CredentialMatch::Open(start, Some(finding)),
+            _ => CredentialMatch::Open(start, None),
         };
     }
     // Nothing but the key is taken along.
@@ -425,10 +437,10 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
     long_enough(key, start..at)
 }
 
-fn long_enough(key: usize, range: std::ops::Range<usize>) -> Found {
+fn long_enough(key: usize, range: std::ops::Range<usize>) -> CredentialMatch {
     const MIN_KEY_BYTES: usize = 40;
     if key < MIN_KEY_BYTES {
-        return Found::Nothing;
+        return CredentialMatch::Nothing;
     }
-    Found::Secret(Finding { range, kind: "private-key" })
+    CredentialMatch::Secret(SecretFinding { range, kind: "private-key" })
 }

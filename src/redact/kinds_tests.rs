@@ -1,73 +1,73 @@
 //! Made-up secrets of every kind in every surrounding: what is found is written into `docs/redaction.md`.
 
 use super::*;
-use crate::redact::rule::Place;
+use crate::redact::token_rule::TokenPlacement;
 use std::fmt::Write as _;
 
 /// Where secrets are written: what it is, the text with `{}` in the place of the secret, how the text is written.
-const SURROUNDINGS: [(&str, &str, Form); 58] = [
-    ("alone", "{}", Form::Plain),
-    ("in a sentence", "use {} for now", Form::Plain),
-    ("at the end of a sentence", "The token is {}.", Form::Plain),
-    ("in double quotes", "key = \"{}\"", Form::Plain),
-    ("in single quotes", "key = '{}'", Form::Plain),
-    ("in backticks", "use `{}` here", Form::Plain),
-    ("in parentheses", "login({})", Form::Plain),
-    ("in angle brackets", "<{}>", Form::Plain),
-    ("in a list", "[a, {}, b]", Form::Plain),
-    ("between commas", "a,{},b", Form::Plain),
-    ("between pipes", "| a |{}| b |", Form::Plain),
-    ("an environment variable", "export MY_VALUE={}", Form::Plain),
-    ("a line of .env", "MY_VALUE=\"{}\"\nOTHER=1\n", Form::Plain),
-    ("JSON", "{\"value\":\"{}\"}", Form::Json),
-    ("JSON in JSON", "{\"a\":\"{\\\"value\\\":\\\"{}\\\"}\"}", Form::Json),
-    ("a JSON string after a newline", "{\"a\":\"line\\n{}\\nline\"}", Form::Json),
-    ("a JSON string after a tab", "{\"a\":\"x\\t{}\"}", Form::Json),
-    ("JSON with \\u003d", "{\"a\":\"value\\u003d{}\\u0026b\"}", Form::Json),
-    ("YAML", "value: {}\n", Form::Plain),
-    ("a YAML list", "  - {}\n", Form::Plain),
-    ("TOML", "value = \"{}\"\n", Form::Plain),
-    ("INI", "value={}\r\n", Form::Plain),
-    ("XML element", "<value>{}</value>", Form::Plain),
-    ("XML attribute", "<add value=\"{}\"/>", Form::Plain),
-    ("HCL of Terraform", "  value = \"{}\"\n", Form::Plain),
-    ("a Terraform plan", "  + value = \"{}\" -> null", Form::Plain),
-    ("Terraform variable", "terraform apply -var=value={}", Form::Plain),
-    ("kubeconfig", "users:\n- name: me\n  user:\n    token: {}\n", Form::Plain),
-    ("netrc", "machine host login me password {}\n", Form::Plain),
-    ("npmrc", "//registry.test/:_authToken={}\n", Form::Plain),
-    ("a Docker build argument", "docker build --build-arg VALUE={} .", Form::Plain),
-    ("a flag with a space", "tool --value {} --fast", Form::Plain),
-    ("a flag with =", "tool --value={} --fast", Form::Plain),
-    ("a flag of one letter, glued", "tool -p{} x", Form::Plain),
-    ("a flag of one letter", "tool -p {} x", Form::Plain),
-    ("curl -u", "curl -u me:{} https://host.test", Form::Plain),
-    ("an HTTP header", "X-Value: {}\r\nHost: a\r\n", Form::Plain),
-    ("Bearer", "Authorization: Bearer {}\r\n", Form::Plain),
-    ("a cookie", "Cookie: a=1; session={}; b=2", Form::Plain),
-    ("a query", "https://host.test/path?value={}&x=1", Form::Plain),
-    ("a fragment", "https://host.test/#value={}", Form::Plain),
-    ("a percent escape before it", "https://host.test/?a=value%3D{}%26b", Form::Plain),
-    ("user information of an address", "https://me:{}@host.test/x", Form::Plain),
-    ("an added line of a diff", "+{}\n", Form::Plain),
-    ("a removed line of a diff", "-{}\n", Form::Plain),
-    ("a value in a removed line", "-value={}\n", Form::Plain),
-    ("grep", "file.env:12:VALUE={}", Form::Plain),
+const SURROUNDINGS: [(&str, &str, TextForm); 58] = [
+    ("alone", "{}", TextForm::Plain),
+    ("in a sentence", "use {} for now", TextForm::Plain),
+    ("at the end of a sentence", "The token is {}.", TextForm::Plain),
+    ("in double quotes", "key = \"{}\"", TextForm::Plain),
+    ("in single quotes", "key = '{}'", TextForm::Plain),
+    ("in backticks", "use `{}` here", TextForm::Plain),
+    ("in parentheses", "login({})", TextForm::Plain),
+    ("in angle brackets", "<{}>", TextForm::Plain),
+    ("in a list", "[a, {}, b]", TextForm::Plain),
+    ("between commas", "a,{},b", TextForm::Plain),
+    ("between pipes", "| a |{}| b |", TextForm::Plain),
+    ("an environment variable", "export MY_VALUE={}", TextForm::Plain),
+    ("a line of .env", "MY_VALUE=\"{}\"\nOTHER=1\n", TextForm::Plain),
+    ("JSON", "{\"value\":\"{}\"}", TextForm::Json),
+    ("JSON in JSON", "{\"a\":\"{\\\"value\\\":\\\"{}\\\"}\"}", TextForm::Json),
+    ("a JSON string after a newline", "{\"a\":\"line\\n{}\\nline\"}", TextForm::Json),
+    ("a JSON string after a tab", "{\"a\":\"x\\t{}\"}", TextForm::Json),
+    ("JSON with \\u003d", "{\"a\":\"value\\u003d{}\\u0026b\"}", TextForm::Json),
+    ("YAML", "value: {}\n", TextForm::Plain),
+    ("a YAML list", "  - {}\n", TextForm::Plain),
+    ("TOML", "value = \"{}\"\n", TextForm::Plain),
+    ("INI", "value={}\r\n", TextForm::Plain),
+    ("XML element", "<value>{}</value>", TextForm::Plain),
+    ("XML attribute", "<add value=\"{}\"/>", TextForm::Plain),
+    ("HCL of Terraform", "  value = \"{}\"\n", TextForm::Plain),
+    ("a Terraform plan", "  + value = \"{}\" -> null", TextForm::Plain),
+    ("Terraform variable", "terraform apply -var=value={}", TextForm::Plain),
+    ("kubeconfig", "users:\n- name: me\n  user:\n    token: {}\n", TextForm::Plain),
+    ("netrc", "machine host login me password {}\n", TextForm::Plain),
+    ("npmrc", "//registry.test/:_authToken={}\n", TextForm::Plain),
+    ("a Docker build argument", "docker build --build-arg VALUE={} .", TextForm::Plain),
+    ("a flag with a space", "tool --value {} --fast", TextForm::Plain),
+    ("a flag with =", "tool --value={} --fast", TextForm::Plain),
+    ("a flag of one letter, glued", "tool -p{} x", TextForm::Plain),
+    ("a flag of one letter", "tool -p {} x", TextForm::Plain),
+    ("curl -u", "curl -u me:{} https://host.test", TextForm::Plain),
+    ("an HTTP header", "X-Value: {}\r\nHost: a\r\n", TextForm::Plain),
+    ("Bearer", "Authorization: Bearer {}\r\n", TextForm::Plain),
+    ("a cookie", "Cookie: a=1; session={}; b=2", TextForm::Plain),
+    ("a query", "https://host.test/path?value={}&x=1", TextForm::Plain),
+    ("a fragment", "https://host.test/#value={}", TextForm::Plain),
+    ("a percent escape before it", "https://host.test/?a=value%3D{}%26b", TextForm::Plain),
+    ("user information of an address", "https://me:{}@host.test/x", TextForm::Plain),
+    ("an added line of a diff", "+{}\n", TextForm::Plain),
+    ("a removed line of a diff", "-{}\n", TextForm::Plain),
+    ("a value in a removed line", "-value={}\n", TextForm::Plain),
+    ("grep", "file.env:12:VALUE={}", TextForm::Plain),
     (
         "grep --color",
         "\u{1b}[35m\u{1b}[K.env\u{1b}[m\u{1b}[K:T=\u{1b}[01;31m\u{1b}[K{}\u{1b}[m\u{1b}[K",
-        Form::Plain,
+        TextForm::Plain,
     ),
-    ("16 colours", "\u{1b}[31m{}\u{1b}[0m", Form::Plain),
-    ("256 colours", "\u{1b}[38;5;208m{}\u{1b}[0m", Form::Plain),
-    ("true colours", "\u{1b}[38;2;255;100;0m{}\u{1b}[39m", Form::Plain),
-    ("tput sgr0", "\u{1b}(B\u{1b}[m{}\u{1b}(B", Form::Plain),
-    ("colours in JSON", "{\"a\":\"\\u001b[01;31m\\u001b[K{}\\u001b[m\"}", Form::Json),
-    ("\\x escapes around it", "\"\\x22{}\\x22\"", Form::Plain),
-    ("octal escapes around it", "\"\\042{}\\042\"", Form::Plain),
-    ("a log line", "2026-01-01T00:00:00Z INFO [main] value={} ok", Form::Plain),
-    ("a Python bytes literal", "b'{}'", Form::Plain),
-    ("Markdown emphasis", "**{}**", Form::Plain),
+    ("16 colours", "\u{1b}[31m{}\u{1b}[0m", TextForm::Plain),
+    ("256 colours", "\u{1b}[38;5;208m{}\u{1b}[0m", TextForm::Plain),
+    ("true colours", "\u{1b}[38;2;255;100;0m{}\u{1b}[39m", TextForm::Plain),
+    ("tput sgr0", "\u{1b}(B\u{1b}[m{}\u{1b}(B", TextForm::Plain),
+    ("colours in JSON", "{\"a\":\"\\u001b[01;31m\\u001b[K{}\\u001b[m\"}", TextForm::Json),
+    ("\\x escapes around it", "\"\\x22{}\\x22\"", TextForm::Plain),
+    ("octal escapes around it", "\"\\042{}\\042\"", TextForm::Plain),
+    ("a log line", "2026-01-01T00:00:00Z INFO [main] value={} ok", TextForm::Plain),
+    ("a Python bytes literal", "b'{}'", TextForm::Plain),
+    ("Markdown emphasis", "**{}**", TextForm::Plain),
 ];
 
 /// How a secret itself may be written.
@@ -90,7 +90,7 @@ fn written(secret: &str) -> Vec<(&'static str, String)> {
 }
 
 /// A made-up token of each rule, and the secret in it.
-fn fakes() -> Vec<(&'static Rule, String, String)> {
+fn fakes() -> Vec<(&'static TokenRule, String, String)> {
     let mut seed = 1_u64;
     let mut choose = |bytes: &[u8]| {
         seed += 1;
@@ -102,9 +102,10 @@ fn fakes() -> Vec<(&'static Rule, String, String)> {
         from[(state >> 17) as usize % from.len()]
     };
     let all = rules().iter().map(|rule| {
-        let shape = shape::Shape::new(rule.shape).unwrap();
+        let shape = token_shape::TokenShape::new(rule.shape).unwrap();
         let token = shape.example(&mut choose);
-        let found = shape.find(token.as_bytes(), 0, &mut shape::Runs::default()).unwrap();
+        let found =
+            shape.find(token.as_bytes(), 0, &mut token_shape::ScanMemory::default()).unwrap();
         let secret = token[found.secret].to_owned();
         (rule, token, secret)
     });
@@ -116,10 +117,10 @@ fn a_made_up_secret_of_every_kind_is_found() {
     let mut missed = Vec::new();
     for (rule, token, secret) in fakes() {
         let text = match rule.place {
-            Place::Value => format!("{}_value = \"{token}\"\n", rule.hints[0]),
+            TokenPlacement::Value => format!("{}_value = \"{token}\"\n", rule.hints[0]),
             _ => format!("x {token} y"),
         };
-        if Redactor::new().clean(&text, Form::Plain).contains(&secret) {
+        if Redactor::new().clean(&text, TextForm::Plain).contains(&secret) {
             missed.push((rule.kind, text));
         }
     }
@@ -129,16 +130,16 @@ fn a_made_up_secret_of_every_kind_is_found() {
 /// The rows of a table: a surrounding, and how many of the tokens are found in it.
 fn surroundings() -> (usize, usize, String) {
     let tokens: Vec<_> =
-        fakes().into_iter().filter(|(rule, ..)| rule.place != Place::Value).collect();
+        fakes().into_iter().filter(|(rule, ..)| rule.place != TokenPlacement::Value).collect();
     let (mut found, mut all, mut rows) = (0, 0, String::new());
-    let mut count = |name: &str, texts: &mut dyn Iterator<Item = (String, String, Form)>| {
+    let mut count = |name: &str, texts: &mut dyn Iterator<Item = (String, String, TextForm)>| {
         let (mut hits, mut of) = (0, 0);
         for (text, secret, form) in texts {
             of += 1;
             let clean = Redactor::new().clean(&text, form).into_owned();
             let gone = !clean.contains(&secret) && clean != text;
             hits += usize::from(gone);
-            if form == Form::Json && serde_json::from_str::<serde_json::Value>(&text).is_ok() {
+            if form == TextForm::Json && serde_json::from_str::<serde_json::Value>(&text).is_ok() {
                 assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{clean}");
             }
         }
@@ -156,9 +157,9 @@ fn surroundings() -> (usize, usize, String) {
         let text = |token: &str| written(token).get(place).map(|(_, text)| text.clone());
         count(
             name,
-            &mut tokens
-                .iter()
-                .filter_map(|(_, token, secret)| Some((text(token)?, secret.clone(), Form::Json))),
+            &mut tokens.iter().filter_map(|(_, token, secret)| {
+                Some((text(token)?, secret.clone(), TextForm::Json))
+            }),
         );
     }
     (found, all, rows)

@@ -1,7 +1,7 @@
 //! Secrets of Kubernetes: the values under `data` and `stringData` of an object whose kind is `Secret`, in YAML and in
 //! JSON, and in both as they are inside of a JSON string.
 
-use super::{Finding, Form, MAX_SECRET_BYTES, work};
+use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, work_counter};
 use std::ops::Range;
 
 /// The object may begin this much before its kind, in bytes.
@@ -11,7 +11,11 @@ const MIN_BYTES: usize = 4;
 const KIND: &str = "kubernetes-secret";
 
 /// The secrets of the object whose kind is said from `word.start` to `word.end`, and the object.
-pub(super) fn find(text: &[u8], word: Range<usize>, form: Form) -> (Vec<Finding>, Range<usize>) {
+pub(super) fn find(
+    text: &[u8],
+    word: Range<usize>,
+    form: TextForm,
+) -> (Vec<SecretFinding>, Range<usize>) {
     let behind = text.get(word.end..).unwrap_or_default();
     // `SecretList`, `SecretProviderClass`.
     if behind.first().is_some_and(u8::is_ascii_alphanumeric) {
@@ -23,15 +27,15 @@ pub(super) fn find(text: &[u8], word: Range<usize>, form: Form) -> (Vec<Finding>
     let end = (end..text.len()).find(|at| !is_inside(at)).unwrap_or(text.len());
     let limits = word.start.saturating_sub(BEFORE)..end;
     let limits =
-        if is_json || form == Form::Plain { limits } else { in_string(text, &word, &limits) };
+        if is_json || form == TextForm::Plain { limits } else { in_string(text, &word, &limits) };
     let object = if is_json { enclosing(text, &word, &limits) } else { item(text, &word, &limits) };
-    work::add(object.len() + word.start - limits.start);
+    work_counter::add(object.len() + word.start - limits.start);
     let mut found = Vec::new();
     let mut add = |range: Range<usize>| {
         let value = text.get(range.clone()).unwrap_or_default();
         let is_other = matches!(value.first(), Some(b'[' | b'{' | b'<' | b'$')) || value == b"null";
         if range.len() >= MIN_BYTES && !is_other {
-            found.push(Finding { range, kind: KIND });
+            found.push(SecretFinding { range, kind: KIND });
         }
     };
     if is_json {

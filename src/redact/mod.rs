@@ -6,28 +6,28 @@
 //! at once more without them (`view`). Everything here only computes, in time linear in the text. What the rules do not know they do not find: this is a net, not a guarantee.
 
 mod credential;
-mod judge;
-mod known;
+mod known_secrets;
 mod kubernetes;
-mod naming;
-mod rule;
+mod named_value;
+mod redact_value;
+mod rescan;
 mod scan;
-mod seek;
-mod settle;
-mod shape;
+mod secret_detector;
+mod secret_heuristics;
 mod short;
 #[cfg(test)]
 mod tests;
-mod value;
-mod view;
-mod work;
+mod token_rule;
+mod token_shape;
+mod unescaped_view;
+mod work_counter;
 
-pub(crate) use known::Masking;
-pub use known::{Known, MIN_SECRET_BYTES, Sighting, Unfit};
-pub use rule::{Rule, kinds, rules};
-pub(crate) use scan::{Found, scan};
-pub(crate) use seek::Collector;
-pub use seek::Seek;
+pub(crate) use known_secrets::TextMasker;
+pub use known_secrets::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSighting};
+pub(crate) use scan::{ScanFindings, scan};
+pub(crate) use secret_detector::SecretCollector;
+pub use secret_detector::SecretDetector;
+pub use token_rule::{TokenRule, kinds, rules};
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub const MAX_SECRET_BYTES: usize = 16 << 10;
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum TextForm {
     /// As it is meant.
     Plain,
     /// As JSON, line by line: nothing that is taken out may reach over the end of a string.
@@ -46,7 +46,7 @@ pub enum Form {
 
 /// What follows a part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum PartEnding {
     /// More of it, from the middle of a line on.
     More,
     /// More of it, beginning with a new line.
@@ -57,7 +57,7 @@ pub enum Ending {
 
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct SecretFinding {
     /// Where it stands, in bytes.
     pub range: Range<usize>,
     /// What it is: the word behind `redacted:`.
@@ -66,14 +66,14 @@ pub struct Finding {
 
 /// A part of a text, cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part<'a> {
+pub struct RedactedPart<'a> {
     /// How many bytes of what was handed in this stands for. The rest may be the beginning of a secret: hand it in
     /// again with what follows.
     pub taken: usize,
     /// Those bytes without their secrets.
     pub bytes: Cow<'a, [u8]>,
     /// What was found, in order; ranges are in what was handed in.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SecretFinding>,
 }
 
 /// Finds secrets and takes them out.
@@ -116,32 +116,32 @@ impl Redactor {
         self
     }
 
-    fn lets_through(&self, kind: &str, secret: &[u8]) -> bool {
+    fn is_allowed(&self, kind: &str, secret: &[u8]) -> bool {
         self.allowed_kinds.iter().any(|allowed| allowed == kind)
             || self.allowed.iter().any(|allowed| scan::contains(secret, allowed))
     }
 
     /// The secrets in a text, in order, none inside another. Once they are taken out there is none left.
     #[must_use]
-    pub fn find(&self, text: &[u8], form: Form) -> Vec<Finding> {
-        self.settle(text, scan(text, 0..text.len(), form), form).findings
+    pub fn find(&self, text: &[u8], form: TextForm) -> Vec<SecretFinding> {
+        self.rescan_until_stable(text, scan(text, 0..text.len(), form), form).findings
     }
 
-    fn keep_known(&self, text: &[u8], mut findings: Vec<Finding>) -> Vec<Finding> {
+    fn drop_allowed(&self, text: &[u8], mut findings: Vec<SecretFinding>) -> Vec<SecretFinding> {
         findings.retain(|found| {
-            !self.lets_through(found.kind, text.get(found.range.clone()).unwrap_or_default())
+            !self.is_allowed(found.kind, text.get(found.range.clone()).unwrap_or_default())
         });
         findings
     }
 
     /// The text without its secrets.
     #[must_use]
-    pub fn clean<'a>(&self, text: &'a str, form: Form) -> Cow<'a, str> {
+    pub fn clean<'a>(&self, text: &'a str, form: TextForm) -> Cow<'a, str> {
         let findings = self.find(text.as_bytes(), form);
         if findings.is_empty() {
             return Cow::Borrowed(text);
         }
-        let clean = without(text.as_bytes(), &findings);
+        let clean = replace_findings(text.as_bytes(), &findings);
         // What is found begins and ends with ASCII.
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
@@ -149,7 +149,12 @@ impl Redactor {
     /// A part of a longer text without its secrets, held back where one may go on behind it. Of a text handed in
     /// part by part, each with what was held back before, no secret is missed.
     #[must_use]
-    pub fn clean_part<'a>(&self, text: &'a [u8], form: Form, ending: Ending) -> Part<'a> {
+    pub fn clean_part<'a>(
+        &self,
+        text: &'a [u8],
+        form: TextForm,
+        ending: PartEnding,
+    ) -> RedactedPart<'a> {
         self.clean_found(text, form, vec![scan(text, 0..text.len(), form)], ending)
     }
 
@@ -157,15 +162,15 @@ impl Redactor {
     pub(crate) fn clean_found<'a>(
         &self,
         text: &'a [u8],
-        form: Form,
-        shares: Vec<Found>,
-        ending: Ending,
-    ) -> Part<'a> {
-        let found = self.settle(text, Found::together(shares), form);
-        let Found { mut findings, stretches, open } = found;
+        form: TextForm,
+        shares: Vec<ScanFindings>,
+        ending: PartEnding,
+    ) -> RedactedPart<'a> {
+        let found = self.rescan_until_stable(text, ScanFindings::together(shares), form);
+        let ScanFindings { mut findings, stretches, open } = found;
         let mut taken = match ending {
-            Ending::End => text.len(),
-            Ending::Line => {
+            PartEnding::End => text.len(),
+            PartEnding::Line => {
                 // An open key would be found whole with what follows, and so would the password of a login; the line is held
                 // back with it.
                 let line = |at: usize| {
@@ -176,10 +181,10 @@ impl Redactor {
                 let login = credential::login(text, text.len(), form);
                 key.into_iter().chain(login).min().map_or(text.len(), line)
             }
-            Ending::More => text.len().saturating_sub(MAX_SECRET_BYTES),
+            PartEnding::More => text.len().saturating_sub(MAX_SECRET_BYTES),
         };
         // A secret stays with what tells of it: a value without its name is taken for no secret.
-        if ending != Ending::End {
+        if ending != PartEnding::End {
             taken = before_stretches(stretches, taken);
         }
         findings.retain(|found| found.range.end <= taken);
@@ -187,15 +192,15 @@ impl Redactor {
         let bytes = if findings.is_empty() {
             Cow::Borrowed(text)
         } else {
-            Cow::Owned(without(text, &findings))
+            Cow::Owned(replace_findings(text, &findings))
         };
-        Part { taken, bytes, findings }
+        RedactedPart { taken, bytes, findings }
     }
 
     /// The kind of secret that this whole name is or holds, if it does.
     #[must_use]
     pub fn secret_in_name(&self, name: &str) -> Option<&'static str> {
-        self.find(name.as_bytes(), Form::Plain).first().map(|found| found.kind)
+        self.find(name.as_bytes(), TextForm::Plain).first().map(|found| found.kind)
     }
 }
 
@@ -215,7 +220,7 @@ pub fn mark(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }
 
-fn without(text: &[u8], findings: &[Finding]) -> Vec<u8> {
+fn replace_findings(text: &[u8], findings: &[SecretFinding]) -> Vec<u8> {
     let mut clean = Vec::with_capacity(text.len());
     let mut from = 0;
     for found in findings {

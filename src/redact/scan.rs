@@ -1,8 +1,11 @@
 //! One pass over a text: where a hint stands, the rules it stands for are tried.
 
-use super::rule::{Place, Rule, rules};
-use super::shape::Runs;
-use super::{Finding, Form, credential, judge, kubernetes, naming, short, view, work};
+use super::token_rule::{TokenPlacement, TokenRule, rules};
+use super::token_shape::ScanMemory;
+use super::{
+    SecretFinding, TextForm, credential, kubernetes, named_value, secret_heuristics, short,
+    unescaped_view, work_counter,
+};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,29 +16,30 @@ const MAX_KIND_BYTES: usize = 32;
 
 /// What a hint stands for.
 #[derive(Clone, Copy)]
-enum Hint {
+enum ScanHint {
     /// A token of this rule.
     Shape(usize),
     /// A name that tells what follows it.
     Name(&'static str),
     /// What surrounds a credential.
-    Surroundings(credential::Kind),
+    Surroundings(credential::CredentialKind),
 }
 
-struct Table {
+struct HintTable {
     /// For each word that is searched for, what it stands for, and what the words stand for that it begins with.
-    hints: Vec<Vec<Hint>>,
+    hints: Vec<Vec<ScanHint>>,
     search: AhoCorasick,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let shapes = rules().iter().enumerate();
-    let shapes = shapes
-        .flat_map(|(number, rule)| rule.hints.iter().map(move |word| (*word, Hint::Shape(number))));
-    let names = naming::TELLING.iter().map(|(word, kind)| (*word, Hint::Name(kind)));
+    let shapes = shapes.flat_map(|(number, rule)| {
+        rule.hints.iter().map(move |word| (*word, ScanHint::Shape(number)))
+    });
+    let names = named_value::TELLING.iter().map(|(word, kind)| (*word, ScanHint::Name(kind)));
     let surroundings =
-        credential::HINTS.iter().map(|(word, kind)| (*word, Hint::Surroundings(*kind)));
-    let all: Vec<(&str, Hint)> = shapes.chain(names).chain(surroundings).collect();
+        credential::HINTS.iter().map(|(word, kind)| (*word, ScanHint::Surroundings(*kind)));
+    let all: Vec<(&str, ScanHint)> = shapes.chain(names).chain(surroundings).collect();
     let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
     let begun_by = |word: &str| {
         all.iter().filter(|(begin, _)| word.starts_with(begin)).map(|(_, hint)| *hint).collect()
@@ -47,21 +51,21 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         .kind(Some(AhoCorasickKind::DFA))
         .build(&words)
         .expect("the table is small");
-    Table { hints, search }
+    HintTable { hints, search }
 });
 
 /// What a scan finds.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct ScanFindings {
     /// The secrets; one may reach into another.
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<SecretFinding>,
     /// The places that belong together: from what tells of a secret to its end.
     pub(super) stretches: Vec<Range<usize>>,
     /// Where a private key begins that has not ended at the end of the text.
     pub(super) open: Option<usize>,
 }
 
-impl Found {
+impl ScanFindings {
     /// What was found in the shares of one text, in their order.
     pub(super) fn together(shares: Vec<Self>) -> Self {
         let mut all = Self::default();
@@ -79,22 +83,22 @@ const NAMED: usize = usize::MAX;
 
 /// What the words tell that stand in a share of a text; all of the text may be looked at around them. A share ends
 /// with a line, as no name does: then all shares together tell what the whole does.
-pub(crate) fn scan(text: &[u8], share: Range<usize>, form: Form) -> Found {
+pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFindings {
     let mut all = scan_as_written(text, share.clone(), form);
-    for view in view::views(text, &share) {
+    for view in unescaped_view::views(text, &share) {
         let found = scan_as_written(&view.bytes, 0..view.bytes.len(), form);
         view.found(found, &share, &mut all);
     }
     all
 }
 
-fn scan_as_written(text: &[u8], share: Range<usize>, form: Form) -> Found {
+fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFindings {
     let table = &*TABLE;
     let mut scan =
-        Scan { text, form, runs: Runs::default(), names_until: 0, key: 0..0, seen: 0..0 };
-    let mut all = Found::default();
+        TextScan { text, form, runs: ScanMemory::default(), names_until: 0, key: 0..0, seen: 0..0 };
+    let mut all = ScanFindings::default();
     let mut from = share.start;
-    work::add(share.len());
+    work_counter::add(share.len());
     while let Some(hit) = table.search.find(Input::new(text).span(from..text.len())) {
         if hit.start() >= share.end {
             break;
@@ -102,7 +106,7 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: Form) -> Found {
         // Words may overlap, so the next one is looked for behind the first byte of this one.
         from = hit.start() + 1;
         for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
-            work::add(hit.len());
+            work_counter::add(hit.len());
             scan.hint(*hint, hit.start()..hit.end(), &mut all);
         }
     }
@@ -110,10 +114,10 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: Form) -> Found {
 }
 
 /// A text that is scanned from its beginning to its end.
-struct Scan<'a> {
+struct TextScan<'a> {
     text: &'a [u8],
-    form: Form,
-    runs: Runs,
+    form: TextForm,
+    runs: ScanMemory,
     /// A name is looked at once, whatever words it holds.
     names_until: usize,
     /// What was looked at as a private key: another that begins in it is part of it.
@@ -122,28 +126,28 @@ struct Scan<'a> {
     seen: Range<usize>,
 }
 
-impl Scan<'_> {
+impl TextScan<'_> {
     /// Looks for what a hint stands for.
-    fn hint(&mut self, hint: Hint, word: Range<usize>, all: &mut Found) {
+    fn hint(&mut self, hint: ScanHint, word: Range<usize>, all: &mut ScanFindings) {
         // The scheme of an address stands before what is searched for, as the beginning of a name does.
         let mut told_from = word_start(self.text, word.start);
         let found = match hint {
-            Hint::Shape(number) => {
+            ScanHint::Shape(number) => {
                 rules().get(number).and_then(|rule| self.shape(number, rule, &word))
             }
-            Hint::Name(kind) => self.named(kind, &word).map(|(finding, name)| {
+            ScanHint::Name(kind) => self.named(kind, &word).map(|(finding, name)| {
                 told_from = told_from.min(name.start);
                 finding
             }),
-            Hint::Surroundings(kind) => {
-                if kind == credential::Kind::Netrc {
+            ScanHint::Surroundings(kind) => {
+                if kind == credential::CredentialKind::Netrc {
                     let login = credential::login(self.text, word.start, self.form);
                     told_from = login.unwrap_or(told_from);
                 }
                 match kind {
-                    credential::Kind::Login
-                    | credential::Kind::Cookie
-                    | credential::Kind::Kubernetes => self.several(kind, &word, all),
+                    credential::CredentialKind::Login
+                    | credential::CredentialKind::Cookie
+                    | credential::CredentialKind::Kubernetes => self.several(kind, &word, all),
                     _ => self.surrounded(kind, &word, all),
                 }
             }
@@ -156,100 +160,107 @@ impl Scan<'_> {
     }
 
     /// A token of a rule whose hint is this word.
-    fn shape(&mut self, number: usize, rule: &Rule, word: &Range<usize>) -> Option<Finding> {
+    fn shape(
+        &mut self,
+        number: usize,
+        rule: &TokenRule,
+        word: &Range<usize>,
+    ) -> Option<SecretFinding> {
         let text = self.text;
         match rule.place {
-            Place::Hint => self.token(number, rule, word.start),
-            Place::Word => {
+            TokenPlacement::Hint => self.token(number, rule, word.start),
+            TokenPlacement::Word => {
                 let from = word_start(text, word.start);
                 // A word may also begin after what joins words: the `-` of a removed line, the `.` of a member.
                 // A place that was tried for an earlier hint need not be tried again.
                 let from = from.max(self.runs.tried(number, word.start + 1));
                 (from..=word.start).find_map(|at| self.token(number, rule, at))
             }
-            Place::Value => {
-                let named = naming::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+            TokenPlacement::Value => {
+                let named =
+                    named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
                 let token = rule.find(text, named.value.start, &mut self.runs)?;
                 let is_whole = token.end == named.value.end;
                 let is_id = rule.kind.ends_with("-id");
                 let value = text.get(named.value.clone())?;
                 (is_whole
-                    && (is_id || naming::tells(text.get(named.name)?))
-                    && judge::is_key_of_service(value))
-                .then_some(Finding { range: named.value, kind: rule.kind })
+                    && (is_id || named_value::is_telling_name(text.get(named.name)?))
+                    && secret_heuristics::is_key_of_service(value))
+                .then_some(SecretFinding { range: named.value, kind: rule.kind })
             }
         }
     }
 
     /// A token that begins at this place.
-    fn token(&mut self, number: usize, rule: &Rule, start: usize) -> Option<Finding> {
+    fn token(&mut self, number: usize, rule: &TokenRule, start: usize) -> Option<SecretFinding> {
         let text = self.text;
         if !begins_word(text, start) {
             return None;
         }
         let token = rule.find(text, start, &mut self.runs)?;
         if text.get(token.end).is_some_and(u8::is_ascii_alphanumeric)
-            || !self.runs.is_worth(number, start, token.run_end)
+            || !self.runs.should_judge(number, start, token.run_end)
         {
             return None;
         }
-        let is_secret = !judge::is_example(text.get(token.secret.clone())?);
+        let is_secret = !secret_heuristics::is_example(text.get(token.secret.clone())?);
         self.runs.judged(number, &(start..token.secret.end), token.run_end, is_secret);
-        is_secret.then_some(Finding { range: token.secret, kind: rule.kind })
+        is_secret.then_some(SecretFinding { range: token.secret, kind: rule.kind })
     }
 
     fn named(
         &mut self,
         kind: &'static str,
         word: &Range<usize>,
-    ) -> Option<(Finding, Range<usize>)> {
+    ) -> Option<(SecretFinding, Range<usize>)> {
         let text = self.text;
         if word.start < self.names_until || is_in_mark(text, word.start) {
             return None;
         }
-        let named = naming::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+        let named = named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
         self.names_until = named.name.end;
-        if !self.runs.is_worth(NAMED, named.value.start, named.run_end) {
+        if !self.runs.should_judge(NAMED, named.value.start, named.run_end) {
             return None;
         }
-        let is_secret = (judge::is_secret(text.get(named.value.clone())?)
+        let is_secret = (secret_heuristics::is_secret(text.get(named.value.clone())?)
             || short::is_secret(text, &named))
-            && naming::tells(text.get(named.name.clone())?);
+            && named_value::is_telling_name(text.get(named.name.clone())?);
         self.runs.judged(NAMED, &named.value, named.run_end, is_secret);
-        is_secret.then_some((Finding { range: named.value, kind }, named.name))
+        is_secret.then_some((SecretFinding { range: named.value, kind }, named.name))
     }
 
     /// What may be more than one secret; all but the last are noted.
     fn several(
         &mut self,
-        kind: credential::Kind,
+        kind: credential::CredentialKind,
         word: &Range<usize>,
-        all: &mut Found,
-    ) -> Option<Finding> {
+        all: &mut ScanFindings,
+    ) -> Option<SecretFinding> {
         if self.seen.contains(&word.start) {
             return None;
         }
         let text = self.text;
         let mut found = match kind {
-            credential::Kind::Kubernetes => {
+            credential::CredentialKind::Kubernetes => {
                 let (found, object) = kubernetes::find(text, word.clone(), self.form);
                 self.seen = word.start.max(object.start)..object.end;
                 found
             }
-            credential::Kind::Cookie => {
+            credential::CredentialKind::Cookie => {
                 let (found, end) = credential::cookies(text, word.end);
                 self.seen = word.start..end;
                 found
             }
             _ => {
-                let named = naming::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+                let named =
+                    named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
                 let whole = text.get(named.name.end.saturating_sub(4)..named.name.end)?;
                 let is_auth = whole.eq_ignore_ascii_case(b"auth");
                 let is_login = is_auth
                     && named.value.len() <= 1024
                     && credential::login_value(text.get(named.value.clone())?);
                 is_login
-                    .then_some(Finding { range: named.value, kind: "basic" })
+                    .then_some(SecretFinding { range: named.value, kind: "basic" })
                     .into_iter()
                     .collect()
             }
@@ -265,19 +276,19 @@ impl Scan<'_> {
 
     fn surrounded(
         &mut self,
-        kind: credential::Kind,
+        kind: credential::CredentialKind,
         word: &Range<usize>,
-        all: &mut Found,
-    ) -> Option<Finding> {
-        let is_key = kind == credential::Kind::PrivateKey;
+        all: &mut ScanFindings,
+    ) -> Option<SecretFinding> {
+        let is_key = kind == credential::CredentialKind::PrivateKey;
         if is_key && self.key.contains(&word.start) {
             return None;
         }
         let (open, finding) =
             match credential::find(self.text, word.start, word.end, kind, self.form) {
-                credential::Found::Nothing => return None,
-                credential::Found::Secret(finding) => (None, Some(finding)),
-                credential::Found::Open(at, finding) => (Some(at), finding),
+                credential::CredentialMatch::Nothing => return None,
+                credential::CredentialMatch::Secret(finding) => (None, Some(finding)),
+                credential::CredentialMatch::Open(at, finding) => (Some(at), finding),
             };
         all.open = all.open.or(open);
         if is_key {

@@ -72,14 +72,14 @@ fn settings() -> (usize, usize, String, String) {
             // The text as it is, and as a string of JSON.
             let plain = template.replace("{}", &password);
             let json = serde_json::json!({ "out": plain }).to_string();
-            for (text, form) in [(plain, Form::Plain), (json, Form::Json)] {
+            for (text, form) in [(plain, TextForm::Plain), (json, TextForm::Json)] {
                 of += 1;
                 let clean = Redactor::new().clean(&text, form).into_owned();
                 if clean.contains(&password) {
                     writeln!(missed, "{clean}").unwrap();
                 }
                 hits += usize::from(!clean.contains(&password));
-                if form == Form::Json {
+                if form == TextForm::Json {
                     serde_json::from_str::<serde_json::Value>(&clean).unwrap();
                 }
                 assert_eq!(Redactor::new().clean(&clean, form), clean, "{name}");
@@ -158,7 +158,7 @@ fn what_is_no_password_stays() {
         "data:\n  a: c2VjcmV0dG9rZW4=\n---\nkind: Secret\n",
         "{\"kind\":\"ConfigMap\",\"data\":{\"a\":\"c2VjcmV0dG9rZW4=\"}},{\"kind\":\"Secret\"}",
     ] {
-        assert_eq!(kinds_in(text, Form::Plain), [""; 0], "{text}");
+        assert_eq!(kinds_in(text, TextForm::Plain), [""; 0], "{text}");
     }
 }
 
@@ -172,7 +172,7 @@ fn logins_of_docker_are_found() {
         format!("auth: {auth}\n"),
         format!("//registry.test/:_auth={auth}\n"),
     ] {
-        let clean = Redactor::new().clean(&text, Form::Json).into_owned();
+        let clean = Redactor::new().clean(&text, TextForm::Json).into_owned();
         assert!(!clean.contains(auth), "{clean}");
     }
 }
@@ -191,8 +191,8 @@ fn cookies_of_sessions_are_found() {
         format!("host.test\tFALSE\t/\tTRUE\t0\tJSESSIONID\t{value}"),
     ] {
         for (text, form) in [
-            (text.clone(), Form::Plain),
-            (serde_json::json!({ "out": text }).to_string(), Form::Json),
+            (text.clone(), TextForm::Plain),
+            (serde_json::json!({ "out": text }).to_string(), TextForm::Json),
         ] {
             let clean = Redactor::new().clean(&text, form).into_owned();
             assert!(!clean.contains(&value), "{clean}");
@@ -200,7 +200,7 @@ fn cookies_of_sessions_are_found() {
         }
     }
     let two = format!("Cookie: sid={value}; lang=en; csrf={}", noise(32, 24));
-    assert_eq!(kinds_in(&two, Form::Plain), ["session-cookie"; 2]);
+    assert_eq!(kinds_in(&two, TextForm::Plain), ["session-cookie"; 2]);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_block_of_a_secret_of_kubernetes_goes_whole() {
     let text =
         "kind: Secret\nstringData:\n  conf: |\n    user: me\n    pw: abcd\n  b: x\ntype: Opaque\n";
     let clean = "kind: Secret\nstringData:\n  conf: |\n    [redacted:kubernetes-secret]\n  b: x\ntype: Opaque\n";
-    assert_eq!(Redactor::new().clean(text, Form::Plain), clean);
+    assert_eq!(Redactor::new().clean(text, TextForm::Plain), clean);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Values that are too short to be judged by how dense they are: passwords. One counts if its name says nothing but that
 //! it is a secret, if it is written as values of settings, flags and fields are, and if it is neither a word nor code.
 
-use super::judge;
-use super::naming::{Named, parts};
+use super::named_value::{NamedValue, parts};
+use super::secret_heuristics;
 
 /// A shorter value is not judged, in bytes.
 const MIN_BYTES: usize = 6;
@@ -42,9 +42,9 @@ fn name(name: &str) -> Option<Name> {
 }
 
 /// Whether the short value behind a name is a secret.
-pub(super) fn is_secret(text: &[u8], named: &Named) -> bool {
+pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     let Some(value) = text.get(named.value.clone()) else { return false };
-    if value.len() < MIN_BYTES || value.len() >= judge::MIN_BYTES {
+    if value.len() < MIN_BYTES || value.len() >= secret_heuristics::MIN_BYTES {
         return false;
     }
     let Some(bytes) = text.get(named.name.clone()) else { return false };
@@ -65,14 +65,14 @@ pub(super) fn is_secret(text: &[u8], named: &Named) -> bool {
             is_sure
                 && strength >= least
                 && value.len() >= MIN_TOKEN_BYTES
-                && judge::bits(value) > 3.0
+                && secret_heuristics::bits(value) > 3.0
         }
     }
 }
 
 /// Whether the short value of a field of this name is a secret.
 pub(super) fn is_secret_field(field: &str, value: &[u8]) -> bool {
-    if value.len() < MIN_BYTES || value.len() >= judge::MIN_BYTES {
+    if value.len() < MIN_BYTES || value.len() >= secret_heuristics::MIN_BYTES {
         return false;
     }
     match name(field) {
@@ -80,7 +80,7 @@ pub(super) fn is_secret_field(field: &str, value: &[u8]) -> bool {
         Some(Name::Other) => {
             strength(value) == Strength::High
                 && value.len() >= MIN_TOKEN_BYTES
-                && judge::bits(value) > 3.0
+                && secret_heuristics::bits(value) > 3.0
         }
         None => false,
     }
@@ -88,7 +88,7 @@ pub(super) fn is_secret_field(field: &str, value: &[u8]) -> bool {
 
 /// Whether a value without quotes is written as in a file of settings, an environment or a query, where no code is:
 /// `NAME=value` without spaces, `name: value` up to the end of the line.
-fn is_setting(text: &[u8], named: &Named, name: &[u8], behind: &[u8]) -> bool {
+fn is_setting(text: &[u8], named: &NamedValue, name: &[u8], behind: &[u8]) -> bool {
     let ends_line = match behind {
         [] | [b'\n' | b'\r' | b'"' | b'\'' | b'`', ..] | [b' ', b'#', ..] | [b'<', b'/', ..] => {
             true
@@ -130,11 +130,11 @@ pub(super) fn strength(value: &[u8]) -> Strength {
     let signs = count(|byte| b"!@#$%^*+~?&".contains(byte));
     let letters = small + capitals;
     if letters < 2
-        || judge::bits(value) < 2.3
-        || judge::is_known_password(value)
-        || judge::is_words(value) && !(has_inner_digit(value) && capitals == 0)
-        || judge::is_dated_name(value)
-        || judge::is_structured(value)
+        || secret_heuristics::bits(value) < 2.3
+        || secret_heuristics::is_known_password(value)
+        || secret_heuristics::is_words(value) && !(has_inner_digit(value) && capitals == 0)
+        || secret_heuristics::is_dated_name(value)
+        || secret_heuristics::is_structured(value)
         || is_code(value)
     {
         return Strength::None;

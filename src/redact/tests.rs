@@ -8,7 +8,7 @@ mod kinds_tests;
 #[path = "settings_tests.rs"]
 mod settings_tests;
 
-fn kinds_in(text: &str, form: Form) -> Vec<&'static str> {
+fn kinds_in(text: &str, form: TextForm) -> Vec<&'static str> {
     Redactor::new().find(text.as_bytes(), form).into_iter().map(|found| found.kind).collect()
 }
 
@@ -33,8 +33,8 @@ fn github(seed: u64) -> String {
 fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
     let mut seen = BTreeSet::new();
     for rule in rules() {
-        let shape =
-            shape::Shape::new(rule.shape).unwrap_or_else(|why| panic!("{}: {why}", rule.kind));
+        let shape = token_shape::TokenShape::new(rule.shape)
+            .unwrap_or_else(|why| panic!("{}: {why}", rule.kind));
         assert!(!shape.goes_back(), "{}: a repetition and what follows share a byte", rule.kind);
         assert!(seen.insert(rule.kind), "{} stands twice", rule.kind);
         for hint in &rule.hints {
@@ -45,8 +45,8 @@ fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
 }
 
 /// How much work redaction does with a text, in bytes looked at.
-fn work_of(text: &str, form: Form) -> u64 {
-    work::of(|| drop(Redactor::new().find(text.as_bytes(), form)))
+fn work_of(text: &str, form: TextForm) -> u64 {
+    work_counter::of(|| drop(Redactor::new().find(text.as_bytes(), form)))
 }
 
 /// The work grows as the text does, whatever it repeats: ten times the text is at most twelve times the work. Each hint
@@ -58,11 +58,12 @@ fn ten_times_the_text_is_at_most_twelve_times_the_work() {
     const MOST: u64 = 1_500;
     let hints = rules().iter().flat_map(|rule| rule.hints.iter().map(|hint| (*hint).to_owned()));
     let tokens = rules().iter().flat_map(|rule| {
-        let token = shape::Shape::new(rule.shape).unwrap().example(&mut |bytes| bytes[0]);
+        let token =
+            token_shape::TokenShape::new(rule.shape).unwrap().example(&mut |bytes| bytes[0]);
         [3, 8, token.len() - 1, token.len()]
             .map(|most| token.chars().take(most).collect::<String>())
     });
-    let names = naming::TELLING.iter().map(|(word, _)| (*word).to_owned());
+    let names = named_value::TELLING.iter().map(|(word, _)| (*word).to_owned());
     let around = credential::HINTS.iter().map(|(word, _)| (*word).to_owned());
     let dashes = "-".repeat(5);
     let others = [
@@ -89,12 +90,12 @@ fn ten_times_the_text_is_at_most_twelve_times_the_work() {
             let unit = format!("{joint}{word}");
             let text = unit.repeat(10 * SMALL / unit.len());
             let (small, large) = text.split_at(SMALL / unit.len() * unit.len());
-            let once = work_of(small, Form::Json);
+            let once = work_of(small, TextForm::Json);
             // What is looked at seldom need not be measured at ten times the size.
             if once < 40 * SMALL as u64 {
                 continue;
             }
-            let tenfold = work_of(&format!("{small}{large}"), Form::Json);
+            let tenfold = work_of(&format!("{small}{large}"), TextForm::Json);
             assert!(tenfold <= 12 * once, "{unit:?}: {once}, then {tenfold}");
             assert!(once <= MOST * SMALL as u64, "{unit:?}: {} a byte", once / SMALL as u64);
         }
@@ -108,22 +109,22 @@ fn a_token_is_found_behind_what_can_stand_before_it() {
         ["", " ", "\"", "=", "\\n", "\\\\n", "\\u001b", "%3D", "\u{1b}[31m", "(", "x-", "/"]
     {
         let text = format!("{before}{token}");
-        assert_eq!(kinds_in(&text, Form::Json), ["github-token"], "{text}");
+        assert_eq!(kinds_in(&text, TextForm::Json), ["github-token"], "{text}");
         assert_eq!(
-            Redactor::new().clean(&text, Form::Json),
+            Redactor::new().clean(&text, TextForm::Json),
             format!("{before}[redacted:github-token]")
         );
     }
     for before in ["x", "_", "0", "risk"] {
-        assert!(kinds_in(&format!("{before}{token}"), Form::Plain).is_empty(), "{before}");
+        assert!(kinds_in(&format!("{before}{token}"), TextForm::Plain).is_empty(), "{before}");
     }
 }
 
 #[test]
 fn a_longer_word_than_the_shape_is_another_word() {
     let key = format!("AK{}{}", "IA", "Q".repeat(2) + "ZB7KXM3WNRTDVC");
-    assert_eq!(kinds_in(&key, Form::Plain), ["aws-access-key"]);
-    assert!(kinds_in(&format!("{key}A"), Form::Plain).is_empty());
+    assert_eq!(kinds_in(&key, TextForm::Plain), ["aws-access-key"]);
+    assert!(kinds_in(&format!("{key}A"), TextForm::Plain).is_empty());
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn values_behind_telling_names_are_found_in_every_notation() {
         (format!("password => '{secret}',"), "password"),
         (format!("token\\u003d{secret}"), "token"),
     ] {
-        let found = Redactor::new().find(text.as_bytes(), Form::Json);
+        let found = Redactor::new().find(text.as_bytes(), TextForm::Json);
         assert_eq!(found.len(), 1, "{text}");
         assert_eq!(&text[found[0].range.clone()], secret, "{text}");
         let known = SAME.iter().any(|same| same.contains(&kind) && same.contains(&found[0].kind));
@@ -189,7 +190,7 @@ fn what_is_no_secret_stays_behind_a_telling_name() {
         format!("next_page_token={secret}"),
         "the token that we saw at 12:30 was fine".to_owned(),
     ] {
-        assert_eq!(kinds_in(&text, Form::Plain), Vec::<&str>::new(), "{text}");
+        assert_eq!(kinds_in(&text, TextForm::Plain), Vec::<&str>::new(), "{text}");
     }
 }
 
@@ -222,13 +223,13 @@ fn names_that_end_in_a_date_stay_behind_a_telling_name() {
             format!("Authorization: Bearer {name}"),
             format!("CLIENT_SECRET={name}"),
         ] {
-            assert_eq!(kinds_in(&text, Form::Json), [""; 0], "{text}");
+            assert_eq!(kinds_in(&text, TextForm::Json), [""; 0], "{text}");
         }
     }
     let list = names.map(|name| format!("\"{name}\"")).join(",");
-    assert_eq!(kinds_in(&format!("{{\"betas\":[{list}]}}"), Form::Json), [""; 0]);
+    assert_eq!(kinds_in(&format!("{{\"betas\":[{list}]}}"), TextForm::Json), [""; 0]);
     let header = names.join(",");
-    assert_eq!(kinds_in(&format!("{{\"anthropic-beta\":\"{header}\"}}"), Form::Json), [""; 0]);
+    assert_eq!(kinds_in(&format!("{{\"anthropic-beta\":\"{header}\"}}"), TextForm::Json), [""; 0]);
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn a_secret_with_a_date_behind_it_is_still_one() {
         "q7x9k2m4z8b5n1v6-2025-19-20",
     ] {
         assert_eq!(
-            kinds_in(&format!(r#"{{"token":"{value}"}}"#), Form::Json),
+            kinds_in(&format!(r#"{{"token":"{value}"}}"#), TextForm::Json),
             ["token"],
             "{value}"
         );
@@ -263,7 +264,7 @@ fn credentials_are_found_by_what_surrounds_them() {
         (format!("curl -u deploy:{password} https://host"), "basic"),
         (format!("login me password {password}\n"), "password"),
     ] {
-        assert_eq!(kinds_in(&text, Form::Json), [kind], "{text}");
+        assert_eq!(kinds_in(&text, TextForm::Json), [kind], "{text}");
     }
     for text in [
         "a bearer of bad news, a bearer token that is missing",
@@ -275,7 +276,7 @@ fn credentials_are_found_by_what_surrounds_them() {
         "ssh://git@host:22/x",
         "use curl -u user:pass",
     ] {
-        assert_eq!(kinds_in(text, Form::Plain), Vec::<&str>::new(), "{text}");
+        assert_eq!(kinds_in(text, TextForm::Plain), Vec::<&str>::new(), "{text}");
     }
 }
 
@@ -295,7 +296,7 @@ fn a_private_key_goes_whole_however_its_lines_end() {
     for newline in ["\n", "\r\n", "\\n", "\\\\n", "\\r\\n"] {
         let (key, _) = private_key(newline);
         let text = format!("{{\"x\":\"before {key} after\"}}");
-        let clean = Redactor::new().clean(&text, Form::Json).into_owned();
+        let clean = Redactor::new().clean(&text, TextForm::Json).into_owned();
         assert_eq!(clean, "{\"x\":\"before [redacted:private-key] after\"}", "{newline:?}");
     }
 }
@@ -305,14 +306,14 @@ fn a_private_key_without_an_end_goes_as_far_as_its_string() {
     let (key, _) = private_key("\\n");
     let cut = &key[..key.len() - 60];
     let text = format!("{{\"x\":\"{cut}\",\"y\":\"kept kept kept\"}}");
-    let clean = Redactor::new().clean(&text, Form::Json).into_owned();
+    let clean = Redactor::new().clean(&text, TextForm::Json).into_owned();
     assert_eq!(clean, "{\"x\":\"[redacted:private-key]\",\"y\":\"kept kept kept\"}");
     let dashes = "-".repeat(5);
     let constants = format!(
         "a = \"{dashes}BEGIN {0} KEY{dashes}\"; b = \"{dashes}END {0} KEY{dashes}\"",
         "PRIVATE"
     );
-    assert_eq!(Redactor::new().clean(&constants, Form::Plain), constants);
+    assert_eq!(Redactor::new().clean(&constants, TextForm::Plain), constants);
 }
 
 #[test]
@@ -322,7 +323,7 @@ fn a_last_line_of_a_key_that_never_ends_goes_no_further_than_its_string() {
     for end in ["KEYlorem\\n", "KEYlorem", ""] {
         let cut = key.rfind("KEY").map_or("", |at| &key[..at]);
         let text = format!("{{\"x\":\"{cut}{end}\",\"y\":\"kept\"}}");
-        let clean = Redactor::new().clean(&text, Form::Json).into_owned();
+        let clean = Redactor::new().clean(&text, TextForm::Json).into_owned();
         let rest = if end.ends_with('n') { "\\n" } else { "" };
         assert_eq!(clean, format!("{{\"x\":\"[redacted:private-key]{rest}\",\"y\":\"kept\"}}"));
     }
@@ -332,7 +333,7 @@ fn a_last_line_of_a_key_that_never_ends_goes_no_further_than_its_string() {
 fn what_is_allowed_stays() {
     let (token, other) = (github(7), github(8));
     let text = format!("{token} {other}");
-    let clean = |redactor: Redactor| redactor.clean(&text, Form::Plain).into_owned();
+    let clean = |redactor: Redactor| redactor.clean(&text, TextForm::Plain).into_owned();
     assert_eq!(clean(Redactor::new().allow([&token])), format!("{token} [redacted:github-token]"));
     assert_eq!(clean(Redactor::new().allow(["kind:github-token"])), text);
     assert_eq!(
@@ -366,8 +367,8 @@ fn a_value_is_cleaned_at_any_depth_and_by_the_names_of_its_fields() {
 
 #[test]
 fn the_entropy_is_shannons() {
-    assert!((judge::bits(b"abcd") - 2.0).abs() < 1e-9);
-    assert!(judge::bits(b"aaaa").abs() < 1e-9);
+    assert!((secret_heuristics::bits(b"abcd") - 2.0).abs() < 1e-9);
+    assert!(secret_heuristics::bits(b"aaaa").abs() < 1e-9);
 }
 
 /// A mark ends a word, is no name of what follows, and is shorter than what it stands for; of secrets that reach into each other
@@ -403,14 +404,14 @@ fn what_comes_to_light_behind_a_secret_goes_with_it() {
             "https://me:[redacted:url-password]".to_owned(),
         ),
     ] {
-        for form in [Form::Plain, Form::Json] {
+        for form in [TextForm::Plain, TextForm::Json] {
             assert_eq!(Redactor::new().clean(&text, form), clean, "{text}");
             assert_eq!(Redactor::new().clean(&clean, form), clean);
         }
     }
     // What is let through hides nothing behind it.
     let text = format!("{token} = {value} {}", github(17));
-    let clean = Redactor::new().allow([&token]).clean(&text, Form::Plain).into_owned();
+    let clean = Redactor::new().allow([&token]).clean(&text, TextForm::Plain).into_owned();
     assert_eq!(clean, format!("{token} = {value} [redacted:github-token]"));
 }
 
@@ -418,19 +419,19 @@ fn what_comes_to_light_behind_a_secret_goes_with_it() {
 #[test]
 fn a_password_stays_with_the_login_it_belongs_to() {
     let text = format!("machine host\n  login me\n  password {}\nthat was it\n", noise(21, 20));
-    let whole = Redactor::new().clean(&text, Form::Plain).into_owned();
+    let whole = Redactor::new().clean(&text, TextForm::Plain).into_owned();
     assert!(whole.contains("  password [redacted:password]\n"), "{whole}");
     for place in 0..text.len() {
-        let parts = in_parts(text.as_bytes(), Form::Plain, &[place]);
+        let parts = in_parts(text.as_bytes(), TextForm::Plain, &[place]);
         assert_eq!(String::from_utf8(parts).unwrap(), whole, "cut at {place}");
     }
     // Lines of JSON are documents of their own.
     let line = format!("{{\"a\":\"login me\"}}\n{{\"b\":\"its password {}\"}}\n", noise(21, 20));
-    assert_eq!(Redactor::new().clean(&line, Form::Json), line);
+    assert_eq!(Redactor::new().clean(&line, TextForm::Json), line);
 }
 
 /// A text handed in part by part gives what the whole gives, wherever it is cut.
-fn in_parts(text: &[u8], form: Form, cuts: &[usize]) -> Vec<u8> {
+fn in_parts(text: &[u8], form: TextForm, cuts: &[usize]) -> Vec<u8> {
     let redactor = Redactor::new();
     let mut clean = Vec::new();
     let mut held: Vec<u8> = Vec::new();
@@ -440,9 +441,9 @@ fn in_parts(text: &[u8], form: Form, cuts: &[usize]) -> Vec<u8> {
         held.extend_from_slice(&text[from..cut]);
         from = cut;
         let ending = match held.last() {
-            _ if cut == text.len() => Ending::End,
-            Some(b'\n') => Ending::Line,
-            _ => Ending::More,
+            _ if cut == text.len() => PartEnding::End,
+            Some(b'\n') => PartEnding::Line,
+            _ => PartEnding::More,
         };
         let part = redactor.clean_part(&held, form, ending);
         clean.extend_from_slice(&part.bytes);
@@ -462,10 +463,10 @@ fn a_value_stays_with_the_name_that_tells_of_it() {
         format!("Authorization: Bearer {}", noise(9, 40)),
     ] {
         let text = format!("{line}\n{}", "some words go here\n".repeat(2000));
-        let whole = Redactor::new().clean(&text, Form::Plain).into_owned();
+        let whole = Redactor::new().clean(&text, TextForm::Plain).into_owned();
         assert_ne!(whole, text);
         for place in 0..line.len() {
-            let parts = in_parts(text.as_bytes(), Form::Plain, &[MAX_SECRET_BYTES + place]);
+            let parts = in_parts(text.as_bytes(), TextForm::Plain, &[MAX_SECRET_BYTES + place]);
             assert_eq!(String::from_utf8(parts).unwrap(), whole, "{line} at {place}");
         }
     }
@@ -491,8 +492,8 @@ proptest! {
         }
         let mut cuts = cuts;
         cuts.sort_unstable();
-        let whole = Redactor::new().clean(&text, Form::Plain).into_owned();
-        let parts = String::from_utf8(in_parts(text.as_bytes(), Form::Plain, &cuts)).unwrap();
+        let whole = Redactor::new().clean(&text, TextForm::Plain).into_owned();
+        let parts = String::from_utf8(in_parts(text.as_bytes(), TextForm::Plain, &cuts)).unwrap();
         prop_assert!(parts == whole, "cut at {cuts:?}");
     }
 
@@ -516,13 +517,13 @@ proptest! {
             }
             text.push('\n');
         }
-        let form = if json { Form::Json } else { Form::Plain };
+        let form = if json { TextForm::Json } else { TextForm::Plain };
         let lines: Vec<usize> = text.match_indices('\n').map(|(place, _)| place + 1).collect();
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| lines[cut.index(lines.len())]).collect();
         cuts.extend([0, text.len()]);
         cuts.sort_unstable();
         let redactor = Redactor::new();
-        for ending in [Ending::More, Ending::Line, Ending::End] {
+        for ending in [PartEnding::More, PartEnding::Line, PartEnding::End] {
             let shares =
                 cuts.windows(2).map(|cut| scan(text.as_bytes(), cut[0]..cut[1], form)).collect();
             let whole = redactor.clean_part(text.as_bytes(), form, ending);
@@ -532,7 +533,7 @@ proptest! {
 
     #[test]
     fn cleaning_is_done_once_and_never_panics(text in ".{0,300}", form in prop::bool::ANY) {
-        let form = if form { Form::Json } else { Form::Plain };
+        let form = if form { TextForm::Json } else { TextForm::Plain };
         let once = Redactor::new().clean(&text, form).into_owned();
         prop_assert_eq!(Redactor::new().clean(&once, form).into_owned(), once);
     }

@@ -1,15 +1,15 @@
 //! Taking a store over, and carrying its key from one machine to another.
 
-use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, SEARCH_FOLDER, index, marker_of, private};
-use super::keyring::{Keyring, Trust, cipher_of, write_private};
-use super::{Options, Standing, Store};
-use crate::backend::journal::{Journal, Mark};
+use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, SEARCH_FOLDER, marker_of, private, raw_index};
+use super::keyring::{Keyring, StoreTrust, cipher_of, write_private};
+use super::{Options, SealStatus, Store};
+use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, Cipher, SealKey, Seals, Spool};
+use crate::backend::{self, Cipher, SealKey, SealMode, Spool};
 use crate::engine::commit::random;
 use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, hex};
+use crate::format::{FormatMarker, KeyFile, hex};
 use crate::model::Timestamp;
 use std::fs;
 use std::io;
@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 
 /// What was taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Adopted {
+pub struct AdoptReport {
     /// What was known of its seals before.
-    pub before: Standing,
+    pub before: SealStatus,
     /// Whether the whole store was: it has a new id and a new key. Otherwise its seals were right, and only what waited
     /// without a seal was taken in.
-    pub whole: bool,
+    pub resealed: bool,
     /// Where its journal ended.
     pub position: u64,
     /// How many writes that waited without the store's seal have it now.
@@ -33,7 +33,7 @@ pub struct Adopted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyState {
     /// What is known of its seals.
-    pub standing: Standing,
+    pub standing: SealStatus,
     /// Whether it is encrypted.
     pub encrypted: bool,
     /// The store's id, 32 hex digits.
@@ -55,7 +55,7 @@ impl Store {
     /// # Errors
     /// [`Error::Invalid`] if the options name no keyring, [`Error::Encrypted`] if it is and its key is not here, [`Error::Backend`] if somebody else is at it for longer than
     /// [`Options::lock_timeout`], with who, or if something is damaged: repair it first. A failure changes nothing that is read; another attempt goes on.
-    pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<Adopted> {
+    pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<AdoptReport> {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no folder to keep the key in"));
         };
@@ -64,21 +64,21 @@ impl Store {
             let reason = "a later version of forge wrote it; this one only reads it".to_owned();
             return Err(Error::ReadOnly { reason });
         }
-        let before = match Trust::of(path, &marker, options) {
+        let before = match StoreTrust::for_store(path, &marker, options) {
             Ok(trust) => trust.standing,
-            Err(error) if error.kind() == ErrorKind::Forged => Standing::NoKey,
+            Err(error) if error.kind() == ErrorKind::Forged => SealStatus::NoKey,
             Err(error) => return Err(error),
         };
-        if before == Standing::Sealed
+        if before == SealStatus::Sealed
             && let Some(key) = keyring.key_of(&marker)?
             && is_right(path, options)?
         {
-            let seals = Seals::Keyed(SealKey::new(&key.secret, &marker.id, &marker.key));
+            let seals = SealMode::Keyed(SealKey::new(&key.secret, &marker.id, &marker.key));
             let cipher = cipher_of(path, &marker, &key)?;
             let witness = Some(keyring.spool(&marker.id));
             let waiting = seal_waiting(path, &seals, cipher.as_ref(), witness)?;
             let position = keyring.seen(&marker.id)?.map_or(0, |mark| mark.position);
-            return Ok(Adopted { before, whole: false, position, waiting });
+            return Ok(AdoptReport { before, resealed: false, position, waiting });
         }
         // What it is encrypted with goes over: it stays as it is, and only its seals are made anew.
         let known = keyring.key_of(&marker)?;
@@ -89,11 +89,12 @@ impl Store {
         };
         let id = random()?;
         let secret = random()?;
-        let seals = Seals::Keyed(SealKey::new(&secret, &id, &marker.key));
+        let seals = SealMode::Keyed(SealKey::new(&secret, &id, &marker.key));
         // Whoever is at the index is waited for first: where that is in vain, the journal bears the seals that it bore.
-        let index = index(path, &seals, None);
+        let index = raw_index(path, &seals, None);
         let lock = index.lock(options.lock_timeout)?;
-        let journal = Journal::open(&path.join(JOURNAL_FOLDER))?.with_seals(Seals::Unknown, None);
+        let journal =
+            Journal::open(&path.join(JOURNAL_FOLDER))?.with_seals(SealMode::Unknown, None);
         let end = journal.reseal(options.lock_timeout, &seals)?;
         drop(journal);
         index.reseal(&lock)?;
@@ -112,10 +113,10 @@ impl Store {
         let file = KeyFile { store: id, secret, cipher: shared, adopted, witness: None };
         keyring.add(&file, &end)?;
         // From here on it is another store. Its place is noted behind that: what stands there before is refused.
-        let marker = Marker { id, ..marker }.sealed();
+        let marker = FormatMarker { id, ..marker }.sealed();
         write_private(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
         keyring.note_place(path, &id);
-        Ok(Adopted { before, whole: true, position, waiting })
+        Ok(AdoptReport { before, resealed: true, position, waiting })
     }
 
     /// What is known here of the key of the store in a folder.
@@ -124,8 +125,8 @@ impl Store {
     /// [`Error::NoStore`], [`Error::Marker`]; [`backend::Error::Breach`] if the store is not the one that stood there.
     pub fn key_state(path: &Path, options: &Options) -> Result<KeyState> {
         let marker = marker_of(path)?;
-        let standing = match Trust::of(path, &marker, options) {
-            Err(Error::Encrypted) => Standing::NoKey,
+        let standing = match StoreTrust::for_store(path, &marker, options) {
+            Err(Error::Encrypted) => SealStatus::NoKey,
             trust => trust?.standing,
         };
         let id = hex(&marker.id);
@@ -178,7 +179,7 @@ impl Store {
             return Err(Error::Conflict("the key of this store is here already".to_owned()));
         }
         let id = hex(&file.store);
-        keyring.add(&KeyFile { witness: None, ..file }, &Mark { position, hash })?;
+        keyring.add(&KeyFile { witness: None, ..file }, &SyncMark { position, hash })?;
         Ok(id)
     }
 }
@@ -187,7 +188,7 @@ impl Store {
 fn is_right(path: &Path, options: &Options) -> Result<bool> {
     let options = Options { read_only: true, ..options.clone() };
     let read = Store::open(path, options).and_then(|store| {
-        store.engine.live.written_refs()?;
+        store.engine.follower.written_refs()?;
         store.engine.check_spool()
     });
     match read {
@@ -200,12 +201,12 @@ fn is_right(path: &Path, options: &Options) -> Result<bool> {
 /// Gives what waits in the spool the store's seal; what cannot be read stays as it is.
 fn seal_waiting(
     path: &Path,
-    seals: &Seals,
+    seals: &SealMode,
     cipher: Option<&Cipher>,
     witness: Option<PathBuf>,
 ) -> Result<u64> {
     let spool = |seals| SpoolFolder::new(path).with_seals(seals).with_cipher(cipher.cloned());
-    let (read, sealed) = (spool(Seals::Unknown), spool(seals.clone()).with_witness(witness));
+    let (read, sealed) = (spool(SealMode::Unknown), spool(seals.clone()).with_witness(witness));
     let mut count = 0;
     for name in read.names()? {
         let is_whole = |bytes: &[u8]| spool::is_whole(&name, bytes);

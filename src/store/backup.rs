@@ -1,17 +1,17 @@
 //! A copy of a whole store, while it is in use.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES, found, marker_of, private,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES, marker_of, private, write_marker,
 };
-use super::keyring::Trust;
-use super::verify::Outcome;
+use super::keyring::StoreTrust;
+use super::verify::VerifyOutcome;
 use super::{Options, Store};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, Position, Spool, journal, plain_file, rocks};
+use crate::backend::{self, LogPosition, Spool, journal, plain_file, rocks};
 use crate::engine::spool;
-use crate::engine::verify::Depth;
+use crate::engine::verify::VerifyDepth;
 use crate::error::{Error, Result};
-use crate::format::Marker;
+use crate::format::FormatMarker;
 use crate::model::Timestamp;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -19,9 +19,9 @@ use std::path::Path;
 
 /// What was copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backed {
+pub struct BackupReport {
     /// Where the copy ends: what was acknowledged before it began stands before that.
-    pub position: Position,
+    pub position: LogPosition,
     /// Writes that wait in its spool.
     pub waiting: u64,
     /// Revisions that were looked at in the copy.
@@ -41,7 +41,7 @@ impl Store {
         to: &Path,
         now: Timestamp,
         keyring: Option<&Path>,
-    ) -> Result<Backed> {
+    ) -> Result<BackupReport> {
         let marker = marker_of(from)?;
         let format = plain_file::read(&from.join(FORMAT_FILE), MAX_MARKER_BYTES);
         let format = format.map_err(backend::Error::io("read", &from.join(FORMAT_FILE)))?;
@@ -65,10 +65,10 @@ impl Store {
         let waiting = spool(from, to)?;
         let position = moment(from, to)?;
         // FORMAT makes the folder a store, so it comes last.
-        found(to, &format)?;
-        let verified = Self::looked_at(to, Depth::Quick, now, (keyring, false))?;
+        write_marker(to, &format)?;
+        let verified = Self::verify_with(to, VerifyDepth::Quick, now, (keyring, false))?;
         match (verified.outcome, verified.findings.first()) {
-            (Outcome::Clean, _) | (_, None) => {}
+            (VerifyOutcome::Clean, _) | (_, None) => {}
             (_, Some(first)) => {
                 return Err(Error::Corrupt {
                     what: format!("the copy ({})", first.place),
@@ -76,14 +76,14 @@ impl Store {
                 });
             }
         }
-        Ok(Backed { position, waiting, revisions: verified.checked.revisions })
+        Ok(BackupReport { position, waiting, revisions: verified.checked.revisions })
     }
 }
 
 /// Whether the store is encrypted and its key is not there.
-fn keyring_lacks(from: &Path, marker: &Marker, keyring: Option<&Path>) -> Result<bool> {
+fn keyring_lacks(from: &Path, marker: &FormatMarker, keyring: Option<&Path>) -> Result<bool> {
     let options = Options { keyring: keyring.map(Path::to_owned), ..Options::default() };
-    match Trust::unvouched(from, marker, &options) {
+    match StoreTrust::unverified(from, marker, &options) {
         Err(Error::Encrypted) => Ok(true),
         trust => trust.map(|_| false),
     }
@@ -95,7 +95,7 @@ fn check_spool(from: &Path, keyring: Option<&Path>) -> Result<()> {
     let keyring = keyring.map(Path::to_owned);
     let options = Options { read_only: true, keyring, ..Options::default() };
     let Ok(store) = Store::open(from, options) else { return Ok(()) };
-    match store.waiting()?.damaged.into_iter().next() {
+    match store.spool_status()?.damaged.into_iter().next() {
         Some((name, problem)) => {
             let what = format!("the write '{name}' in the spool");
             Err(Error::Corrupt { what, source: problem.into() })
@@ -105,7 +105,7 @@ fn check_spool(from: &Path, keyring: Option<&Path>) -> Result<()> {
 }
 
 /// A generation and the journal from its position on.
-fn moment(from: &Path, to: &Path) -> Result<Position> {
+fn moment(from: &Path, to: &Path) -> Result<LogPosition> {
     const ATTEMPTS: usize = 100;
     let (index, log) = (to.join(INDEX_FOLDER), to.join(JOURNAL_FOLDER));
     let mut before = None;

@@ -1,14 +1,14 @@
 //! Beginning sessions: what is there already is looked for under the writer's lock, so of several at once one begins it.
 
 use super::Store;
-use super::act::Act;
-use super::aside::info_of;
 use super::session::{NewSession, Session};
-use crate::engine::commit::{Desk, Durability};
+use super::spooled_write::session_metadata;
+use super::write_context::WriteContext;
+use crate::engine::commit::{CommitDurability, PlanContext};
 use crate::engine::refs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Record, RecordChange, Refs};
-use crate::model::{Operation, SessionInfo, SessionKind, SessionNumber};
+use crate::format::{Record, RecordChange, StoreRefs};
+use crate::model::{Operation, SessionKind, SessionMetadata, SessionNumber};
 
 /// What is done about a session that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Duplicate`] if its kind has one of that name; as every write.
-    pub fn create_session(&self, act: &Act, new: NewSession) -> Result<Session> {
+    pub fn create_session(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::Refuse)
     }
 
@@ -34,7 +34,7 @@ impl Store {
     ///
     /// # Errors
     /// As every write.
-    pub fn create_named(&self, act: &Act, new: NewSession) -> Result<Session> {
+    pub fn create_named(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::NextName)
     }
 
@@ -43,38 +43,40 @@ impl Store {
     ///
     /// # Errors
     /// As every write.
-    pub fn session_for_agent(&self, act: &Act, new: NewSession) -> Result<Session> {
+    pub fn session_for_agent(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::OfAgent)
     }
 
-    fn begin_session(&self, act: &Act, new: NewSession, clash: Clash) -> Result<Session> {
+    fn begin_session(&self, act: &WriteContext, new: NewSession, clash: Clash) -> Result<Session> {
         let mut new = new;
         self.gate().session(&mut new);
         let operation = act.operation()?;
         let takes_over = new.takes_over;
-        let info = info_of(act, new)?;
-        let number = self.engine.commit(Durability::Now, &mut |desk| {
+        let info = session_metadata(act, new)?;
+        let number = self.engine.commit(CommitDurability::Now, &mut |desk| {
             begun(desk, &operation, &info, (clash, takes_over))
         });
         match number {
-            Err(error) if error.kind() == ErrorKind::Locked && self.engine.live.spool.is_some() => {
-                let refs = self.engine.live.refs()?.0;
+            Err(error)
+                if error.kind() == ErrorKind::Locked && self.engine.follower.spool.is_some() =>
+            {
+                let refs = self.engine.follower.refs()?.0;
                 match settled(&refs, &info, clash)? {
-                    Ok(number) => Ok(self.at(number)),
-                    Err(info) => self.begin_aside(&operation, &info, takes_over),
+                    Ok(number) => Ok(self.session_at(number)),
+                    Err(info) => self.begin_spooled_session(&operation, &info, takes_over),
                 }
             }
-            number => Ok(self.at(number?)),
+            number => Ok(self.session_at(number?)),
         }
     }
 }
 
 /// The session that there is already, else how a new one begins.
 fn settled(
-    refs: &Refs,
-    info: &SessionInfo,
+    refs: &StoreRefs,
+    info: &SessionMetadata,
     clash: Clash,
-) -> Result<Result<SessionNumber, SessionInfo>> {
+) -> Result<Result<SessionNumber, SessionMetadata>> {
     let of_agent = || refs::agent_session(refs, info.agent_session.as_deref()?);
     if clash == Clash::OfAgent
         && let Some(number) = of_agent()
@@ -95,9 +97,9 @@ fn settled(
 
 /// The record that begins a session, and its number; no record if it is there already.
 pub(super) fn begun(
-    desk: &Desk<'_>,
+    desk: &PlanContext<'_>,
     operation: &Operation,
-    info: &SessionInfo,
+    info: &SessionMetadata,
     (clash, takes_over): (Clash, bool),
 ) -> Result<(Option<Record>, SessionNumber)> {
     let info = match settled(&desk.refs, info, clash)? {
@@ -126,8 +128,8 @@ mod tests {
 
     const MANY: usize = 8;
 
-    fn act() -> Act {
-        Act::hook("test", Timestamp::default())
+    fn act() -> WriteContext {
+        WriteContext::hook("test", Timestamp::default())
     }
 
     fn of_agent(name: &str, agent: &str) -> NewSession {

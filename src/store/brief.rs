@@ -1,11 +1,11 @@
 //! The brief: the few things somebody needs to go on with a debugging effort, as plain data.
 
-use super::checks::{Checks, LastResult};
+use super::check_results::{CheckResults, LastCheckResult};
 use super::state::StateAt;
 use crate::error::Result;
 use crate::model::claim::{
-    Belief, Criticality, ExecutedCommand, Gap, GapStatus, Hypothesis, HypothesisStatus, Task, Text,
-    Word,
+    Belief, Criticality, ExecutedCommand, FactText, Gap, GapStatus, Hypothesis, HypothesisStatus,
+    Task, VocabularyWord,
 };
 use crate::model::{Checkpoint, Kind, Timestamp, Value};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub struct BriefLine {
 /// What a session knew at a moment, in short. The order within each list says what matters first and is the same
 /// each time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Brief {
+pub struct SessionBrief {
     /// The session's name.
     pub session: String,
     /// The branch.
@@ -75,8 +75,8 @@ impl StateAt {
     ///
     /// # Errors
     /// As every read.
-    pub fn brief(&self) -> Result<Brief> {
-        let mut brief = Brief {
+    pub fn brief(&self) -> Result<SessionBrief> {
+        let mut brief = SessionBrief {
             session: self.info()?.name,
             branch: self.current_branch()?,
             at: self.time()?,
@@ -86,7 +86,7 @@ impl StateAt {
             failing: last_results(self.checks()?.failing),
             commands: self.last_commands()?,
             tasks: self.open_tasks()?,
-            ..Brief::empty()
+            ..SessionBrief::empty()
         };
         for (id, entry) in self.claims_of(Kind::Hypothesis)? {
             let Ok(found) = Hypothesis::from_value(&entry.value) else { continue };
@@ -106,7 +106,7 @@ impl StateAt {
         }
         let sureness = |line: &BriefLine| line.confidence.unwrap_or(crate::model::rule::PRIOR);
         brief.active.sort_by(|a, b| sureness(b).total_cmp(&sureness(a)));
-        brief.next = next(&brief);
+        brief.next = next_steps(&brief);
         Ok(brief)
     }
 
@@ -146,8 +146,8 @@ impl StateAt {
     ///
     /// # Errors
     /// As every read.
-    pub fn checks(&self) -> Result<Checks> {
-        Ok(Checks::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
+    pub fn checks(&self) -> Result<CheckResults> {
+        Ok(CheckResults::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
     }
 
     fn last_commands(&self) -> Result<Vec<BriefLine>> {
@@ -156,9 +156,9 @@ impl StateAt {
         let lines = last.map(|known| {
             let found = ExecutedCommand::from_value(&known.fact.value).unwrap_or_default();
             BriefLine {
-                word: found.outcome.map(Word::word),
+                word: found.outcome.map(VocabularyWord::word),
                 exit_code: found.exit_code,
-                ..line(Kind::Command, known.fact.id, said(&found.command), known.fact.at)
+                ..line(Kind::Command, known.fact.id, text_preview(&found.command), known.fact.at)
             }
         });
         Ok(lines.collect())
@@ -169,8 +169,9 @@ impl StateAt {
         for known in self.facts_of(Kind::Task)? {
             let Ok(found) = Task::from_value(&known.fact.value) else { continue };
             if found.is_open() {
-                let text = said(&found.subject).or_else(|| said(&found.description));
-                let reason = said(&found.status).map(cut);
+                let text =
+                    text_preview(&found.subject).or_else(|| text_preview(&found.description));
+                let reason = text_preview(&found.status).map(cut);
                 let line = line(Kind::Task, known.fact.id, text, known.fact.at);
                 lines.push(BriefLine { reason, ..line });
             }
@@ -179,7 +180,7 @@ impl StateAt {
     }
 }
 
-impl Brief {
+impl SessionBrief {
     /// The brief of a store in which no session has been begun.
     #[must_use]
     pub fn empty() -> Self {
@@ -199,7 +200,7 @@ impl Brief {
             next: Vec::new(),
             omitted: BTreeMap::new(),
         };
-        brief.next = next(&brief);
+        brief.next = next_steps(&brief);
         brief
     }
 
@@ -271,7 +272,7 @@ impl Brief {
 
 /// Results of checks as lines, the latest first.
 #[must_use]
-pub fn last_results(results: Vec<LastResult>) -> Vec<BriefLine> {
+pub fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
     let lines = results.into_iter().map(|result| BriefLine {
         word: Some(result.status.word()),
         exit_code: result.exit_code,
@@ -284,7 +285,7 @@ pub fn last_results(results: Vec<LastResult>) -> Vec<BriefLine> {
 }
 
 /// What could be done next, most pressing first.
-fn next(brief: &Brief) -> Vec<String> {
+fn next_steps(brief: &SessionBrief) -> Vec<String> {
     let mut steps = Vec::new();
     let first = |list: &[BriefLine]| list.first().map(|line| line.id.clone());
     if let Some(gap) = brief.gaps.first().filter(|gap| gap.word == Some("critical")) {
@@ -331,8 +332,8 @@ fn line(kind: Kind, id: String, text: Option<&str>, at: Timestamp) -> BriefLine 
     }
 }
 
-fn said(text: &Option<Text>) -> Option<&str> {
-    text.as_ref().map(Text::preview).filter(|text| !text.is_empty())
+fn text_preview(text: &Option<FactText>) -> Option<&str> {
+    text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
 }
 
 fn cut(text: &str) -> String {
@@ -351,7 +352,7 @@ fn cut_to(text: &str, bytes: usize) -> String {
 
 /// What a state's brief says of a value's text, for lists: the field that says what an entity is.
 #[must_use]
-pub fn title(kind: Kind, value: &Value) -> String {
+pub fn entity_title(kind: Kind, value: &Value) -> String {
     let names: &[&str] = match kind {
         Kind::Message | Kind::Prompt => &["text"],
         Kind::Command => &["command"],
@@ -381,8 +382,8 @@ pub fn title(kind: Kind, value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Fact, Key, Origin};
-    use crate::store::{Act, ClaimChange, NewSession, Store};
+    use crate::model::{Fact, FactOrigin, Key};
+    use crate::store::{ClaimChange, NewSession, Store, WriteContext};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_micros(1_770_000_000_000_000 + second * 1_000_000)
@@ -395,8 +396,8 @@ mod tests {
             ("pattern", "deadline".into()),
             ("path", "src".into()),
         ]);
-        assert_eq!(title(Kind::Tool, &grep), "Grep deadline src");
-        assert_eq!(title(Kind::Tool, &Value::from([("tool", "Skill".into())])), "Skill");
+        assert_eq!(entity_title(Kind::Tool, &grep), "Grep deadline src");
+        assert_eq!(entity_title(Kind::Tool, &Value::from([("tool", "Skill".into())])), "Skill");
     }
 
     fn check(id: &str, status: &str, second: i64) -> Fact {
@@ -405,7 +406,7 @@ mod tests {
             kind: Kind::Verification,
             id: id.to_owned(),
             at: at(second),
-            origin: Origin::Recorded,
+            origin: FactOrigin::Recorded,
             place: 0,
             recorded_at: at(second),
             value,
@@ -416,7 +417,7 @@ mod tests {
     fn an_empty_session_has_a_next_step() {
         let store = Store::in_memory().unwrap();
         let session =
-            store.create_session(&Act::asked("x", at(0)), NewSession::named("s")).unwrap();
+            store.create_session(&WriteContext::asked("x", at(0)), NewSession::named("s")).unwrap();
         let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
         assert_eq!(brief.at, None);
         assert_eq!(brief.next, ["state a hypothesis: forge hypothesis add TEXT"]);
@@ -425,10 +426,10 @@ mod tests {
     #[test]
     fn only_the_last_result_of_a_check_counts() {
         let store = Store::in_memory().unwrap();
-        let act = Act::asked("x", at(10));
+        let act = WriteContext::asked("x", at(10));
         let session = store.create_session(&act, NewSession::named("s")).unwrap();
         let failing = |upto| {
-            let point = session.at(at(upto)).unwrap();
+            let point = session.at_time(at(upto)).unwrap();
             session.state(&point).unwrap().brief().unwrap().failing.len()
         };
         session
@@ -445,7 +446,7 @@ mod tests {
     #[test]
     fn hypotheses_are_sorted_by_sureness_and_gaps_by_criticality() {
         let store = Store::in_memory().unwrap();
-        let act = Act::asked("x", at(0));
+        let act = WriteContext::asked("x", at(0));
         let session = store.create_session(&act, NewSession::named("s")).unwrap();
         let mut write = session.write(&act);
         for (id, confidence) in [("a", Some(0.2)), ("b", None), ("c", Some(0.9))] {

@@ -2,11 +2,13 @@
 
 use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::journal::Journal;
-use crate::backend::rocks::{Clustered, RocksIndex};
-use crate::backend::{self, CIPHER_BYTES, Cipher, Index, Log, Seals, files, plain_file};
+use crate::backend::rocks::{ClusteredTables, RocksIndex};
+use crate::backend::{
+    self, CIPHER_BYTES, Cipher, Index, SealMode, WriteAheadLog, files, plain_file,
+};
 use crate::engine::maintain::refs_record;
 use crate::error::{Error, Result};
-use crate::format::{Marker, MarkerError, Refs, key};
+use crate::format::{FormatMarker, MarkerError, StoreRefs, key};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +22,7 @@ pub(super) const INDEX_FOLDER: &str = "index";
 /// Copies of texts, for searching.
 pub(super) const SEARCH_FOLDER: &str = "search";
 /// The folders of what others note about it: texts, which may be written over in place.
-pub(super) const NOTED: [&str; 2] = ["log", "agents"];
+pub(super) const NOTE_FOLDERS: [&str; 2] = ["log", "agents"];
 pub(super) const CONFIG_FILE: &str = "config.toml";
 /// Room for who prunes on a full disk.
 pub(super) const RESERVE_FILE: &str = "reserve";
@@ -30,28 +32,28 @@ const IGNORE_FILE: &str = ".gitignore";
 const UNFINISHED_FILE: &str = "FORMAT.new";
 
 /// The index in the folder of a store.
-pub(super) fn index(path: &Path, seals: &Seals, checked: Option<PathBuf>) -> RocksIndex {
+pub(super) fn raw_index(path: &Path, seals: &SealMode, checked: Option<PathBuf>) -> RocksIndex {
     // Whoever asks, asks about one session.
-    let clustered = Clustered::new(key::begins_with_session);
+    let clustered = ClusteredTables::new(key::begins_with_session);
     RocksIndex::new(path.join(INDEX_FOLDER)).with_clustered(clustered).with_seals(seals, checked)
 }
 
 /// The same, with its rows as they were written.
-pub(super) fn shown_index(
+pub(super) fn open_index(
     path: &Path,
-    seals: &Seals,
+    seals: &SealMode,
     cipher: Option<Cipher>,
     checked: Option<PathBuf>,
 ) -> Arc<dyn Index> {
-    let index = index(path, seals, checked);
+    let index = raw_index(path, seals, checked);
     match cipher {
         Some(cipher) => Arc::new(EncryptedIndex::new(index, cipher, key::hidden)),
         None => Arc::new(index),
     }
 }
 
-pub(super) fn begin(log: &dyn Log) -> Result<()> {
-    let first = refs_record(Refs::default()).encode();
+pub(super) fn write_first_record(log: &dyn WriteAheadLog) -> Result<()> {
+    let first = refs_record(StoreRefs::default()).encode();
     let appended = log.append(0, Duration::from_secs(5), &mut |_| Some(first.clone()))?;
     if let Some(appended) = appended {
         log.sync(appended.end)?;
@@ -123,7 +125,7 @@ pub(super) fn check_files(store: &Path) -> Result<()> {
 pub(super) fn check_notes(store: &Path) -> Result<()> {
     check_others(store)?;
     check_below(store, store, 0)?;
-    let folders = NOTED.map(|name| store.join(name));
+    let folders = NOTE_FOLDERS.map(|name| store.join(name));
     folders
         .iter()
         .filter(|folder| folder.exists())
@@ -163,7 +165,7 @@ fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
 }
 
 /// What a store's `FORMAT` says. Nothing of the store was opened before.
-pub(super) fn marker_of(path: &Path) -> Result<Marker> {
+pub(super) fn marker_of(path: &Path) -> Result<FormatMarker> {
     if path.join(FORMAT_FILE).symlink_metadata().is_ok() {
         check_files(path)?;
     }
@@ -171,18 +173,20 @@ pub(super) fn marker_of(path: &Path) -> Result<Marker> {
 }
 
 /// As [`marker_of`], whatever stands beside `FORMAT`.
-pub(super) fn read_marker(path: &Path) -> Result<Marker> {
+pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
     let file = path.join(FORMAT_FILE);
     let bytes = match plain_file::read(&file, MAX_MARKER_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unmarked(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(missing_marker_error(path));
+        }
         Err(error) if is_odd(&error) => {
             return Err(refused(path, format!("its file FORMAT cannot be read: {error}")));
         }
         Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
     };
     // What is no text matches no checksum.
-    match Marker::decode(&String::from_utf8_lossy(&bytes)) {
+    match FormatMarker::decode(&String::from_utf8_lossy(&bytes)) {
         // A store has lost it; a folder of something else holds no journal.
         Err(MarkerError::Foreign(reason)) if holds_records(path) => {
             let what = format!("the store at {}", path.display());
@@ -200,7 +204,7 @@ pub(super) fn is_odd(error: &io::Error) -> bool {
 }
 
 /// What is the matter with a folder without `FORMAT`: it is no store, or one that has lost it.
-pub(super) fn unmarked(path: &Path) -> Error {
+pub(super) fn missing_marker_error(path: &Path) -> Error {
     if holds_records(path) {
         let what = format!("the store at {}", path.display());
         let source = "its file FORMAT, which says how to read it, is gone".into();
@@ -217,7 +221,7 @@ pub(super) fn holds_records(path: &Path) -> bool {
 }
 
 /// Makes a folder in which everything else stands a store, with this marker: all of it or, if this is interrupted, none.
-pub(super) fn found(path: &Path, marker: &[u8]) -> Result<()> {
+pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
     let unfinished = path.join(UNFINISHED_FILE);
     files::replace(&path.join(IGNORE_FILE), &unfinished, b"*\n")?;
     files::replace(&path.join(FORMAT_FILE), &unfinished, marker)?;
@@ -241,7 +245,7 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
     ];
     type IsOwn = fn(&str) -> bool;
     let kinds: [(PathBuf, IsOwn); 5] = [
-        (path.to_owned(), |name| OWN.contains(&name) || NOTED.contains(&name)),
+        (path.to_owned(), |name| OWN.contains(&name) || NOTE_FOLDERS.contains(&name)),
         (path.join(JOURNAL_FOLDER), backend::journal::is_own),
         (path.join(INDEX_FOLDER), backend::rocks::is_own),
         (backend::spool::folder_in(path), backend::spool::is_own),
@@ -280,7 +284,7 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
 /// Whether a folder holds at most what an interrupted [`Store::create`] leaves: a journal that nothing was written to, and
 /// nothing else. A store that lost its `FORMAT` holds more.
 pub(super) fn is_unfinished(path: &Path) -> io::Result<bool> {
-    let first = (refs_record(Refs::default()).encode().len() + CIPHER_BYTES) as u64;
+    let first = (refs_record(StoreRefs::default()).encode().len() + CIPHER_BYTES) as u64;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();

@@ -1,17 +1,19 @@
 //! The history of one claim, and of a session.
 
-use super::resolve::Point;
+use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
-use crate::backend::{Direction, Snapshot};
+use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::checkpoint::{self, CheckpointFilter};
-use crate::engine::lineage::{self, At};
-use crate::engine::live::View;
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::lookup;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
-use crate::format::{Body, Header, Reset, decode_entry, encode_key};
-use crate::model::{Author, Change, Checkpoint, Entry, Key, OperationId, RevisionId, Timestamp};
+use crate::format::{ResetSource, RevisionBody, RevisionHeader, decode_entry, encode_key};
+use crate::model::{
+    Checkpoint, ClaimEntry, EntryChange, Key, OperationAuthor, OperationId, RevisionId, Timestamp,
+};
 
 /// A change of one claim, with the revision that made it.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +21,7 @@ pub struct HistoryEntry {
     /// The revision.
     pub revision: LogEntry,
     /// What it changed.
-    pub change: Change,
+    pub change: EntryChange,
 }
 
 /// A revision as a log shows it.
@@ -36,7 +38,7 @@ pub struct LogEntry {
     /// The verb that made it.
     pub verb: String,
     /// Who asked.
-    pub author: Author,
+    pub author: OperationAuthor,
     /// The operation it is part of.
     pub operation: OperationId,
     /// The revision whose claims it starts from, if not its parent's: its number, 0 for none.
@@ -81,7 +83,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such claim, nor ever was one on the way there.
-    pub fn history(&self, point: &Point, key: &Key) -> Result<Vec<HistoryEntry>> {
+    pub fn history(&self, point: &ResolvedMoment, key: &Key) -> Result<Vec<HistoryEntry>> {
         let view = self.view()?;
         let touched = match point.at {
             None => Vec::new(),
@@ -93,14 +95,14 @@ impl Session {
         touched
             .into_iter()
             .map(|touched| {
-                let decode = |side| -> Result<Option<Entry>> {
-                    lookup::bytes(&view, side)?
+                let decode = |side| -> Result<Option<ClaimEntry>> {
+                    lookup::delta_side_bytes(&view, side)?
                         .map(|bytes| {
                             decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))
                         })
                         .transpose()
                 };
-                let change = Change {
+                let change = EntryChange {
                     key: key.clone(),
                     old: decode(&touched.old)?,
                     new: decode(&touched.new)?,
@@ -115,16 +117,21 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn log(&self, point: &Point, limit: usize) -> Result<Vec<LogItem>> {
+    pub fn log(&self, point: &ResolvedMoment, limit: usize) -> Result<Vec<LogItem>> {
         let view = self.view()?;
         let mut items = Vec::new();
         if let Some(at) = point.at {
-            'stretches: for stretch in lineage::parents(&view.refs, self.number, at)? {
+            'stretches: for stretch in lineage::log_ranges(&view.refs, self.number, at)? {
                 let room = limit - items.len();
-                let rows =
-                    lineage::revisions(&view, self.number, stretch, Direction::Descending, room)?;
+                let rows = lineage::revisions(
+                    &view,
+                    self.number,
+                    stretch,
+                    ScanDirection::Descending,
+                    room,
+                )?;
                 for (sequence, _) in rows {
-                    let at = At { branch: stretch.branch, sequence };
+                    let at = RevisionRef { branch: stretch.branch, sequence };
                     items.push(LogItem::Revision(self.log_entry(&view, at)?));
                     if items.len() >= limit {
                         break 'stretches;
@@ -150,18 +157,30 @@ impl Session {
     }
 
     /// As [`Session::records`], at this moment.
-    pub(super) fn records_at(&self, view: &View, from: u64, limit: usize) -> Result<Vec<LogItem>> {
+    pub(super) fn records_at(
+        &self,
+        view: &ReadSnapshot,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<LogItem>> {
         use crate::format::SequenceRow;
         use crate::format::key::{self, of};
         let first = of(self.number).number(from).build();
-        let rows =
-            view.scan(key::SEQUENCES, &first, &of(self.number).end(), Direction::Ascending, limit)?;
+        let rows = view.scan(
+            key::SEQUENCES,
+            &first,
+            &of(self.number).end(),
+            ScanDirection::Ascending,
+            limit,
+        )?;
         let mut items = Vec::with_capacity(rows.len());
         for (place, row) in rows {
             let sequence = key::last_number(&place).unwrap_or(0);
             match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
                 SequenceRow::Revision(branch) => {
-                    items.push(LogItem::Revision(self.log_entry(view, At { branch, sequence })?));
+                    items.push(LogItem::Revision(
+                        self.log_entry(view, RevisionRef { branch, sequence })?,
+                    ));
                 }
                 SequenceRow::Checkpoint(_) => {
                     let found = checkpoint::by_sequence(view, self.number, sequence)?;
@@ -177,33 +196,38 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such revision.
-    pub fn changes_of(&self, sequence: u64) -> Result<Vec<Change>> {
+    pub fn changes_of(&self, sequence: u64) -> Result<Vec<EntryChange>> {
         self.changes_at(&self.view()?, sequence)
     }
 
     /// As [`Session::changes_of`], at this moment.
-    pub(super) fn changes_at(&self, view: &View, sequence: u64) -> Result<Vec<Change>> {
+    pub(super) fn changes_at(
+        &self,
+        view: &ReadSnapshot,
+        sequence: u64,
+    ) -> Result<Vec<EntryChange>> {
         let point = self.of_sequence(view, sequence)?;
         let at = point.at.ok_or_else(|| Error::not_found("revision", format!("#{sequence}")))?;
-        let from = timeline::before(view, &view.refs, self.number, at)?;
+        let from = timeline::parent_of(view, &view.refs, self.number, at)?;
         crate::engine::compare::compare(view, &view.refs, self.number, from, Some(at))
     }
 
-    pub(crate) fn log_entry(&self, view: &View, at: At) -> Result<LogEntry> {
+    pub(crate) fn log_entry(&self, view: &ReadSnapshot, at: RevisionRef) -> Result<LogEntry> {
         let row = lineage::revision(view, self.number, at)?;
-        let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
-        let body = Body::decode(&row.body).map_err(Error::corrupt("a revision's body"))?;
+        let header =
+            RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+        let body = RevisionBody::decode(&row.body).map_err(Error::corrupt("a revision's body"))?;
         Ok(LogEntry {
             sequence: at.sequence,
-            id: Header::id_of(&row.header),
+            id: RevisionHeader::id_of(&row.header),
             time: row.effective,
             branch: session_refs(&view.refs, self.number)?.branch(at.branch)?.name.clone(),
             verb: body.operation.verb,
             author: body.operation.author,
             operation: body.operation.id,
             reset_to: header.reset.map(|reset| match reset {
-                Reset::Empty => 0,
-                Reset::To(parent) => parent.sequence,
+                ResetSource::Empty => 0,
+                ResetSource::To(parent) => parent.sequence,
             }),
             merged: header.parents.get(1).map(|parent| parent.sequence),
             claims: header.count,

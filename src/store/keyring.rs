@@ -9,11 +9,11 @@
 //! ```
 
 use super::folder::is_odd;
-use crate::backend::journal::{Mark, Witness};
-use crate::backend::{self, Breach, Cipher, SealKey, Seals, files, plain_file};
-use crate::engine::commit::{Options, Standing};
+use crate::backend::journal::{JournalWitness, SyncMark};
+use crate::backend::{self, Cipher, IntegrityBreach, SealKey, SealMode, files, plain_file};
+use crate::engine::commit::{Options, SealStatus};
 use crate::error::{Error, Result};
-use crate::format::{KeyFile, Marker, hex, mend, unhex};
+use crate::format::{FormatMarker, KeyFile, hex, repair_bit, unhex};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -27,27 +27,27 @@ pub(super) struct Keyring {
 }
 
 /// What is known of an open store's seals.
-pub(super) struct Trust {
-    pub(super) standing: Standing,
-    pub(super) seals: Seals,
+pub(super) struct StoreTrust {
+    pub(super) standing: SealStatus,
+    pub(super) seals: SealMode,
     /// What the store is encrypted with, if it is.
     pub(super) cipher: Option<Cipher>,
-    pub(super) witness: Option<Witness>,
+    pub(super) witness: Option<JournalWitness>,
     /// Where is noted which files of the index were checked.
     pub(super) checked: Option<PathBuf>,
 }
 
-impl Trust {
-    const fn without(standing: Standing, seals: Seals) -> Self {
+impl StoreTrust {
+    const fn without(standing: SealStatus, seals: SealMode) -> Self {
         Self { standing, seals, cipher: None, witness: None, checked: None }
     }
 
     /// What is known of a store without its key.
-    fn unkeyed(marker: &Marker) -> Result<Self> {
+    fn unkeyed(marker: &FormatMarker) -> Result<Self> {
         match (marker.is_encrypted(), marker.is_sealed()) {
             (true, _) => Err(Error::Encrypted),
-            (false, true) => Ok(Self::without(Standing::NoKey, Seals::Unknown)),
-            (false, false) => Ok(Self::without(Standing::Unsealed, Seals::Absent)),
+            (false, true) => Ok(Self::without(SealStatus::NoKey, SealMode::Unknown)),
+            (false, false) => Ok(Self::without(SealStatus::Unsealed, SealMode::Absent)),
         }
     }
 
@@ -55,7 +55,11 @@ impl Trust {
     ///
     /// # Errors
     /// [`Error::Encrypted`] if it is and its key is not here, [`Error::DamagedKey`].
-    pub(super) fn unvouched(path: &Path, marker: &Marker, options: &Options) -> Result<Self> {
+    pub(super) fn unverified(
+        path: &Path,
+        marker: &FormatMarker,
+        options: &Options,
+    ) -> Result<Self> {
         let file = match Keyring::of(options) {
             Some(keyring) => keyring.key_of(marker)?,
             None => None,
@@ -63,14 +67,14 @@ impl Trust {
         let Some(file) = file.filter(|_| marker.is_encrypted()) else {
             return Self::unkeyed(marker);
         };
-        Ok(Self::knowing(cipher_of(path, marker, &file)?))
+        Ok(Self::with_cipher_only(cipher_of(path, marker, &file)?))
     }
 
     /// What is known of a store of which nothing is known but what it is encrypted with, if it is.
-    pub(super) fn knowing(cipher: Option<Cipher>) -> Self {
+    pub(super) fn with_cipher_only(cipher: Option<Cipher>) -> Self {
         match cipher {
-            Some(_) => Self { cipher, ..Self::without(Standing::NoKey, Seals::Unknown) },
-            None => Self::without(Standing::Unsealed, Seals::Absent),
+            Some(_) => Self { cipher, ..Self::without(SealStatus::NoKey, SealMode::Unknown) },
+            None => Self::without(SealStatus::Unsealed, SealMode::Absent),
         }
     }
 
@@ -79,7 +83,7 @@ impl Trust {
     /// # Errors
     /// [`backend::Error::Breach`] if another store stood here, or this one had seals; [`Error::Encrypted`] if it is and its key is not
     /// here, [`Error::DamagedKey`].
-    pub(super) fn of(path: &Path, marker: &Marker, options: &Options) -> Result<Self> {
+    pub(super) fn for_store(path: &Path, marker: &FormatMarker, options: &Options) -> Result<Self> {
         let unkeyed = Self::unkeyed(marker);
         let Some(keyring) = Keyring::of(options) else { return unkeyed };
         let Some(file) = keyring.key_of(marker)? else {
@@ -91,7 +95,7 @@ impl Trust {
                 "the store at {} bears no seals, and its key says that it had them",
                 path.display()
             );
-            return Err(backend::Error::Breach { breach: Breach::Unsealed, what }.into());
+            return Err(backend::Error::Breach { breach: IntegrityBreach::Unsealed, what }.into());
         }
         let cipher = cipher_of(path, marker, &file)?;
         if !options.read_only {
@@ -99,14 +103,18 @@ impl Trust {
         }
         let key = SealKey::new(&file.secret, &marker.id, &marker.key);
         let witness = keyring.witness(&marker.id)?;
-        let standing = if witness.is_some() { Standing::Sealed } else { Standing::NoWitness };
+        let standing = if witness.is_some() { SealStatus::Sealed } else { SealStatus::NoWitness };
         let checked = Some(keyring.of_store(&marker.id).join(CHECKED));
-        Ok(Self { standing, seals: Seals::Keyed(key), cipher, witness, checked })
+        Ok(Self { standing, seals: SealMode::Keyed(key), cipher, witness, checked })
     }
 }
 
 /// What a store is encrypted with, of its key: both say whether it is.
-pub(super) fn cipher_of(path: &Path, marker: &Marker, file: &KeyFile) -> Result<Option<Cipher>> {
+pub(super) fn cipher_of(
+    path: &Path,
+    marker: &FormatMarker,
+    file: &KeyFile,
+) -> Result<Option<Cipher>> {
     match (&file.cipher, marker.is_encrypted()) {
         (Some(secret), true) => Ok(Some(Cipher::new(secret))),
         (None, false) => Ok(None),
@@ -116,7 +124,7 @@ pub(super) fn cipher_of(path: &Path, marker: &Marker, file: &KeyFile) -> Result<
                 "the store at {} is {is}encrypted, and its key says that it was {was}so",
                 path.display()
             );
-            Err(backend::Error::Breach { breach: Breach::Replaced, what }.into())
+            Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
         }
     }
 }
@@ -180,14 +188,14 @@ impl Keyring {
             KeyFile::decode(text).filter(|file| file.store == *store)
         };
         if file(&bytes).is_none() {
-            mend(&mut bytes, &|bytes| file(bytes).is_some());
+            repair_bit(&mut bytes, &|bytes| file(bytes).is_some());
         }
         file(&bytes).map(Some).ok_or(Error::DamagedKey { path, reason: None })
     }
 
     /// The key of this store, if there is one that can be used. To a store that can be read without it a damaged one is as good as
     /// none. One that bears no seals has no key: where there is one all the same, its seals were taken off.
-    pub(super) fn key_of(&self, marker: &Marker) -> Result<Option<KeyFile>> {
+    pub(super) fn key_of(&self, marker: &FormatMarker) -> Result<Option<KeyFile>> {
         match self.key(&marker.id) {
             Err(Error::DamagedKey { .. }) if marker.is_sealed() && !marker.is_encrypted() => {
                 Ok(None)
@@ -214,12 +222,12 @@ impl Keyring {
     }
 
     /// The witness of a store, if there is one.
-    pub(super) fn witness(&self, store: &[u8; 16]) -> Result<Option<Witness>> {
-        Ok(Witness::open(&self.of_store(store).join(WITNESS), store)?)
+    pub(super) fn witness(&self, store: &[u8; 16]) -> Result<Option<JournalWitness>> {
+        Ok(JournalWitness::open(&self.of_store(store).join(WITNESS), store)?)
     }
 
     /// What the witness of a store has seen, if there is one.
-    pub(super) fn seen(&self, store: &[u8; 16]) -> Result<Option<Mark>> {
+    pub(super) fn seen(&self, store: &[u8; 16]) -> Result<Option<SyncMark>> {
         match self.witness(store)? {
             Some(witness) => Ok(witness.read()?),
             None => Ok(None),
@@ -227,12 +235,12 @@ impl Keyring {
     }
 
     /// Takes the key of a store in, with what was seen of it. What it knew of that store is replaced.
-    pub(super) fn add(&self, file: &KeyFile, seen: &Mark) -> Result<()> {
+    pub(super) fn add(&self, file: &KeyFile, seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(&file.store);
         let io = |action| backend::Error::io(action, &folder);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
         super::private(&folder, 0o700)?;
-        Witness::create(&folder.join(WITNESS), &file.store, seen)?;
+        JournalWitness::create(&folder.join(WITNESS), &file.store, seen)?;
         // The key last: with it the rest is there.
         write_private(&folder.join(KEY), file.encode().as_bytes())?;
         File::open(&self.folder).and_then(|it| it.sync_all()).map_err(io("sync"))?;
@@ -258,7 +266,7 @@ impl Keyring {
             "the store at {} is not the one that stood there: that was sealed, and this one's key is not here",
             path.display()
         );
-        Err(backend::Error::Breach { breach: Breach::Replaced, what }.into())
+        Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
     }
 
     /// Notes which store stands at a place. Where that cannot be written it is left.

@@ -1,37 +1,41 @@
 //! Merging one branch into another: what it would do, and doing it.
 
-use super::act::Act;
-use super::gate::Removed;
-use super::session::{Session, named};
+use super::redaction_gate::RedactionCounts;
+use super::session::{Session, branch_by_name};
 use super::write::check_claim;
-use crate::diff::{self, Ancestor, Conflict, Settled, Side, State};
-use crate::engine::commit::{Desk, Durability, random};
+use super::write_context::WriteContext;
+use crate::diff::{self, AncestorState, ClaimConflict, ClaimMap, ConflictResolution, MergeSide};
+use crate::engine::commit::{CommitDurability, PlanContext, random};
 use crate::engine::compare::compare;
-use crate::engine::lineage::At;
-use crate::engine::live::View;
-use crate::engine::merge::{Ancestry, Joint, ancestry, bases, joints};
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::RevisionRef;
+use crate::engine::merge_base::{
+    MergeRevision, RevisionAncestry, ancestry, bases, merge_revisions,
+};
 use crate::engine::refs::session as session_refs;
-use crate::engine::revise::{self, Place, Planned};
+use crate::engine::revision_plan::{self, CommitTarget, PlannedRevision};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
-use crate::format::{BranchChange, Head, Parent, Record, RecordChange, Refs, Reset};
+use crate::format::{
+    BranchChange, BranchHead, ParentRevision, Record, RecordChange, ResetSource, StoreRefs,
+};
 use crate::model::{
-    AutoTrigger, BranchNumber, BranchStatus, Change, Checkpoint, CheckpointId, Key, Operation,
-    OperationId, RevisionId, SessionNumber, Trigger, Value,
+    AutoTrigger, BranchNumber, BranchStatus, Checkpoint, CheckpointId, CheckpointTrigger,
+    EntryChange, Key, Operation, OperationId, RevisionId, SessionNumber, Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to be merged, and how conflicts are settled.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Merging {
+pub struct MergeRequest {
     /// The branch whose changes are taken.
     pub source: String,
     /// The branch that gets them; `None`: the one checked out.
     pub target: Option<String>,
     /// Whose side wins where nothing else is said; `None`: then such a conflict keeps anything from being written.
-    pub prefer: Option<Side>,
+    pub prefer: Option<MergeSide>,
     /// How single conflicts are settled, by claim and field (`None`: of the claim as a whole).
-    pub settled: BTreeMap<(Key, Option<String>), Settled>,
+    pub settled: BTreeMap<(Key, Option<String>), ConflictResolution>,
     /// Whether no checkpoint is made.
     pub quietly: bool,
 }
@@ -53,9 +57,9 @@ pub enum MergeResult {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeConflict {
     /// What does not go together.
-    pub conflict: Conflict,
+    pub conflict: ClaimConflict,
     /// What was taken; `None` if nothing says so.
-    pub settled: Option<Settled>,
+    pub settled: Option<ConflictResolution>,
 }
 
 /// What a merge did, or would do.
@@ -74,7 +78,7 @@ pub struct MergeReport {
     /// What both changed differently, by claim and field.
     pub conflicts: Vec<MergeConflict>,
     /// What changes on the target.
-    pub changes: Vec<Change>,
+    pub changes: Vec<EntryChange>,
     /// The revision that was made.
     pub revision: Option<(u64, RevisionId)>,
     /// The checkpoint that was made.
@@ -82,8 +86,8 @@ pub struct MergeReport {
 }
 
 /// A merge, worked out.
-struct Worked {
-    source: (BranchNumber, Option<Head>),
+struct MergePlan {
+    source: (BranchNumber, Option<BranchHead>),
     target: BranchNumber,
     report: MergeReport,
 }
@@ -99,9 +103,9 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::merge`].
-    pub fn merge_preview(&self, merging: &Merging) -> Result<MergeReport> {
+    pub fn merge_preview(&self, merging: &MergeRequest) -> Result<MergeReport> {
         let view = self.view()?;
-        Ok(self.work_out(&view, &view.refs, &self.clean(merging)?)?.report)
+        Ok(self.plan_from(&view, &view.refs, &self.clean(merging)?)?.report)
     }
 
     /// Takes what one branch changed over into another, by a revision of two parents.
@@ -113,13 +117,13 @@ impl Session {
     /// [`Error::NotFound`] for a branch that is not there, [`Error::Invalid`] for a branch and itself, or for settling
     /// what is no conflict; [`Error::Dangling`] if a claim would refer to nothing the way things were settled; as every
     /// write.
-    pub fn merge(&self, act: &Act, merging: &Merging) -> Result<MergeReport> {
+    pub fn merge(&self, act: &WriteContext, merging: &MergeRequest) -> Result<MergeReport> {
         let merging = self.clean(merging)?;
         let operation = act.operation()?;
         let id = CheckpointId::from_bytes(random()?);
-        self.store.engine.commit(Durability::Now, &mut |desk| {
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let view = desk.view()?;
-            let mut worked = self.work_out(&view, &desk.refs, &merging)?;
+            let mut worked = self.plan_from(&view, &desk.refs, &merging)?;
             let planned = match worked.report.result {
                 MergeResult::AlreadyMerged | MergeResult::Conflicts => {
                     return Ok((None, worked.report));
@@ -131,7 +135,7 @@ impl Session {
             let session = session_refs(&desk.refs, self.number)?;
             let head = planned.head;
             let mut changes = planned.changes;
-            let now = session.branch(worked.source.0)?.now();
+            let now = session.branch(worked.source.0)?.latest_change();
             if now.status != BranchStatus::Merged {
                 let (status, metadata) = (BranchStatus::Merged, now.metadata.clone());
                 let change = BranchChange { time: act.now, status, metadata };
@@ -147,7 +151,7 @@ impl Session {
                     revision: Some(head.sequence),
                     message: format!("merged {} into {}", merging.source, worked.report.target),
                     tags: vec!["auto".to_owned(), TAG.to_owned()],
-                    trigger: Trigger::Automatic(AutoTrigger::BranchSwitch),
+                    trigger: CheckpointTrigger::Automatic(AutoTrigger::BranchSwitch),
                     body: Value::Null,
                     key: None,
                 };
@@ -162,11 +166,11 @@ impl Session {
     }
 
     /// Values that somebody gives pass the gate as all others do.
-    fn clean(&self, merging: &Merging) -> Result<Merging> {
+    fn clean(&self, merging: &MergeRequest) -> Result<MergeRequest> {
         let mut merging = merging.clone();
-        let mut removed = Removed::new();
+        let mut removed = RedactionCounts::new();
         for settled in merging.settled.values_mut() {
-            if let Settled::Value(value) = settled {
+            if let ConflictResolution::Value(value) = settled {
                 self.store.gate().value(value, &mut removed);
             }
         }
@@ -175,35 +179,52 @@ impl Session {
 
     fn plan_merge(
         &self,
-        desk: &Desk<'_>,
-        act: &Act,
+        desk: &PlanContext<'_>,
+        act: &WriteContext,
         operation: &Operation,
-        worked: &Worked,
-    ) -> Result<Planned> {
+        worked: &MergePlan,
+    ) -> Result<PlannedRevision> {
         let (session, branch) = (self.number, worked.target);
-        let place = Place { session, branch, time: act.now, operation };
+        let place = CommitTarget { session, branch, time: act.now, operation };
         let source = worked.source.1.ok_or_else(|| {
             Error::Internal("a branch without revisions cannot be merged".to_owned())
         })?;
-        let parent = Parent { sequence: source.sequence, id: source.id };
+        let parent = ParentRevision { sequence: source.sequence, id: source.id };
         if worked.report.result == MergeResult::FastForward {
             let claims = (source.digest, source.count);
-            return revise::plan_reset(desk, place, Reset::To(parent), claims, &[parent]);
+            return revision_plan::plan_reset(
+                desk,
+                place,
+                ResetSource::To(parent),
+                claims,
+                &[parent],
+            );
         }
         let view = desk.view()?;
         let theirs = timeline::head_of(&desk.refs, session, worked.source.0)?;
         let changes = worked.report.changes.iter().map(|change| {
-            let mut change = revise::again(&view, &desk.refs, session, theirs, change.clone())?;
+            let mut change = revision_plan::restoring_change(
+                &view,
+                &desk.refs,
+                session,
+                theirs,
+                change.clone(),
+            )?;
             check_claim(&mut change).map(|()| change)
         });
-        revise::plan_merge(desk, place, &changes.collect::<Result<Vec<_>>>()?, parent)
+        revision_plan::plan_merge(desk, place, &changes.collect::<Result<Vec<_>>>()?, parent)
     }
 
-    fn work_out(&self, view: &View, refs: &Refs, merging: &Merging) -> Result<Worked> {
+    fn plan_from(
+        &self,
+        view: &ReadSnapshot,
+        refs: &StoreRefs,
+        merging: &MergeRequest,
+    ) -> Result<MergePlan> {
         let session = session_refs(refs, self.number)?;
-        let source = named(session, &merging.source)?;
+        let source = branch_by_name(session, &merging.source)?;
         let target = match &merging.target {
-            Some(name) => named(session, name)?,
+            Some(name) => branch_by_name(session, name)?,
             None => session.current_branch,
         };
         if source == target {
@@ -224,12 +245,17 @@ impl Session {
             checkpoint: None,
         };
         let head = session.branch(source)?.head;
-        let mut worked = Worked { source: (source, head), target, report };
+        let mut worked = MergePlan { source: (source, head), target, report };
         let Some(theirs) = timeline::head_of(refs, self.number, source)? else {
             return Ok(worked);
         };
         let ours = timeline::head_of(refs, self.number, target)?;
-        let known = Known { view, refs, number: self.number, joints: joints(view, self.number)? };
+        let known = MergeContext {
+            view,
+            refs,
+            number: self.number,
+            joints: merge_revisions(view, self.number)?,
+        };
         let own = known.ancestry(ours)?;
         let other = known.ancestry(Some(theirs))?;
         let common = bases(view, refs, self.number, &known.joints, (&own, &other))?;
@@ -240,7 +266,7 @@ impl Session {
         if ours.is_none_or(|ours| other.holds(ours)) {
             worked.report.result = MergeResult::FastForward;
             worked.report.changes = compare(view, refs, self.number, ours, Some(theirs))?;
-            unused(merging, &BTreeSet::new())?;
+            check_resolutions_used(merging, &BTreeSet::new())?;
             return Ok(worked);
         }
         let (base, ours, theirs) = known.sides(&common, ours, theirs)?;
@@ -248,12 +274,12 @@ impl Session {
         let merge = diff::merge_by(&base, &ours, &theirs, &mut |conflict| {
             let place = (conflict.key.clone(), conflict.field.clone());
             let by = merging.settled.get(&place).cloned();
-            let by = by.or(merging.prefer.map(Settled::Side));
+            let by = by.or(merging.prefer.map(ConflictResolution::Side));
             settled.push((place, by.clone()));
-            by.unwrap_or(Settled::Side(Side::Ours))
+            by.unwrap_or(ConflictResolution::Side(MergeSide::Ours))
         });
         let settled: BTreeMap<_, _> = settled.into_iter().collect();
-        unused(merging, &settled.keys().cloned().collect())?;
+        check_resolutions_used(merging, &settled.keys().cloned().collect())?;
         let conflicts = merge.conflicts.into_iter().map(|conflict| {
             let place = (conflict.key.clone(), conflict.field.clone());
             MergeConflict { settled: settled.get(&place).cloned().flatten(), conflict }
@@ -271,7 +297,10 @@ impl Session {
 }
 
 /// Refuses to settle what is no conflict.
-fn unused(merging: &Merging, conflicts: &BTreeSet<(Key, Option<String>)>) -> Result<()> {
+fn check_resolutions_used(
+    merging: &MergeRequest,
+    conflicts: &BTreeSet<(Key, Option<String>)>,
+) -> Result<()> {
     match merging.settled.keys().find(|place| !conflicts.contains(place)) {
         None => Ok(()),
         Some((key, field)) => {
@@ -285,19 +314,19 @@ fn unused(merging: &Merging, conflicts: &BTreeSet<(Key, Option<String>)>) -> Res
 }
 
 /// What a merge is worked out from.
-struct Known<'a> {
-    view: &'a View,
-    refs: &'a Refs,
+struct MergeContext<'a> {
+    view: &'a ReadSnapshot,
+    refs: &'a StoreRefs,
     number: SessionNumber,
-    joints: Vec<Joint>,
+    joints: Vec<MergeRevision>,
 }
 
-type Common = [(At, Ancestry)];
+type CommonAncestors = [(RevisionRef, RevisionAncestry)];
 
-impl Known<'_> {
-    fn ancestry(&self, at: Option<At>) -> Result<Ancestry> {
+impl MergeContext<'_> {
+    fn ancestry(&self, at: Option<RevisionRef>) -> Result<RevisionAncestry> {
         match at {
-            None => Ok(Ancestry::default()),
+            None => Ok(RevisionAncestry::default()),
             Some(at) => ancestry(self.view, self.refs, self.number, &self.joints, at),
         }
     }
@@ -305,19 +334,19 @@ impl Known<'_> {
     /// The common ancestor and both sides: of them what may differ.
     fn sides(
         &self,
-        common: &Common,
-        ours: Option<At>,
-        theirs: At,
-    ) -> Result<(Ancestor, State, State)> {
+        common: &CommonAncestors,
+        ours: Option<RevisionRef>,
+        theirs: RevisionRef,
+    ) -> Result<(AncestorState, ClaimMap, ClaimMap)> {
         if let [] | [_] = common {
             let base = common.first().map(|(at, _)| *at);
             let own = compare(self.view, self.refs, self.number, base, ours)?;
             let other = compare(self.view, self.refs, self.number, base, Some(theirs))?;
-            let mut state = State::new();
+            let mut state = ClaimMap::new();
             for change in own.iter().chain(&other) {
                 state.extend(change.old.clone().map(|entry| (change.key.clone(), entry)));
             }
-            let applied = |changes: &[Change]| {
+            let applied = |changes: &[EntryChange]| {
                 let mut state = state.clone();
                 diff::apply(&mut state, changes);
                 state
@@ -328,17 +357,17 @@ impl Known<'_> {
         Ok((base, self.state(ours)?, self.state(Some(theirs))?))
     }
 
-    fn state(&self, at: Option<At>) -> Result<State> {
+    fn state(&self, at: Option<RevisionRef>) -> Result<ClaimMap> {
         let all = compare(self.view, self.refs, self.number, None, at)?;
         Ok(all.into_iter().filter_map(|change| Some((change.key, change.new?))).collect())
     }
 
     /// What several common ancestors come to: they are merged themselves.
-    fn ancestor(&self, common: &Common, depth: usize) -> Result<Ancestor> {
+    fn ancestor(&self, common: &CommonAncestors, depth: usize) -> Result<AncestorState> {
         let Some(((first, reach), rest)) = common.split_first() else {
-            return Ok(Ancestor::default());
+            return Ok(AncestorState::default());
         };
-        let mut found: Ancestor = self.state(Some(*first))?.into();
+        let mut found: AncestorState = self.state(Some(*first))?.into();
         let mut reach = reach.clone();
         for (at, other) in rest {
             let base = if depth < MAX_DEPTH {

@@ -1,107 +1,112 @@
 //! The facade: what library users, and every edge, work with.
 //!
-//! A [`Store`] holds [`Session`]s. What is written goes through a [`Write`]: one record, one sync, all or nothing.
+//! A [`Store`] holds [`Session`]s. What is written goes through a [`SessionWrite`]: one record, one sync, all or nothing.
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
-mod act;
 mod adopt;
-mod aside;
+mod agent_join;
 mod backup;
 mod begin;
 mod brief;
-mod browse;
 mod bundle;
-mod capture;
-mod check;
-mod checks;
-mod ended;
+mod check_results;
+mod connected_system;
+mod digest_check;
+mod disk_reserve;
+mod event_stream;
 mod folder;
-mod gate;
+mod format_marker;
 mod history;
-mod import;
-mod join;
+mod history_page;
+mod imported_source;
 mod keyring;
-mod maintainer;
-mod marked;
+mod maintenance;
 mod merge;
+mod prune;
 mod purge;
 mod recover;
+mod redaction_gate;
 mod repair;
-mod reserve;
-mod resolve;
-mod retain;
+mod resolve_moment;
 mod search;
 mod session;
+mod session_retention;
+mod snapshot_diff;
+mod source_import;
+mod spooled_write;
 mod state;
-mod stream;
-mod take;
 #[cfg(test)]
 mod tests;
 mod undo;
 mod verify;
-mod whole;
 mod write;
+mod write_context;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
-pub use crate::engine::commit::{Options, Standing};
+pub use crate::engine::commit::{Options, SealStatus};
 
-pub use crate::engine::fact::{Clock, KnownFact};
+pub use crate::engine::fact::{FactClock, SourcedFact};
 pub use crate::engine::maintain::APPLY_BYTES;
-pub use crate::engine::rebuild::Rebuilt;
-pub use crate::engine::revise::{ClaimChange, Expect};
-pub use crate::engine::state::{DifferenceBytes, Differences, State};
-pub use crate::engine::verify::{Checked, Depth, Finding};
-pub use act::Act;
-pub use adopt::{Adopted, KeyState};
-pub use aside::{Aside, Waiting};
-pub use backup::Backed;
-pub use brief::{Brief, BriefLine, last_results, title};
-pub use browse::{
-    ACTIVITY_LIMIT, Activity, BranchLine, HistoryPage, PageItem, PageKinds, Place, Rank, Recorded,
-    SHOWN_CHANGES, Way,
+pub use crate::engine::rebuild::RebuildCounts;
+pub use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
+pub use crate::engine::state::{DifferenceBytes, RevisionState, StateDifferences};
+pub use crate::engine::verify::{VerifyCounts, VerifyDepth, VerifyFinding};
+pub use adopt::{AdoptReport, KeyState};
+pub use backup::BackupReport;
+pub use brief::{BriefLine, SessionBrief, entity_title, last_results};
+pub use bundle::{BundleExportReport, BundleImportReport, BundleRange, BundleSource};
+pub use check_results::{CheckResults, LastCheckResult};
+pub use connected_system::{
+    ConnectedSystem, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, SystemRecorder,
+    TemporalQuery,
 };
-pub use bundle::{BundleRange, BundleSource, BundleTaken, Bundled};
-pub use capture::{
-    Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
+pub use event_stream::{
+    StreamImportReport, StreamImportRequest, StreamOpener, TextResolver, UnfinishedImport,
 };
-pub use checks::{Checks, LastResult};
-pub use ended::{DroppedSession, DroppedSource};
-pub use gate::Clean;
 pub use history::{HistoryEntry, LogEntry, LogItem};
-pub use import::{BLOCK_BYTES, Bookmark, SourceChange};
-pub use maintainer::Maintainer;
-pub use merge::{MergeConflict, MergeReport, MergeResult, Merging};
-pub use purge::{PurgeKind, Purged, PurgedPlace, Searched};
-pub use recover::Recovery;
-pub use repair::Repaired;
-pub use resolve::Point;
-pub use retain::{Folded, FoldedAt, Pruned, Swept, UNDO_MICROS, Verdict};
-pub use search::{Hit, Hits, MAX_HITS, MAX_WORDS, Query};
-pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
-pub use state::{Comparison, RevisionSummary, StateAt};
-pub use stream::{Open, Resolve, Stream, StreamTaken, UnfinishedImport};
-pub use take::Taken;
-pub use undo::{OperationSummary, Undone};
-pub use verify::{Outcome, Verified};
-pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
+pub use history_page::{
+    ACTIVITY_LIMIT, ActivityHistogram, BranchTimeline, HistoryPage, HistoryPosition, HistoryRank,
+    PageDirection, PageItem, PageItemContent, PageKinds, SHOWN_CHANGES,
+};
+pub use imported_source::{BLOCK_BYTES, SourceBookmark, SourceChange};
+pub use maintenance::MaintenanceThread;
+pub use merge::{MergeConflict, MergeReport, MergeRequest, MergeResult};
+pub use prune::{
+    CheckpointVerdict, FoldAtMoment, FoldSummary, PruneReport, SweepReport, UNDO_MICROS,
+};
+pub use purge::{FileScanReport, PurgeFinding, PurgeKind, PurgeReport};
+pub use recover::RecoverySummary;
+pub use redaction_gate::RedactedSource;
+pub use repair::RepairReport;
+pub use resolve_moment::ResolvedMoment;
+pub use search::{MAX_HITS, MAX_WORDS, SearchHit, SearchPage, SearchQuery};
+pub use session::{BranchSummary, NewSession, Session, SessionListEntry, SessionSummary};
+pub use session_retention::{DroppedSession, DroppedSource};
+pub use source_import::SourceChunk;
+pub use spooled_write::{SpoolStatus, SpooledWrite};
+pub use state::{RevisionSummary, StateAt, StateComparison};
+pub use undo::{OperationSummary, UndoReport};
+pub use verify::{VerifyOutcome, VerifyReport};
+pub use write::{HeadClaims, NewCheckpoint, SessionWrite, WriteReport};
+pub use write_context::WriteContext;
 
-use crate::backend::files::Locked;
-use crate::backend::journal::{Journal, Mark};
+use crate::backend::files::LockedFile;
+use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, Cipher, Index, Log, Seals, Spool, plain_file};
+use crate::backend::{self, Cipher, Index, SealMode, Spool, WriteAheadLog, plain_file};
 use crate::engine::checkpoint;
-use crate::engine::commit::{Durability, Engine, operation_id, random};
-use crate::engine::live::Live;
-use crate::engine::refs::{self, in_sight};
+use crate::engine::commit::{CommitDurability, Engine, operation_id, random};
+use crate::engine::journal_follower::JournalFollower;
+use crate::engine::refs::{self, visible_sessions};
 use crate::error::{Error, Result};
-use crate::format::{KeyFile, Marker, Record, RecordChange, Refs};
+use crate::format::{FormatMarker, KeyFile, Record, RecordChange, StoreRefs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use folder::{
-    FORMAT_FILE, JOURNAL_FOLDER, begin, check_notes, clear, found, holds_records, is_unfinished,
-    marker_of, private, read_marker, shown_index,
+    FORMAT_FILE, JOURNAL_FOLDER, check_notes, clear, holds_records, is_unfinished, marker_of,
+    open_index, private, read_marker, write_first_record, write_marker,
 };
-use keyring::{Keyring, Trust};
+use keyring::{Keyring, StoreTrust};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -146,7 +151,7 @@ impl Store {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         // Held until it is done: of two at once one makes it.
         let folder =
-            Locked::alone(fs::File::open(path).map_err(io("open"))?).map_err(io("lock"))?;
+            LockedFile::exclusive(fs::File::open(path).map_err(io("open"))?).map_err(io("lock"))?;
         if folder.is_none() || path.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: path.to_owned() });
         }
@@ -158,23 +163,23 @@ impl Store {
         }
         clear(path).map_err(io("remove what was left unfinished in"))?;
         private(path, 0o700)?;
-        let mut marker = Marker::new(random()?, random()?);
+        let mut marker = FormatMarker::new(random()?, random()?);
         if let Some(keyring) = keyring {
             let cipher = options.encrypted.then(random).transpose()?;
             let (store, secret) = (marker.id, random()?);
             let file = KeyFile { store, secret, cipher, adopted: None, witness: None };
-            keyring.add(&file, &Mark { position: 0, hash: [0; 32] })?;
+            keyring.add(&file, &SyncMark { position: 0, hash: [0; 32] })?;
             keyring.note_place(path, &marker.id);
             marker = if options.encrypted { marker.encrypted() } else { marker.sealed() };
         }
-        let trust = Trust::of(path, &marker, &options)?;
+        let trust = StoreTrust::for_store(path, &marker, &options)?;
         // The journal first: FORMAT makes the folder a store, so it comes last.
         let journal = Journal::create(&path.join(JOURNAL_FOLDER))?
             .with_seals(trust.seals.clone(), trust.witness)
             .with_cipher(trust.cipher.clone());
-        begin(&journal)?;
-        found(path, marker.encode().as_bytes())?;
-        let index = shown_index(path, &trust.seals, trust.cipher.clone(), trust.checked);
+        write_first_record(&journal)?;
+        write_marker(path, marker.encode().as_bytes())?;
+        let index = open_index(path, &trust.seals, trust.cipher.clone(), trust.checked);
         let about = (trust.standing, trust.seals, trust.cipher);
         Ok(Self::assemble(Arc::new(journal), index, marker, options, about, Some(path)))
     }
@@ -186,7 +191,7 @@ impl Store {
     /// version's, [`Error::Encrypted`] if it is and its key is not in the keyring, [`Error::Backend`].
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
-        let trust = Trust::of(path, &marker, &options)?;
+        let trust = StoreTrust::for_store(path, &marker, &options)?;
         Self::open_with(path, marker, options, trust)
     }
 
@@ -195,13 +200,18 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_unvouched(path: &Path, options: Options) -> Result<Self> {
+    pub fn open_unverified(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
-        let trust = Trust::unvouched(path, &marker, &options)?;
+        let trust = StoreTrust::unverified(path, &marker, &options)?;
         Self::open_with(path, marker, options, trust)
     }
 
-    fn open_with(path: &Path, marker: Marker, options: Options, trust: Trust) -> Result<Self> {
+    fn open_with(
+        path: &Path,
+        marker: FormatMarker,
+        options: Options,
+        trust: StoreTrust,
+    ) -> Result<Self> {
         let folder = path.join(JOURNAL_FOLDER);
         let journal = if options.read_only {
             Journal::open_read_only(&folder)?
@@ -211,7 +221,7 @@ impl Store {
         let journal = journal
             .with_seals(trust.seals.clone(), trust.witness)
             .with_cipher(trust.cipher.clone());
-        let index = shown_index(path, &trust.seals, trust.cipher.clone(), trust.checked);
+        let index = open_index(path, &trust.seals, trust.cipher.clone(), trust.checked);
         let about = (trust.standing, trust.seals, trust.cipher);
         Ok(Self::assemble(Arc::new(journal), index, marker, options, about, Some(path)))
     }
@@ -230,19 +240,19 @@ impl Store {
     /// If the system gives no random numbers.
     pub fn in_memory_with(options: Options) -> Result<Self> {
         let log = MemoryLog::default();
-        begin(&log)?;
-        let marker = Marker::new(random()?, random()?);
+        write_first_record(&log)?;
+        let marker = FormatMarker::new(random()?, random()?);
         let index = MemoryIndex::default();
-        let about = (Standing::Unsealed, Seals::Absent, None);
+        let about = (SealStatus::Unsealed, SealMode::Absent, None);
         Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, options, about, None))
     }
 
     fn assemble(
-        log: Arc<dyn Log>,
+        log: Arc<dyn WriteAheadLog>,
         index: Arc<dyn Index>,
-        marker: Marker,
+        marker: FormatMarker,
         options: Options,
-        (standing, seals, cipher): (Standing, Seals, Option<Cipher>),
+        (standing, seals, cipher): (SealStatus, SealMode, Option<Cipher>),
         path: Option<&Path>,
     ) -> Self {
         let spool = path.map(|path| {
@@ -252,7 +262,7 @@ impl Store {
             Arc::new(spool.with_cipher(cipher.clone())) as Arc<dyn Spool>
         });
         let about = (standing, seals, cipher);
-        let engine = Engine::new(Live::new(log, index, spool), marker, options, about);
+        let engine = Engine::new(JournalFollower::new(log, index, spool), marker, options, about);
         Self { engine: Arc::new(engine), path: path.map(Path::to_owned) }
     }
 
@@ -302,8 +312,8 @@ impl Store {
 
     /// What is known of its seals.
     #[must_use]
-    pub fn standing(&self) -> Standing {
-        self.engine.standing
+    pub fn seal_status(&self) -> SealStatus {
+        self.engine.seal_status
     }
 
     /// What is wrong with the file of its key, if it is damaged: then the store is read as without one.
@@ -331,9 +341,9 @@ impl Store {
     /// # Errors
     /// As every read: [`Error::Backend`], [`Error::Corrupt`].
     pub fn sessions(&self) -> Result<Vec<SessionSummary>> {
-        let (refs, _) = self.engine.live.refs()?;
+        let (refs, _) = self.engine.follower.refs()?;
         let current = current_number(&refs);
-        in_sight(&refs)
+        visible_sessions(&refs)
             .map(|(number, session)| {
                 let mut summary = SessionSummary::of(number, session, current == Some(number));
                 summary.facts -= self.facts_taken_back(session)?.min(summary.facts);
@@ -346,20 +356,20 @@ impl Store {
     ///
     /// # Errors
     /// As every read.
-    pub fn session_of(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
-        let (refs, _) = self.engine.live.refs()?;
-        Ok(refs::of_kind(&refs, kind, name).map(|number| self.at(number)))
+    pub fn session_by_kind(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.follower.refs()?;
+        Ok(refs::of_kind(&refs, kind, name).map(|number| self.session_at(number)))
     }
 
     /// All sessions of a kind with their names and the time of the last event of each, the oldest first.
     ///
     /// # Errors
     /// As every read.
-    pub fn sessions_of(&self, kind: SessionKind) -> Result<Vec<SessionOf>> {
-        let (refs, _) = self.engine.live.refs()?;
-        let of_kind = in_sight(&refs).filter(|(_, session)| session.info.kind == kind);
-        let found = of_kind.map(|(number, session)| SessionOf {
-            session: self.at(number),
+    pub fn sessions_by_kind(&self, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
+        let (refs, _) = self.engine.follower.refs()?;
+        let of_kind = visible_sessions(&refs).filter(|(_, session)| session.info.kind == kind);
+        let found = of_kind.map(|(number, session)| SessionListEntry {
+            session: self.session_at(number),
             name: session.info.name.clone(),
             started_at: session.info.started_at,
             last_event: session.last_event,
@@ -372,19 +382,19 @@ impl Store {
     /// # Errors
     /// As every read.
     pub fn current_session(&self) -> Result<Option<Session>> {
-        let (refs, _) = self.engine.live.refs()?;
-        Ok(current_number(&refs).map(|number| self.at(number)))
+        let (refs, _) = self.engine.follower.refs()?;
+        Ok(current_number(&refs).map(|number| self.session_at(number)))
     }
 
     /// The debugging session of exactly this name; else any of it.
     fn session_named(&self, name: &str) -> Result<Option<Session>> {
-        let (refs, _) = self.engine.live.refs()?;
+        let (refs, _) = self.engine.follower.refs()?;
         let found = refs::of_kind(&refs, SessionKind::Debug, name)
-            .or_else(|| refs::named(&refs, name).next().map(|(number, _)| number));
-        Ok(found.map(|number| self.at(number)))
+            .or_else(|| refs::sessions_named(&refs, name).next().map(|(number, _)| number));
+        Ok(found.map(|number| self.session_at(number)))
     }
 
-    fn at(&self, number: SessionNumber) -> Session {
+    fn session_at(&self, number: SessionNumber) -> Session {
         Session { store: self.clone(), number }
     }
 
@@ -392,7 +402,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is no debugging effort; as every write.
-    pub fn pin_session(&self, act: &Act, session: Option<&Session>) -> Result<()> {
+    pub fn pin_session(&self, act: &WriteContext, session: Option<&Session>) -> Result<()> {
         if let Some(session) = session {
             let info = session.summary()?.info;
             if info.kind != SessionKind::Debug {
@@ -404,7 +414,7 @@ impl Store {
         }
         let operation = act.operation()?;
         let session = session.map(|session| session.number);
-        self.engine.commit(Durability::Now, &mut |desk| {
+        self.engine.commit(CommitDurability::Now, &mut |desk| {
             let changes = vec![RecordChange::Pinned { session }];
             let record = Record { operation: operation.clone(), changes };
             Ok(((desk.refs.pinned != session).then_some(record), ()))
@@ -416,7 +426,7 @@ impl Store {
     /// # Errors
     /// As every read.
     pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<(String, Checkpoint)>> {
-        let view = self.engine.live.view()?;
+        let view = self.engine.follower.view()?;
         checkpoint::list_all(&view, filter)?
             .into_iter()
             .map(|(number, checkpoint)| {
@@ -438,13 +448,13 @@ impl Store {
     /// Shows one moment of the store from now on: that of the first read. What was found in one read is then there in the next,
     /// whatever others write, prune or purge meanwhile. For a store that is opened to answer one question.
     pub fn hold(&self) {
-        self.engine.live.hold();
+        self.engine.follower.hold();
     }
 
     /// Leaves what was read, and what is open for reading, to the system: for a process that is about to end, and need
     /// not close and free it all. Used again, the store reads it again.
-    pub fn leave(&self) {
-        self.engine.live.leave();
+    pub fn skip_cleanup(&self) {
+        self.engine.follower.leave();
     }
 
     /// A new operation's id, for writes that belong together.
@@ -463,10 +473,10 @@ impl Store {
     pub fn compact(&self) -> Result<bool> {
         self.engine.check_writable()?;
         // What this process reads is not removed.
-        self.engine.live.forget();
-        let compacted = self.engine.live.index.compact()?;
-        self.engine.live.forget();
-        self.engine.live.tidy();
+        self.engine.follower.forget();
+        let compacted = self.engine.follower.index.compact()?;
+        self.engine.follower.forget();
+        self.engine.follower.tidy();
         Ok(compacted)
     }
 
@@ -481,7 +491,7 @@ impl Store {
     /// How many times this handle and its clones have asked the disk to make the journal durable.
     #[must_use]
     pub fn journal_syncs(&self) -> u64 {
-        self.engine.live.log.syncs()
+        self.engine.follower.log.syncs()
     }
 
     /// How many bytes of journal stand behind the newest generation of the index.
@@ -489,20 +499,20 @@ impl Store {
     /// # Errors
     /// As every read.
     pub fn tail_bytes(&self) -> Result<u64> {
-        self.engine.live.refs()?;
-        Ok(self.engine.live.tail_bytes())
+        self.engine.follower.refs()?;
+        Ok(self.engine.follower.tail_bytes())
     }
 }
 
-pub(crate) fn current_number(refs: &Refs) -> Option<SessionNumber> {
+pub(crate) fn current_number(refs: &StoreRefs) -> Option<SessionNumber> {
     refs.pinned.or(refs.last_used)
 }
 
-fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
+fn find_session(refs: &StoreRefs, name: &str) -> Result<SessionNumber> {
     if let Some(number) = refs::of_kind(refs, SessionKind::Debug, name) {
         return Ok(number);
     }
-    let mut found: Vec<_> = refs::named(refs, name).collect();
+    let mut found: Vec<_> = refs::sessions_named(refs, name).collect();
     if found.is_empty()
         && let Some(number) = refs::agent_session(refs, name)
     {
@@ -511,7 +521,7 @@ fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
     if found.is_empty() && name.len() >= 4 {
         let name = name.to_ascii_lowercase();
         let begins = |text: &str| text.starts_with(&name);
-        found = in_sight(refs)
+        found = visible_sessions(refs)
             .filter(|(_, session)| {
                 begins(&session.info.id.to_string())
                     || session.info.agent_session.as_deref().is_some_and(begins)

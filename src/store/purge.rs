@@ -1,28 +1,28 @@
 //! Purging secrets that are known: out of the store, and what the files of the store still hold of them.
 
-mod file;
-mod holder;
+mod file_holders;
+mod file_scan;
 
 use super::Store;
-use super::act::Act;
-use super::folder::{NOTED, SEARCH_FOLDER, foreign};
-use super::stream::Resolve;
+use super::event_stream::TextResolver;
+use super::folder::{NOTE_FOLDERS, SEARCH_FOLDER, foreign};
+use super::write_context::WriteContext;
 use crate::backend::spool::{copies_in, folder_in};
-use crate::backend::{self, Holder, files};
-use crate::engine::purge::{Purging, Task};
+use crate::backend::{self, LockHolder, files};
+use crate::engine::purge::{PurgeOutcome, PurgeTask};
 use crate::error::Result;
-use crate::redact::{Collector, Known, Seek};
+use crate::redact::{KnownSecrets, SecretCollector, SecretDetector};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use crate::engine::purge::PurgeKind;
-pub use file::Searched;
+pub use file_scan::FileScanReport;
 
 /// A place where secrets stand, or stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PurgedPlace {
+pub struct PurgeFinding {
     /// The name of the session; `None`: no session names it.
     pub session: Option<String>,
     /// What it is.
@@ -35,9 +35,9 @@ pub struct PurgedPlace {
 
 /// What a purge has found and done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Purged {
+pub struct PurgeReport {
     /// Where secrets stood; by a preview, where they stand.
-    pub places: Vec<PurgedPlace>,
+    pub places: Vec<PurgeFinding>,
     /// Files that were removed: copies of texts, and writes that could not be read. By a preview, those that would be.
     pub removed: Vec<PathBuf>,
     /// Files that others keep beside it, such as the log of hooks, and that were written over in place.
@@ -49,14 +49,14 @@ pub struct Purged {
     /// Folders of older generations of the index that are still read.
     pub held: Vec<PathBuf>,
     /// The processes that hold files of before, as far as the system tells.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<LockHolder>,
     /// Whether others went on writing secrets that they had read before.
     pub comes_back: bool,
     /// The files of the store, looked through byte by byte.
-    pub searched: Searched,
+    pub searched: FileScanReport,
 }
 
-impl Purged {
+impl PurgeReport {
     /// Whether nothing of the secrets is left where forge can reach it; else purge again once what holds it is gone.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -70,14 +70,19 @@ impl Purged {
 
 impl Store {
     /// The secrets that are found so in all that is stored, as they are meant: what is to be purged. Those shorter than
-    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES) cannot be: [`Known::new`] refuses them.
+    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES) cannot be: [`KnownSecrets::new`] refuses them.
     ///
     /// # Errors
     /// As every read.
-    pub fn secrets(&self, act: &Act, seek: &Seek) -> Result<BTreeSet<String>> {
-        let collector = Collector { seek, found: Default::default() };
+    pub fn secrets(&self, act: &WriteContext, seek: &SecretDetector) -> Result<BTreeSet<String>> {
+        let collector = SecretCollector { seek, found: Default::default() };
         let (operation, resolve) = (act.operation()?, &|_: &[u8], _: &str| None);
-        self.engine.find_secrets(&Task { mask: &collector, resolve, operation, reason: None })?;
+        self.engine.find_secrets(&PurgeTask {
+            mask: &collector,
+            resolve,
+            operation,
+            reason: None,
+        })?;
         Ok(collector.found.into_inner())
     }
 
@@ -85,19 +90,24 @@ impl Store {
     ///
     /// # Errors
     /// As every read; [`crate::error::Error::Invalid`] where a purge would refuse.
-    pub fn purge_preview(&self, act: &Act, known: &Known, resolve: Resolve<'_>) -> Result<Purged> {
-        let task = Task { mask: known, resolve, operation: act.operation()?, reason: None };
+    pub fn purge_preview(
+        &self,
+        act: &WriteContext,
+        known: &KnownSecrets,
+        resolve: TextResolver<'_>,
+    ) -> Result<PurgeReport> {
+        let task = PurgeTask { mask: known, resolve, operation: act.operation()?, reason: None };
         let found = self.engine.find_secrets(&task)?;
         let removed = self.path().map(removable).transpose()?.unwrap_or_default();
         let foreign = self.path().map(foreign).transpose()?.unwrap_or_default();
-        let searched = self.searched(known, &[])?;
+        let searched = self.scan_store_files(known, &[])?;
         let unsealed = self.unsealed()?;
-        Ok(Purged { removed, foreign, unsealed, searched, ..told(found) })
+        Ok(PurgeReport { removed, foreign, unsealed, searched, ..purge_report(found) })
     }
 
     /// Puts something else in place of secrets, wherever they stand: in every session, revision, checkpoint, fact, source and
     /// operation. No id and no digest changes. Nothing takes this back. What is found is written anew, and the files of before are
-    /// removed, but for those that somebody still reads: see [`Purged::is_done`]. Takes about as much memory as the index has on
+    /// removed, but for those that somebody still reads: see [`PurgeReport::is_done`]. Takes about as much memory as the index has on
     /// disk, and other writers wait meanwhile.
     ///
     /// # Errors
@@ -105,42 +115,42 @@ impl Store {
     /// has changed. As every write.
     pub fn purge(
         &self,
-        act: &Act,
-        known: &Known,
+        act: &WriteContext,
+        known: &KnownSecrets,
         reason: Option<&str>,
-        resolve: Resolve<'_>,
-    ) -> Result<Purged> {
+        resolve: TextResolver<'_>,
+    ) -> Result<PurgeReport> {
         let reason = reason.map(|reason| match known.mask(reason.as_bytes()) {
             Some((masked, _)) => String::from_utf8_lossy(&masked).into_owned(),
             None => reason.to_owned(),
         });
-        let task = Task { mask: known, resolve, operation: act.operation()?, reason };
+        let task = PurgeTask { mask: known, resolve, operation: act.operation()?, reason };
         let purging = self.engine.purge(&task)?;
         let held = purging.held.clone();
-        let mut purged = told(purging);
+        let mut purged = purge_report(purging);
         let Some(path) = self.path() else { return Ok(purged) };
-        if let Some(spool) = &self.engine.live.spool {
+        if let Some(spool) = &self.engine.follower.spool {
             spool.sweep()?;
         }
         purged.removed = removable(path)?;
         for file in &purged.removed {
             files::remove(file)?;
         }
-        for (file, _) in file::search(&self.noted(), known, &[])?.found {
-            file::overwrite(&file, known)?;
+        for (file, _) in file_scan::search(&self.noted(), known, &[])?.found {
+            file_scan::overwrite(&file, known)?;
             purged.overwritten.push(file);
         }
         purged.foreign = foreign(path)?;
         purged.unsealed = self.unsealed()?;
-        purged.holders = holder::holders(path, &held);
-        purged.searched = self.searched(known, &held)?;
+        purged.holders = file_holders::holders(path, &held);
+        purged.searched = self.scan_store_files(known, &held)?;
         purged.held = held;
         Ok(purged)
     }
 
     /// The writes in the spool that do not bear the store's seal.
     fn unsealed(&self) -> Result<Vec<PathBuf>> {
-        let (Some(path), Some(spool)) = (self.path(), &self.engine.live.spool) else {
+        let (Some(path), Some(spool)) = (self.path(), &self.engine.follower.spool) else {
             return Ok(Vec::new());
         };
         let mut found = Vec::new();
@@ -156,32 +166,32 @@ impl Store {
 
     /// What others note about it: the log of hooks, and which process works in which session.
     fn noted(&self) -> Vec<PathBuf> {
-        let folders = |notes: PathBuf| NOTED.map(|name| notes.join(name)).to_vec();
+        let folders = |notes: PathBuf| NOTE_FOLDERS.map(|name| notes.join(name)).to_vec();
         self.notes().map(folders).unwrap_or_default()
     }
 
     /// Looks through its folder, and what is noted elsewhere.
-    fn searched(&self, known: &Known, passed: &[PathBuf]) -> Result<Searched> {
-        let Some(path) = self.path() else { return Ok(Searched::default()) };
+    fn scan_store_files(&self, known: &KnownSecrets, passed: &[PathBuf]) -> Result<FileScanReport> {
+        let Some(path) = self.path() else { return Ok(FileScanReport::default()) };
         let mut folders = vec![path.to_owned()];
         folders.extend(self.noted().into_iter().filter(|noted| !noted.starts_with(path)));
-        file::search(&folders, known, passed)
+        file_scan::search(&folders, known, passed)
     }
 }
 
-fn told(purging: Purging) -> Purged {
+fn purge_report(purging: PurgeOutcome) -> PurgeReport {
     let sessions = purging.sessions;
-    let place = |place: crate::engine::purge::PurgePlace| PurgedPlace {
+    let place = |place: crate::engine::purge::PurgePlace| PurgeFinding {
         session: place.session.and_then(|number| sessions.get(number as usize).cloned()),
         kind: place.kind,
         name: place.name,
         count: place.count,
     };
     let comes_back = purging.comes_back;
-    Purged {
+    PurgeReport {
         places: purging.places.into_iter().map(place).collect(),
         comes_back,
-        ..Purged::default()
+        ..PurgeReport::default()
     }
 }
 

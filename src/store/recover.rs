@@ -1,11 +1,11 @@
 //! Where to go on after a crash, and what that takes: read from what is recorded, changing nothing.
 
-use super::brief::Brief;
+use super::brief::SessionBrief;
 use super::history::LogItem;
-use super::resolve::Point;
+use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
 use super::state::{RevisionSummary, StateAt};
-use crate::engine::fact::KnownFact;
+use crate::engine::fact::SourcedFact;
 use crate::error::Result;
 use crate::model::claim::{Agent, CommandOutcome, ExecutedCommand, Task};
 use crate::model::{Checkpoint, Kind, Timestamp, Value};
@@ -18,7 +18,7 @@ const MAX_COUNTED: usize = 100_000;
 
 /// Where to go on, and what that takes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recovery {
+pub struct RecoverySummary {
     /// The moment gone on from: the last thing recorded, or what was named; `None` if nothing is.
     pub time: Option<Timestamp>,
     /// The last checkpoint at or before it.
@@ -30,19 +30,19 @@ pub struct Recovery {
     /// How many facts came after it.
     pub facts_since: u64,
     /// The last captured state of the code: a fact with commit and patches.
-    pub code: Option<KnownFact>,
+    pub code: Option<SourcedFact>,
     /// The edits after it, the earliest first.
-    pub edits: Vec<KnownFact>,
+    pub edits: Vec<SourcedFact>,
     /// The environment variables recorded last with a state of the code.
     pub env_vars: BTreeMap<String, String>,
     /// The commands and sub-agents of which no end is known, the earliest first.
-    pub running: Vec<KnownFact>,
+    pub running: Vec<SourcedFact>,
     /// The last commands that ended, the earliest first.
-    pub commands: Vec<KnownFact>,
+    pub commands: Vec<SourcedFact>,
     /// Tasks that are not done.
-    pub tasks: Vec<KnownFact>,
+    pub tasks: Vec<SourcedFact>,
     /// What was known, in short.
-    pub brief: Brief,
+    pub brief: SessionBrief,
 }
 
 impl Session {
@@ -51,16 +51,16 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn recovery(&self, point: &Point) -> Result<Recovery> {
+    pub fn recovery(&self, point: &ResolvedMoment) -> Result<RecoverySummary> {
         let state = self.state(point)?;
         let checkpoint = state.checkpoint()?;
-        let mut code: Vec<KnownFact> = state.facts_of(Kind::Code)?;
+        let mut code: Vec<SourcedFact> = state.facts_of(Kind::Code)?;
         let captured = code.iter().rposition(|known| is_captured(&known.fact.value));
         let env_vars = code.iter().rev().find_map(|known| variables(&known.fact.value));
         let edits = code.split_off(captured.map_or(0, |place| place + 1));
         let (running, commands) = commands(&state)?;
         let tasks = state.facts_of(Kind::Task)?.into_iter();
-        Ok(Recovery {
+        Ok(RecoverySummary {
             time: state.time()?,
             revision: state.revision()?,
             revisions_since: self.revisions_since(point, checkpoint.as_ref())?,
@@ -80,7 +80,11 @@ impl Session {
         })
     }
 
-    fn revisions_since(&self, point: &Point, checkpoint: Option<&Checkpoint>) -> Result<u64> {
+    fn revisions_since(
+        &self,
+        point: &ResolvedMoment,
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<u64> {
         let Some(last) = point.revision() else { return Ok(0) };
         let from = checkpoint.and_then(|one| one.revision).map_or(0, |number| number + 1);
         let branch = self.branch_of(point)?;
@@ -97,7 +101,7 @@ fn facts_since(state: &StateAt, checkpoint: Option<&Checkpoint>) -> Result<u64> 
     let mut count = 0;
     for kind in Kind::facts() {
         let facts = state.facts_of(kind)?;
-        let later = |known: &&KnownFact| checkpoint.is_none_or(|one| known.fact.at > one.time);
+        let later = |known: &&SourcedFact| checkpoint.is_none_or(|one| known.fact.at > one.time);
         count += facts.iter().filter(later).count() as u64;
     }
     Ok(count)
@@ -123,7 +127,7 @@ pub(super) fn variables(code: &Value) -> Option<BTreeMap<String, String>> {
 }
 
 /// What has no known end, and the last commands that have one.
-fn commands(state: &StateAt) -> Result<(Vec<KnownFact>, Vec<KnownFact>)> {
+fn commands(state: &StateAt) -> Result<(Vec<SourcedFact>, Vec<SourcedFact>)> {
     let (mut running, mut ended): (Vec<_>, Vec<_>) =
         state.facts_of(Kind::Command)?.into_iter().partition(|known| {
             ExecutedCommand::from_value(&known.fact.value).is_ok_and(|command| {
@@ -133,7 +137,7 @@ fn commands(state: &StateAt) -> Result<(Vec<KnownFact>, Vec<KnownFact>)> {
                 }
             })
         });
-    let is_at_work = |known: &KnownFact| {
+    let is_at_work = |known: &SourcedFact| {
         let agent = Agent::from_value(&known.fact.value);
         agent.is_ok_and(|agent| agent.status.is_none() && agent.result.is_none())
     };

@@ -1,22 +1,22 @@
 //! Repair: never in place. What can be saved is written to a new folder; what cannot is listed.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, found, private, shown_index,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, open_index, private, write_marker,
 };
-use super::keyring::{Keyring, Trust};
-use super::marked::{Marked, cipher_found, marked};
+use super::format_marker::{MarkerState, find_cipher, read_marker_state};
+use super::keyring::{Keyring, StoreTrust};
 use super::{Options, Store};
-use crate::backend::journal::{self, Journal, Mark, Witness};
-use crate::backend::rocks::{self, Mending};
+use crate::backend::journal::{self, Journal, JournalWitness, SyncMark};
+use crate::backend::rocks::{self, RepairedGeneration};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, Cipher, Position, SealKey, Seals, Spool, encrypted};
+use crate::backend::{self, Cipher, LogPosition, SealKey, SealMode, Spool, encrypted};
 use crate::engine::commit::random;
 use crate::engine::maintain::refs_record;
 use crate::engine::rebuild;
-use crate::engine::salvage::{Salvage, salvage};
+use crate::engine::salvage::{SalvagedStore, salvage};
 use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, Spooled, key, mend};
+use crate::format::{FormatMarker, KeyFile, SpoolEntry, key, repair_bit};
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ use std::path::Path;
 
 /// What a repair did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairReport {
     /// What could not be saved, each in a line.
     pub lost: Vec<String>,
     /// How many places had a single wrong bit that was put right, since a hash says what was there.
@@ -41,11 +41,11 @@ pub struct Repaired {
 pub(super) fn rescue(
     path: &Path,
     known: &Known<'_>,
-    mending: Option<Mending>,
+    mending: Option<RepairedGeneration>,
     now: Timestamp,
-) -> Result<(Salvage, Vec<Kept>)> {
+) -> Result<(SalvagedStore, Vec<Kept>)> {
     let (seals, cipher) = (known.seals, known.cipher);
-    let mender: journal::Mender<'_> = &|bytes, is_whole| mend(bytes, is_whole);
+    let mender: journal::BitRepair<'_> = &|bytes, is_whole| repair_bit(bytes, is_whole);
     let mut index = rocks::rescue_mended(&path.join(INDEX_FOLDER), seals, mending)?;
     if let Some(cipher) = cipher {
         index = encrypted::rescued(index, cipher, key::hidden, mender);
@@ -54,10 +54,10 @@ pub(super) fn rescue(
     let folder = path.join(JOURNAL_FOLDER);
     let witnessed = known.witnessed()?;
     let (pieces, end) = journal::rescue(&folder, seals, cipher, mender)?;
-    let marked = marked(path)?;
+    let marked = read_marker_state(path)?;
     let saved = salvage(index, pieces, end.max(witnessed), now);
     let mut saved = saved.map_err(|error| match (&marked, cipher) {
-        (Marked::Lost(_), None) => hinted(error),
+        (MarkerState::Lost(_), None) => hinted(error),
         _ => error,
     })?;
     saved.mended += mended;
@@ -67,9 +67,11 @@ pub(super) fn rescue(
             .push(format!("proof of what the index held: {breach}; it was believed as it is"));
     }
     match marked {
-        Marked::Right(_) => {}
-        Marked::Mended(_) => saved.mended += 1,
-        Marked::Lost(why) => saved.lost.push(format!("the store's own id and key (FORMAT {why})")),
+        MarkerState::Valid(_) => {}
+        MarkerState::Corrected(_) => saved.mended += 1,
+        MarkerState::Lost(why) => {
+            saved.lost.push(format!("the store's own id and key (FORMAT {why})"));
+        }
     }
     let kept = spooled(&known.spool(path), &mut saved)?;
     saved.lost.sort();
@@ -79,7 +81,7 @@ pub(super) fn rescue(
 
 /// What is known of a store's keys, and where they lie.
 pub(super) struct Known<'a> {
-    pub(super) seals: &'a Seals,
+    pub(super) seals: &'a SealMode,
     pub(super) cipher: Option<&'a Cipher>,
     pub(super) keyring: Option<&'a Path>,
     pub(super) store: [u8; 16],
@@ -99,7 +101,7 @@ impl Known<'_> {
     }
 
     /// How far its witness saw it reach.
-    fn witnessed(&self) -> Result<Position> {
+    fn witnessed(&self) -> Result<LogPosition> {
         let seen = self.keyring().map(|keyring| keyring.seen(&self.store)).transpose()?.flatten();
         Ok(seen.map_or(0, |mark| mark.position))
     }
@@ -128,7 +130,7 @@ pub(super) struct Kept {
 
 /// The writes in the spool, with a wrong bit put right, and those that stand under another's name. What cannot be read is named as
 /// lost, unless an earlier repair did.
-fn spooled(spool: &SpoolFolder, saved: &mut Salvage) -> Result<Vec<Kept>> {
+fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> {
     let (mut found, mut broken, mut misnamed) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut names = spool.names()?;
     names.retain(|name| !saved.holds(name));
@@ -140,7 +142,7 @@ fn spooled(spool: &SpoolFolder, saved: &mut Salvage) -> Result<Vec<Kept>> {
                 found.insert(name, bytes);
                 continue;
             }
-            Ok(Some(bytes)) => match Spooled::decode(&bytes) {
+            Ok(Some(bytes)) => match SpoolEntry::decode(&bytes) {
                 Ok(other) => {
                     misnamed.push((other.operation.id.to_string(), bytes));
                     "its file holds another write".to_owned()
@@ -150,7 +152,7 @@ fn spooled(spool: &SpoolFolder, saved: &mut Salvage) -> Result<Vec<Kept>> {
             Err(error @ backend::Error::Breach { .. }) => error.to_string(),
             Err(error) => return Err(error.into()),
         };
-        if let Some(bytes) = spool.mended(&name, &mend, &is_whole)? {
+        if let Some(bytes) = spool.mended(&name, &repair_bit, &is_whole)? {
             saved.mended += 1;
             found.insert(name, bytes);
         } else {
@@ -189,7 +191,7 @@ fn spooled(spool: &SpoolFolder, saved: &mut Salvage) -> Result<Vec<Kept>> {
 fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
     let stored = spool.stored(name)?;
     let own = |path: &Path, bytes: &[u8]| {
-        let other = Spooled::decode(bytes).ok()?;
+        let other = SpoolEntry::decode(bytes).ok()?;
         Some(path.with_file_name(other.operation.id.to_string()))
     };
     Ok(!stored.is_empty()
@@ -197,26 +199,26 @@ fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
 }
 
 /// What is known of a store's seals, and of what it is encrypted with.
-type Keys = (Seals, Option<Cipher>);
+type SealsAndCipher = (SealMode, Option<Cipher>);
 
 /// What the old store's FORMAT says, or would say, and what is known of its keys.
-fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(Marker, Keys)> {
-    let marker = match marked(from)? {
-        Marked::Right(marker) | Marked::Mended(marker) => marker,
-        Marked::Lost(_) => {
+fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(FormatMarker, SealsAndCipher)> {
+    let marker = match read_marker_state(from)? {
+        MarkerState::Valid(marker) | MarkerState::Corrected(marker) => marker,
+        MarkerState::Lost(_) => {
             let (marker, cipher) =
-                (Marker::new(random()?, random()?), cipher_found(from, keyring)?);
+                (FormatMarker::new(random()?, random()?), find_cipher(from, keyring)?);
             let marker = if cipher.is_some() { marker.encrypted() } else { marker };
-            return Ok((marker, (Seals::Unknown, cipher)));
+            return Ok((marker, (SealMode::Unknown, cipher)));
         }
     };
     let options =
         Options { keyring: keyring.map(Path::to_owned), read_only: true, ..Options::default() };
-    match Trust::of(from, &marker, &options) {
+    match StoreTrust::for_store(from, &marker, &options) {
         Ok(trust) => Ok((marker, (trust.seals, trust.cipher))),
         Err(error) if error.kind() == ErrorKind::Forged => {
-            let trust = Trust::unvouched(from, &marker, &options)?;
-            Ok((marker.sealed(), (Seals::Unknown, trust.cipher)))
+            let trust = StoreTrust::unverified(from, &marker, &options)?;
+            Ok((marker.sealed(), (SealMode::Unknown, trust.cipher)))
         }
         Err(error) => Err(error),
     }
@@ -226,24 +228,24 @@ fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(Marker, Keys)> {
 /// keyring, else without seals; an encrypted one is encrypted anew. What was saved may not be all that the old one's
 /// witness saw.
 fn anew(
-    marker: Marker,
+    marker: FormatMarker,
     keyring: Option<&Path>,
-    end: Position,
+    end: LogPosition,
     now: Timestamp,
-) -> Result<(Marker, Keys, Option<Witness>)> {
+) -> Result<(FormatMarker, SealsAndCipher, Option<JournalWitness>)> {
     if !marker.is_sealed() {
-        return Ok((marker, (Seals::Absent, None), None));
+        return Ok((marker, (SealMode::Absent, None), None));
     }
     let is_encrypted = marker.is_encrypted();
-    let marker = Marker::new(random()?, marker.key);
+    let marker = FormatMarker::new(random()?, marker.key);
     let Some(keyring) = keyring.map(Keyring::new) else {
-        return Ok((marker, (Seals::Absent, None), None));
+        return Ok((marker, (SealMode::Absent, None), None));
     };
     let (secret, cipher) = (random()?, is_encrypted.then(random).transpose()?);
     let adopted = Some((end, now));
     let file = KeyFile { store: marker.id, secret, cipher, adopted, witness: None };
-    keyring.add(&file, &Mark { position: 0, hash: [0; 32] })?;
-    let seals = Seals::Keyed(SealKey::new(&secret, &marker.id, &marker.key));
+    keyring.add(&file, &SyncMark { position: 0, hash: [0; 32] })?;
+    let seals = SealMode::Keyed(SealKey::new(&secret, &marker.id, &marker.key));
     let witness = keyring.witness(&marker.id)?;
     let marker = if is_encrypted { marker.encrypted() } else { marker.sealed() };
     Ok((marker, (seals, cipher.as_ref().map(Cipher::new)), witness))
@@ -264,7 +266,7 @@ impl Store {
         to: &Path,
         now: Timestamp,
         keyring: Option<&Path>,
-    ) -> Result<Repaired> {
+    ) -> Result<RepairReport> {
         let marked = from.join(FORMAT_FILE).symlink_metadata().is_ok();
         if !from.join(JOURNAL_FOLDER).exists() && !marked {
             return Err(Error::NoStore { path: from.to_owned() });
@@ -287,9 +289,9 @@ impl Store {
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;
-        let index = shown_index(to, &seals, cipher.clone(), None);
+        let index = open_index(to, &seals, cipher.clone(), None);
         let mut applier = index
-            .try_applier()?
+            .try_writer()?
             .ok_or_else(|| Error::Conflict(format!("somebody else is at {}", to.display())))?;
         rebuild::write(&mut *applier, saved.rows)?;
         applier.publish(saved.end)?;
@@ -313,8 +315,8 @@ impl Store {
             }
         }
         // FORMAT makes the folder a store, so it comes last.
-        found(to, marker.encode().as_bytes())?;
-        let Salvage { lost, mended, revisions, .. } = saved;
-        Ok(Repaired { lost, mended, revisions, waiting })
+        write_marker(to, marker.encode().as_bytes())?;
+        let SalvagedStore { lost, mended, revisions, .. } = saved;
+        Ok(RepairReport { lost, mended, revisions, waiting })
     }
 }

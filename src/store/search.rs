@@ -5,17 +5,17 @@
 //! be deleted at any time, and is made again by the next search. Only a search brings it up to date, so no write waits
 //! for it. `docs/search.md` says why it is no index of words.
 
-pub(super) mod collect;
 mod corpus;
+pub(super) mod session_texts;
 
-use super::stream::Resolve;
+use super::event_stream::TextResolver;
 use super::{Session, Store};
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::model::{Kind, SessionNumber, Timestamp};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use corpus::{Entry, Source};
+use corpus::{CorpusEntry, CorpusSource};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ const SNIPPET_BYTES: usize = 160;
 
 /// What is searched for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query {
+pub struct SearchQuery {
     words: Vec<String>,
     /// Only these kinds; empty: all, checkpoints too.
     pub kinds: BTreeSet<Kind>,
@@ -38,11 +38,11 @@ pub struct Query {
     pub until: Option<Timestamp>,
     /// How many hits at most; 0 means 20.
     pub limit: usize,
-    /// Where a page before this one ended ([`Hits::cursor`]).
+    /// Where a page before this one ended ([`SearchPage::cursor`]).
     pub cursor: Option<String>,
 }
 
-impl Query {
+impl SearchQuery {
     /// All of these words; what stands between double quotes is one. Parts of words are found too; the case of ASCII
     /// letters does not matter.
     ///
@@ -64,10 +64,10 @@ impl Query {
         Ok(Self { words: words.into_iter().collect(), ..Self::default() })
     }
 
-    fn takes(&self, entry: &Entry) -> bool {
+    fn takes(&self, entry: &CorpusEntry) -> bool {
         let kind = match &entry.source {
-            Source::Checkpoint => self.kinds.is_empty(),
-            Source::Fact { .. } | Source::Claim => {
+            CorpusSource::Checkpoint => self.kinds.is_empty(),
+            CorpusSource::Fact { .. } | CorpusSource::Claim => {
                 self.kinds.is_empty() || entry.kind.is_some_and(|kind| self.kinds.contains(&kind))
             }
         };
@@ -78,7 +78,7 @@ impl Query {
 
 /// Something in which all words stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct SearchHit {
     /// The name of its session.
     pub session: String,
     /// What it is; `None` for a checkpoint.
@@ -100,9 +100,9 @@ pub struct Hit {
 
 /// A page of hits, the latest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hits {
+pub struct SearchPage {
     /// The hits.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// Hand this in for the next page; `None`: there is none.
     pub cursor: Option<String>,
     /// How many things have all words, on all pages.
@@ -112,9 +112,9 @@ pub struct Hits {
 }
 
 /// The place of a hit in the order of hits.
-type Place = (Timestamp, SessionNumber, Option<Kind>, String);
+type HitPosition = (Timestamp, SessionNumber, Option<Kind>, String);
 
-struct Candidate {
+struct HitCandidate {
     revision: Option<u64>,
     versions: u64,
     is_fact: bool,
@@ -130,23 +130,23 @@ impl Store {
     pub fn search(
         &self,
         sessions: &[Session],
-        query: &Query,
-        resolve: Resolve<'_>,
-    ) -> Result<Hits> {
+        query: &SearchQuery,
+        resolve: TextResolver<'_>,
+    ) -> Result<SearchPage> {
         let search = searching(&query.words)?;
         let after = query.cursor.as_deref().map(place_of).transpose()?;
-        let mut hits = Hits::default();
-        let mut found: BTreeMap<Place, Candidate> = BTreeMap::new();
+        let mut hits = SearchPage::default();
+        let mut found: BTreeMap<HitPosition, HitCandidate> = BTreeMap::new();
         for session in sessions {
-            let corpus = collect::current(self, session, resolve)?;
+            let corpus = session_texts::current(self, session, resolve)?;
             hits.texts += corpus.entries.len() as u64;
-            let mut firsts: BTreeMap<(Option<Kind>, String), (Timestamp, Candidate)> =
+            let mut firsts: BTreeMap<(Option<Kind>, String), (Timestamp, HitCandidate)> =
                 BTreeMap::new();
             for (entry, text) in corpus.texts().filter(|(entry, _)| query.takes(entry)) {
                 let Some(places) = all_words(&search, query.words.len(), text) else { continue };
                 let key = (entry.kind, entry.id.clone());
-                let is_fact = matches!(entry.source, Source::Fact { .. });
-                let made = |versions| Candidate {
+                let is_fact = matches!(entry.source, CorpusSource::Fact { .. });
+                let made = |versions| HitCandidate {
                     revision: entry.sequence,
                     versions,
                     is_fact,
@@ -172,7 +172,7 @@ impl Store {
         }
         hits.total = found.len() as u64;
         let limit = if query.limit == 0 { 20 } else { query.limit.min(MAX_HITS) };
-        let view = self.engine.live.view()?;
+        let view = self.engine.follower.view()?;
         let mut rest = found
             .into_iter()
             .rev()
@@ -186,7 +186,7 @@ impl Store {
                 let there = timeline::revision_at(&view, &view.refs, *number, branch, *at)?;
                 revision = there.map(|(at, _)| at.sequence);
             }
-            hits.hits.push(Hit {
+            hits.hits.push(SearchHit {
                 session: session_refs(&view.refs, *number)?.info.name.clone(),
                 kind: *kind,
                 id: id.clone(),
@@ -220,12 +220,12 @@ fn searching(words: &[String]) -> Result<AhoCorasick> {
         .map_err(|error| Error::invalid(error.to_string()))
 }
 
-fn cursor_of((at, session, kind, id): &Place) -> String {
+fn cursor_of((at, session, kind, id): &HitPosition) -> String {
     let kind = kind.map_or("-", Kind::name);
     format!("{}:{session}:{kind}:{id}", at.as_micros())
 }
 
-fn place_of(cursor: &str) -> Result<Place> {
+fn place_of(cursor: &str) -> Result<HitPosition> {
     let read = || {
         let mut parts = cursor.splitn(4, ':');
         let at = Timestamp::from_micros(parts.next()?.parse().ok()?);

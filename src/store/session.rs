@@ -1,22 +1,23 @@
 //! One session of a store.
 
-use super::act::Act;
-use super::resolve::Point;
-use super::write::{Committed, Write, check_tag};
+use super::resolve_moment::ResolvedMoment;
+use super::write::{SessionWrite, WriteReport, check_tag};
+use super::write_context::WriteContext;
 use super::{Store, current_number};
 use crate::engine::checkpoint::{self, CheckpointFilter};
-use crate::engine::commit::{Desk, Durability};
-use crate::engine::head::branch_of;
-use crate::engine::lineage::At;
-use crate::engine::live::View;
+use crate::engine::commit::{CommitDurability, PlanContext};
+use crate::engine::head_cache::branch_of;
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::RevisionRef;
 use crate::engine::refs::{JOINED, UNFINISHED, session as session_refs};
-use crate::engine::revise::{self, Place};
+use crate::engine::revision_plan::{self, CommitTarget};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
-use crate::format::{BranchChange, Parent, Record, RecordChange, Reset, SessionRefs};
+use crate::format::{BranchChange, ParentRevision, Record, RecordChange, ResetSource, SessionRefs};
 use crate::model::{
-    AutoTrigger, BranchMetadata, BranchNumber, BranchStatus, Checkpoint, CheckpointId, Digest,
-    Operation, SessionInfo, SessionKind, SessionNumber, Timestamp, Trigger,
+    AutoTrigger, BranchMetadata, BranchNumber, BranchStatus, Checkpoint, CheckpointId,
+    CheckpointTrigger, Operation, SessionKind, SessionMetadata, SessionNumber, StateDigest,
+    Timestamp,
 };
 
 /// What a new session is.
@@ -52,7 +53,7 @@ impl NewSession {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionSummary {
     /// What it is.
-    pub info: SessionInfo,
+    pub info: SessionMetadata,
     /// Whether it is current.
     pub current: bool,
     /// The branch checked out.
@@ -120,7 +121,7 @@ impl SessionSummary {
 
 /// A session among those of its kind.
 #[derive(Clone)]
-pub struct SessionOf {
+pub struct SessionListEntry {
     /// The session.
     pub session: Session,
     /// Its name.
@@ -163,7 +164,7 @@ impl Session {
     /// # Errors
     /// As every read.
     pub fn summary(&self) -> Result<SessionSummary> {
-        let (refs, _) = self.store.engine.live.refs()?;
+        let (refs, _) = self.store.engine.follower.refs()?;
         let current = current_number(&refs) == Some(self.number);
         let session = session_refs(&refs, self.number)?;
         let mut summary = SessionSummary::of(self.number, session, current);
@@ -177,23 +178,23 @@ impl Session {
         &self.store
     }
 
-    pub(crate) fn view(&self) -> Result<View> {
-        self.store.engine.live.view()
+    pub(crate) fn view(&self) -> Result<ReadSnapshot> {
+        self.store.engine.follower.view()
     }
 
     /// Begins something to be written.
-    pub const fn write<'a>(&'a self, act: &'a Act) -> Write<'a> {
-        Write::new(self, act)
+    pub const fn write<'a>(&'a self, act: &'a WriteContext) -> SessionWrite<'a> {
+        SessionWrite::new(self, act)
     }
 
     /// Everything that is recorded, on the branch checked out.
     ///
     /// # Errors
     /// As every read.
-    pub fn head(&self) -> Result<Point> {
-        let (refs, _) = self.store.engine.live.refs()?;
+    pub fn head(&self) -> Result<ResolvedMoment> {
+        let (refs, _) = self.store.engine.follower.refs()?;
         let branch = session_refs(&refs, self.number)?.current_branch;
-        Ok(Point {
+        Ok(ResolvedMoment {
             branch,
             at: timeline::head_of(&refs, self.number, branch)?,
             time: None,
@@ -223,7 +224,7 @@ impl Session {
     /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for what is no tag.
     pub fn tag(
         &self,
-        act: &Act,
+        act: &WriteContext,
         id: &CheckpointId,
         add: &[String],
         remove: &[String],
@@ -246,12 +247,12 @@ impl Session {
     /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for what is no tag; as every write.
     pub fn amend_checkpoint(
         &self,
-        act: &Act,
+        act: &WriteContext,
         id: &CheckpointId,
         amend: impl Fn(&mut Checkpoint),
     ) -> Result<(Checkpoint, bool)> {
         let operation = act.operation()?;
-        self.store.engine.commit(Durability::Now, &mut |desk| {
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let old = checkpoint::by_id(&desk.view()?, self.number, id)?
                 .ok_or_else(|| Error::not_found("checkpoint", id.to_string()))?;
             let mut wanted = old.clone();
@@ -279,7 +280,7 @@ impl Session {
     /// # Errors
     /// As every read.
     pub fn last_checkpoint_at(&self) -> Result<Option<Timestamp>> {
-        let (refs, _) = self.store.engine.live.refs()?;
+        let (refs, _) = self.store.engine.follower.refs()?;
         Ok(session_refs(&refs, self.number)?.last_checkpoint)
     }
 
@@ -287,12 +288,12 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Invalid`] for less than a second.
-    pub fn schedule(&self, act: &Act, every_micros: Option<i64>) -> Result<()> {
+    pub fn schedule(&self, act: &WriteContext, every_micros: Option<i64>) -> Result<()> {
         if every_micros.is_some_and(|micros| micros < 1_000_000) {
             return Err(Error::invalid("a schedule needs at least a second between checkpoints"));
         }
         let operation = act.operation()?;
-        self.store.engine.commit(Durability::Now, &mut |desk| {
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let known = session_refs(&desk.refs, self.number)?.schedule;
             let changes = vec![RecordChange::Schedule { session: self.number, every_micros }];
             let record = Record { operation: operation.clone(), changes };
@@ -306,9 +307,9 @@ impl Session {
     /// [`Error::Duplicate`] if there is one of that name, [`Error::Invalid`] for what is no name.
     pub fn create_branch(
         &self,
-        act: &Act,
+        act: &WriteContext,
         name: &str,
-        from: Option<&Point>,
+        from: Option<&ResolvedMoment>,
         metadata: BranchMetadata,
     ) -> Result<()> {
         check_branch_name(name)?;
@@ -318,14 +319,14 @@ impl Session {
         gate.branch(&mut metadata);
         let operation = act.operation()?;
         let change = BranchChange { time: act.now, status: BranchStatus::Active, metadata };
-        self.store.engine.commit(Durability::Now, &mut |desk| {
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let session = session_refs(&desk.refs, self.number)?;
             if session.branch_named(name).is_some() {
                 return Err(Error::Duplicate { kind: "branch", id: name.to_owned() });
             }
             let (base, head) = match from {
-                Some(Point { branch, at: None, .. }) => (*branch, None),
-                Some(Point { at: Some(at), .. }) => {
+                Some(ResolvedMoment { branch, at: None, .. }) => (*branch, None),
+                Some(ResolvedMoment { at: Some(at), .. }) => {
                     (at.branch, Some(timeline::head_at(&desk.view()?, self.number, *at)?.0))
                 }
                 None => {
@@ -355,15 +356,15 @@ impl Session {
     /// [`Error::NotFound`].
     pub fn update_branch(
         &self,
-        act: &Act,
+        act: &WriteContext,
         name: &str,
         update: impl Fn(&mut BranchStatus, &mut BranchMetadata),
     ) -> Result<bool> {
         let operation = act.operation()?;
-        self.store.engine.commit(Durability::Now, &mut |desk| {
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let session = session_refs(&desk.refs, self.number)?;
-            let branch = named(session, name)?;
-            let old = session.branch(branch)?.now();
+            let branch = branch_by_name(session, name)?;
+            let old = session.branch(branch)?.latest_change();
             let (mut status, mut metadata) = (old.status, old.metadata.clone());
             update(&mut status, &mut metadata);
             if metadata != old.metadata {
@@ -383,12 +384,17 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn switch(&self, act: &Act, name: &str, quietly: bool) -> Result<Option<String>> {
+    pub fn switch_branch(
+        &self,
+        act: &WriteContext,
+        name: &str,
+        quietly: bool,
+    ) -> Result<Option<String>> {
         let operation = act.operation()?;
         let id = CheckpointId::from_bytes(crate::engine::commit::random()?);
-        self.store.engine.commit(Durability::Now, &mut |desk| {
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let session = session_refs(&desk.refs, self.number)?;
-            let branch = named(session, name)?;
+            let branch = branch_by_name(session, name)?;
             if branch == session.current_branch {
                 return Ok((None, None));
             }
@@ -404,7 +410,7 @@ impl Session {
                     revision: session.branch(branch)?.head.map(|head| head.sequence),
                     message: format!("switched from {left} to {name}"),
                     tags: vec!["auto".to_owned()],
-                    trigger: Trigger::Automatic(AutoTrigger::BranchSwitch),
+                    trigger: CheckpointTrigger::Automatic(AutoTrigger::BranchSwitch),
                     body: crate::model::Value::Null,
                     key: None,
                 };
@@ -422,7 +428,7 @@ impl Session {
     /// # Errors
     /// As every read.
     pub fn branch_name(&self, branch: BranchNumber) -> Result<String> {
-        let (refs, _) = self.store.engine.live.refs()?;
+        let (refs, _) = self.store.engine.follower.refs()?;
         Ok(session_refs(&refs, self.number)?.branch(branch)?.name.clone())
     }
 
@@ -430,7 +436,7 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn branches(&self, point: &Point) -> Result<Vec<BranchSummary>> {
+    pub fn branches(&self, point: &ResolvedMoment) -> Result<Vec<BranchSummary>> {
         let view = self.view()?;
         branches(&view, self.number, point)
     }
@@ -440,18 +446,18 @@ impl Session {
     ///
     /// # Errors
     /// As every write.
-    pub fn restore(&self, act: &Act, to: &Point) -> Result<Committed> {
+    pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<WriteReport> {
         let operation = act.operation()?;
-        self.store.engine.commit(Durability::Now, &mut |desk| {
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let session = session_refs(&desk.refs, self.number)?;
             let branch = session.current_branch;
             let place =
-                Place { session: self.number, branch, time: act.now, operation: &operation };
+                CommitTarget { session: self.number, branch, time: act.now, operation: &operation };
             let head = session.branch(branch)?.head;
             let mut done =
-                Committed::begun(&operation, &session.info, &session.branch(branch)?.name);
+                WriteReport::begun(&operation, &session.info, &session.branch(branch)?.name);
             let planned = self.plan_reset(desk, place, to.at)?;
-            let same = head.map_or((Digest::EMPTY, 0), |head| (head.digest, head.count));
+            let same = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
             if same == (planned.head.digest, planned.head.count) {
                 return Ok((None, done));
             }
@@ -463,17 +469,23 @@ impl Session {
 
     pub(crate) fn plan_reset(
         &self,
-        desk: &Desk<'_>,
-        place: Place<'_>,
-        to: Option<At>,
-    ) -> Result<revise::Planned> {
+        desk: &PlanContext<'_>,
+        place: CommitTarget<'_>,
+        to: Option<RevisionRef>,
+    ) -> Result<revision_plan::PlannedRevision> {
         match to {
-            None => revise::plan_reset(desk, place, Reset::Empty, (Digest::EMPTY, 0), &[]),
+            None => revision_plan::plan_reset(
+                desk,
+                place,
+                ResetSource::Empty,
+                (StateDigest::EMPTY, 0),
+                &[],
+            ),
             Some(at) => {
                 let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
-                let parent = Parent { sequence: head.sequence, id: head.id };
+                let parent = ParentRevision { sequence: head.sequence, id: head.id };
                 let claims = (head.digest, head.count);
-                revise::plan_reset(desk, place, Reset::To(parent), claims, &[])
+                revision_plan::plan_reset(desk, place, ResetSource::To(parent), claims, &[])
             }
         }
     }
@@ -482,7 +494,7 @@ impl Session {
     pub(crate) fn commit_changes(
         &self,
         operation: &Operation,
-        durability: Durability,
+        durability: CommitDurability,
         changes: &[RecordChange],
     ) -> Result<()> {
         self.store.engine.commit(durability, &mut |_| {
@@ -493,9 +505,9 @@ impl Session {
 }
 
 pub(crate) fn branches(
-    view: &View,
+    view: &ReadSnapshot,
     number: SessionNumber,
-    point: &Point,
+    point: &ResolvedMoment,
 ) -> Result<Vec<BranchSummary>> {
     let session = session_refs(&view.refs, number)?;
     let time = point.time.unwrap_or(Timestamp::from_micros(i64::MAX));
@@ -540,7 +552,7 @@ pub(crate) fn branches(
     Ok(found)
 }
 
-pub(super) fn named(session: &SessionRefs, name: &str) -> Result<BranchNumber> {
+pub(super) fn branch_by_name(session: &SessionRefs, name: &str) -> Result<BranchNumber> {
     session.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
 }
 

@@ -1,22 +1,22 @@
 //! What was known at a point, and what changed between two.
 
-use super::resolve::Point;
+use super::resolve_moment::ResolvedMoment;
 use super::session::{BranchSummary, Session, branches};
 use crate::diff::{self, TypedChange};
 use crate::engine::checkpoint;
-use crate::engine::fact::{self, Clock, KnownFact};
+use crate::engine::fact::{self, FactClock, SourcedFact};
+use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::lineage;
-use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::materialize::materialize;
 use crate::engine::refs::session as session_refs;
-use crate::engine::state::{Differences, State};
+use crate::engine::state::{RevisionState, StateDifferences};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, encode_key};
 use crate::model::claim::{IDLE_AFTER, SessionMetrics};
 use crate::model::{
-    Change, Checkpoint, Entry, Key, Kind, RevisionId, SessionInfo, Timestamp, Value,
+    Checkpoint, ClaimEntry, EntryChange, Key, Kind, RevisionId, SessionMetadata, Timestamp, Value,
 };
 
 /// A revision in short.
@@ -36,11 +36,11 @@ pub struct RevisionSummary {
 
 /// What was known at a point: claims at hand, facts read when asked for.
 pub struct StateAt {
-    view: View,
+    view: ReadSnapshot,
     session: Session,
-    point: Point,
-    clock: Clock,
-    claims: State,
+    point: ResolvedMoment,
+    clock: FactClock,
+    claims: RevisionState,
 }
 
 impl Session {
@@ -48,18 +48,18 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn state(&self, point: &Point) -> Result<StateAt> {
-        self.state_by(point, Clock::Happened)
+    pub fn state(&self, point: &ResolvedMoment) -> Result<StateAt> {
+        self.state_by(point, FactClock::Happened)
     }
 
     /// What was known at a point, by one clock or the other.
     ///
     /// # Errors
     /// As every read.
-    pub fn state_by(&self, point: &Point, clock: Clock) -> Result<StateAt> {
+    pub fn state_by(&self, point: &ResolvedMoment, clock: FactClock) -> Result<StateAt> {
         let view = self.view()?;
         let claims = match point.at {
-            None => State::default(),
+            None => RevisionState::default(),
             Some(at) => materialize(&view, &view.refs, self.number, at)?,
         };
         Ok(StateAt { view, session: self.clone(), point: point.clone(), clock, claims })
@@ -69,11 +69,15 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn revision_of(&self, point: &Point) -> Result<Option<RevisionSummary>> {
+    pub fn revision_of(&self, point: &ResolvedMoment) -> Result<Option<RevisionSummary>> {
         self.revision_in(&self.view()?, point)
     }
 
-    fn revision_in(&self, view: &View, point: &Point) -> Result<Option<RevisionSummary>> {
+    fn revision_in(
+        &self,
+        view: &ReadSnapshot,
+        point: &ResolvedMoment,
+    ) -> Result<Option<RevisionSummary>> {
         let Some(at) = point.at else { return Ok(None) };
         let (head, _) = timeline::head_at(view, self.number, at)?;
         let session = session_refs(&view.refs, self.number)?;
@@ -90,7 +94,7 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn branch_of(&self, point: &Point) -> Result<String> {
+    pub fn branch_of(&self, point: &ResolvedMoment) -> Result<String> {
         self.branch_name(point.branch)
     }
 
@@ -98,7 +102,7 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn time_of(&self, point: &Point) -> Result<Option<Timestamp>> {
+    pub fn time_of(&self, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
         self.shown_time(&self.view()?, point)
     }
 
@@ -106,7 +110,7 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn claim(&self, point: &Point, key: &Key) -> Result<Option<Entry>> {
+    pub fn claim(&self, point: &ResolvedMoment, key: &Key) -> Result<Option<ClaimEntry>> {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
         let Some(at) = point.at else { return Ok(None) };
@@ -119,11 +123,11 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn claims(&self, point: &Point, keys: &[Key]) -> Result<Vec<Option<Entry>>> {
+    pub fn claims(&self, point: &ResolvedMoment, keys: &[Key]) -> Result<Vec<Option<ClaimEntry>>> {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
         let Some(at) = point.at else { return Ok(vec![None; keys.len()]) };
-        let stretches = lineage::stretches(&view, &view.refs, self.number, at)?;
+        let stretches = lineage::state_ranges(&view, &view.refs, self.number, at)?;
         keys.iter()
             .map(|key| {
                 lookup::entry_in(&view, &view.refs, self.number, &stretches, &encode_key(key))?
@@ -139,17 +143,21 @@ impl Session {
     ///
     /// # Errors
     /// As every read.
-    pub fn changed(&self, from: &Point, to: &Point) -> Result<Differences> {
+    pub fn changed_claims(
+        &self,
+        from: &ResolvedMoment,
+        to: &ResolvedMoment,
+    ) -> Result<StateDifferences> {
         let view = self.view()?;
         [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
-        crate::engine::compare::raw(&view, &view.refs, self.number, from.at, to.at)
+        crate::engine::compare::compare_encoded(&view, &view.refs, self.number, from.at, to.at)
     }
 
     /// What changed from one point to another.
     ///
     /// # Errors
     /// As every read.
-    pub fn compare(&self, from: &Point, to: &Point) -> Result<Comparison> {
+    pub fn compare(&self, from: &ResolvedMoment, to: &ResolvedMoment) -> Result<StateComparison> {
         let view = self.view()?;
         [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
         let claims =
@@ -158,9 +166,23 @@ impl Session {
         let times = (from.until(), to.until());
         for kind in Kind::facts() {
             if times.0 != times.1 {
-                let old = fact::at(&view, &view.refs, self.number, kind, times.0, Clock::Happened)?;
-                let new = fact::at(&view, &view.refs, self.number, kind, times.1, Clock::Happened)?;
-                let plain = |known: &[KnownFact]| -> Vec<crate::model::Fact> {
+                let old = fact::facts_at(
+                    &view,
+                    &view.refs,
+                    self.number,
+                    kind,
+                    times.0,
+                    FactClock::Happened,
+                )?;
+                let new = fact::facts_at(
+                    &view,
+                    &view.refs,
+                    self.number,
+                    kind,
+                    times.1,
+                    FactClock::Happened,
+                )?;
+                let plain = |known: &[SourcedFact]| -> Vec<crate::model::Fact> {
                     known.iter().map(|known| known.fact.clone()).collect()
                 };
                 changes.extend(diff::describe_facts(&plain(&old), &plain(&new)));
@@ -169,16 +191,16 @@ impl Session {
         let delta = self.shown_time(&view, to)?.zip(self.shown_time(&view, from)?);
         let time_delta_micros = delta.map(|(to, from)| to.micros_since(from));
         let summary = diff::summary(&changes, time_delta_micros);
-        Ok(Comparison { claims, changes, time_delta_micros, summary })
+        Ok(StateComparison { claims, changes, time_delta_micros, summary })
     }
 
     /// That the revision of a point is still in sight: it may have been pruned since the point was found.
-    fn check_in_sight(&self, view: &View, point: &Point) -> Result<()> {
+    fn check_in_sight(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<()> {
         point.at.map_or(Ok(()), |at| lineage::check_in_sight(view, self.number, at))
     }
 
     /// The time that a point is shown with: its own, or that of the last thing recorded.
-    fn shown_time(&self, view: &View, point: &Point) -> Result<Option<Timestamp>> {
+    fn shown_time(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
         match point.time {
             Some(time) => Ok(Some(time)),
             None => Ok(session_refs(&view.refs, self.number)?.last_event),
@@ -188,9 +210,9 @@ impl Session {
 
 /// What changed from one point to another.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct StateComparison {
     /// The claims that changed, with both entries.
-    pub claims: Vec<Change>,
+    pub claims: Vec<EntryChange>,
     /// All changes, claims and facts, in terms of their kinds.
     pub changes: Vec<TypedChange>,
     /// Microseconds from the one to the other; `None` if nothing has happened at all.
@@ -202,7 +224,7 @@ pub struct Comparison {
 impl StateAt {
     /// The point.
     #[must_use]
-    pub const fn point(&self) -> &Point {
+    pub const fn point(&self) -> &ResolvedMoment {
         &self.point
     }
 
@@ -216,13 +238,13 @@ impl StateAt {
     ///
     /// # Errors
     /// As every read.
-    pub fn info(&self) -> Result<SessionInfo> {
+    pub fn info(&self) -> Result<SessionMetadata> {
         Ok(session_refs(&self.view.refs, self.session.number)?.info.clone())
     }
 
     /// The claims.
     #[must_use]
-    pub const fn claims(&self) -> &State {
+    pub const fn claims(&self) -> &RevisionState {
         &self.claims
     }
 
@@ -238,10 +260,10 @@ impl StateAt {
     ///
     /// # Errors
     /// If what is stored is damaged.
-    pub fn claims_of(&self, kind: Kind) -> Result<Vec<(String, Entry)>> {
+    pub fn claims_of(&self, kind: Kind) -> Result<Vec<(String, ClaimEntry)>> {
         let mut claims = self
             .claims
-            .of_kind(kind)
+            .entries_of_kind(kind)
             .map(|entry| entry.map(|(key, entry)| (key.id, entry)))
             .collect::<Result<Vec<_>>>()?;
         claims.sort_by(|a, b| (a.1.added_at, &a.0).cmp(&(b.1.added_at, &b.0)));
@@ -252,9 +274,9 @@ impl StateAt {
     ///
     /// # Errors
     /// As every read.
-    pub fn facts_of(&self, kind: Kind) -> Result<Vec<KnownFact>> {
+    pub fn facts_of(&self, kind: Kind) -> Result<Vec<SourcedFact>> {
         let time = self.until();
-        fact::at(&self.view, &self.view.refs, self.session.number, kind, time, self.clock)
+        fact::facts_at(&self.view, &self.view.refs, self.session.number, kind, time, self.clock)
     }
 
     fn until(&self) -> Timestamp {
@@ -328,7 +350,7 @@ impl StateAt {
             Ok(self.claims_of(kind)?.into_iter().map(|(_, entry)| entry.value).collect())
         };
         let mut stretches =
-            timeline::stretches(&self.view, refs, number, self.until(), IDLE_AFTER)?;
+            timeline::active_periods(&self.view, refs, number, self.until(), IDLE_AFTER)?;
         let mut verifications = Vec::new();
         for kind in Kind::facts() {
             for known in self.facts_of(kind)? {
@@ -338,7 +360,7 @@ impl StateAt {
                 }
             }
         }
-        Ok(SessionMetrics::of(
+        Ok(SessionMetrics::compute(
             checkpoints,
             &values(Kind::Hypothesis)?,
             &values(Kind::Gap)?,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::backend::{Applier, Direction, Position, Row, Snapshot, Table};
+use crate::backend::{IndexWriter, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
 use crate::error::ErrorKind;
 use crate::format::{RevisionRow, key};
 use crate::model::{BranchMetadata, Key, Kind, Timestamp, Value};
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 fn note(session: &Session, id: &str) {
-    let act = Act::asked("test", Timestamp::default());
+    let act = WriteContext::asked("test", Timestamp::default());
     let change = ClaimChange::put(Key::new(Kind::Note, id), Value::from([("says", id.into())]));
     session.write(&act).change(change).commit().unwrap();
 }
 
 fn made(path: &Path) -> (Store, Session) {
     let store = Store::create(path, Options::default()).unwrap();
-    let act = Act::asked("test", Timestamp::default());
+    let act = WriteContext::asked("test", Timestamp::default());
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     (store, session)
 }
@@ -62,7 +62,7 @@ fn the_index_of_before_goes_as_soon_as_nobody_reads_it() {
 fn how_much_of_a_head_is_remembered_changes_no_state() {
     for head_bytes in [0, 1500, 1 << 30] {
         let store = Store::in_memory_with(Options { head_bytes, ..Options::default() }).unwrap();
-        let act = Act::asked("test", Timestamp::default());
+        let act = WriteContext::asked("test", Timestamp::default());
         let session = store.create_session(&act, NewSession::named("s")).unwrap();
         let mut wanted = BTreeMap::new();
         for step in 0..40 {
@@ -83,7 +83,7 @@ fn how_much_of_a_head_is_remembered_changes_no_state() {
                 .collect();
             assert_eq!(found, wanted, "{head_bytes} bytes, step {step}");
         }
-        let check = session.check(&session.head().unwrap());
+        let check = session.check_digest(&session.head().unwrap());
         check.unwrap_or_else(|error| panic!("{head_bytes} bytes: {error}"));
     }
 }
@@ -92,9 +92,9 @@ fn how_much_of_a_head_is_remembered_changes_no_state() {
 #[test]
 fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
     let store = Store::in_memory().unwrap();
-    let act = Act::asked("test", Timestamp::default());
+    let act = WriteContext::asked("test", Timestamp::default());
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
-    let live = &store.engine.live;
+    let live = &store.engine.follower;
     let (_, from) = live.refs().unwrap();
     session.schedule(&act, Some(7_000_000)).unwrap();
     let tail = live.log.read(from, u64::MAX).unwrap();
@@ -110,7 +110,7 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let (store, session) = made(&path);
-    let act = Act::asked("test", Timestamp::default());
+    let act = WriteContext::asked("test", Timestamp::default());
     let long = |id: &str| {
         // Little makes it smaller.
         let mut bytes = vec![0; 2_500_000];
@@ -119,7 +119,7 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
         let change = ClaimChange::put(Key::new(Kind::Note, id), Value::from([("t", text.into())]));
         session.write(&act).change(change).commit().unwrap();
     };
-    let live = &store.engine.live;
+    let live = &store.engine.follower;
     note(&session, "N1");
     assert!(Store::open(&path, Options::default()).unwrap().maintain(0).unwrap());
     let position = live.index.position().unwrap();
@@ -135,19 +135,19 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
     assert!(kept.clone().count() > 2);
     assert!(kept.zip(&behind).all(|(one, other)| Arc::ptr_eq(one, other)));
     // Who notes it after that changes nothing, and all is there.
-    live.published(position);
+    live.note_published(position);
     assert_eq!(live.records_since(position).unwrap().len(), behind.len());
     assert_eq!(session.state(&session.head().unwrap()).unwrap().claims().len(), 8);
 }
 
 /// Every row of the tables that an apply takes over as they are.
-fn rows(store: &Store) -> Vec<(Table, Row)> {
-    let view = store.engine.live.view().unwrap();
+fn rows(store: &Store) -> Vec<(TableId, TableRow)> {
+    let view = store.engine.follower.view().unwrap();
     // An apply compresses objects, makes keyframes, and begins a segment with a record of its own.
     let other = [key::OBJECTS, key::KEYFRAMES, key::RECORDS];
-    let tables = (0..=key::MERGES.0).map(Table).filter(|table| !other.contains(table));
+    let tables = (0..=key::MERGES.0).map(TableId).filter(|table| !other.contains(table));
     let rows = tables.flat_map(|table| {
-        let rows = view.scan(table, &[], &[], Direction::Ascending, usize::MAX).unwrap();
+        let rows = view.scan(table, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap();
         rows.into_iter().map(move |row| (table, row))
     });
     rows.collect()
@@ -158,7 +158,7 @@ fn rows(store: &Store) -> Vec<(Table, Row)> {
 #[test]
 fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
     let store = Store::in_memory().unwrap();
-    let act = Act::asked("test", Timestamp::default());
+    let act = WriteContext::asked("test", Timestamp::default());
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     let long = store.new_operation().unwrap();
     let add = |id: &str, part_of: Option<OperationId>| {
@@ -168,7 +168,7 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
         let write = if let Some(operation) = part_of { write.part_of(operation) } else { write };
         write.checkpoint(NewCheckpoint::manual(id)).commit().unwrap();
         // Each by itself.
-        store.engine.live.view().unwrap();
+        store.engine.follower.view().unwrap();
     };
     add("N1", Some(long));
     assert!(store.maintain(0).unwrap());
@@ -185,16 +185,16 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
         add(id, None);
     }
     let one_by_one = rows(&store);
-    assert!(store.engine.live.records_since(0).is_none(), "a generation stands below");
-    store.engine.live.forget();
+    assert!(store.engine.follower.records_since(0).is_none(), "a generation stands below");
+    store.engine.follower.forget();
     assert!(rows(&store) == one_by_one, "all at once");
     assert!(store.maintain(0).unwrap());
     // An apply counts objects on for its keyframes, and notes the refs it ends with.
     let own = [key::COUNTERS, key::OBJECT_NAMES, key::REVISIONS];
-    let others = |rows: &[(Table, Row)]| -> Vec<_> {
+    let others = |rows: &[(TableId, TableRow)]| -> Vec<_> {
         rows.iter().filter(|(table, _)| !own.contains(table)).cloned().collect()
     };
-    let sizes = |rows: &[(Table, Row)]| -> Vec<u64> {
+    let sizes = |rows: &[(TableId, TableRow)]| -> Vec<u64> {
         let revisions = rows.iter().filter(|(table, _)| *table == key::REVISIONS);
         revisions.map(|(_, (_, row))| RevisionRow::decode(row).unwrap().state_bytes).collect()
     };
@@ -212,7 +212,7 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
 fn operations_are_the_same_whenever_they_are_asked_for() {
     let told = |asks: &dyn Fn(usize) -> bool| {
         let store = Store::in_memory().unwrap();
-        let act = Act::asked("test", Timestamp::default());
+        let act = WriteContext::asked("test", Timestamp::default());
         let session = store.create_session(&act, NewSession::named("s")).unwrap();
         note(&session, "N0");
         assert!(store.maintain(0).unwrap());
@@ -222,7 +222,7 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
             if n % 2 == 0 {
                 session.write(&act).checkpoint(NewCheckpoint::manual("here")).commit().unwrap();
             }
-            let view = store.engine.live.view().unwrap();
+            let view = store.engine.follower.view().unwrap();
             assert_eq!(view.has_operations(), asked, "{n}");
             if asks(n) {
                 let count = session.operations(100).unwrap().len();
@@ -249,11 +249,12 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
 fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_anew_when_they_are_applied() {
     const APPLIED: std::ops::Range<u64> = 1..1000;
     let store = Store::in_memory().unwrap();
-    let act = Act::asked("test", Timestamp::default());
+    let act = WriteContext::asked("test", Timestamp::default());
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     let numbers = || -> Vec<u64> {
-        let view = store.engine.live.view().unwrap();
-        let rows = view.scan(key::REVISIONS, &[], &[], Direction::Ascending, usize::MAX).unwrap();
+        let view = store.engine.follower.view().unwrap();
+        let rows =
+            view.scan(key::REVISIONS, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap();
         rows.iter().flat_map(|(_, row)| RevisionRow::decode(row).unwrap().parts).collect()
     };
     let mut before = Vec::new();
@@ -263,7 +264,7 @@ fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_anew_when_th
         let (applied, tail) = behind.split_at(before.len());
         assert_eq!(applied, before);
         assert!(tail.len() == 1 && !APPLIED.contains(&tail[0]), "{tail:?}");
-        let counter = store.engine.live.view().unwrap().get(key::COUNTERS, key::NEXT_OBJECT);
+        let counter = store.engine.follower.view().unwrap().get(key::COUNTERS, key::NEXT_OBJECT);
         assert_eq!(key::last_number(&counter.unwrap().unwrap()), Some(tail[0] + 1));
         let state = session.state(&session.head().unwrap()).unwrap();
         assert!(store.maintain(0).unwrap());
@@ -283,7 +284,7 @@ fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let (store, session) = made(&path);
-    let act = Act::asked("test", Timestamp::default());
+    let act = WriteContext::asked("test", Timestamp::default());
     let other = Store::open(&path, Options::default()).unwrap();
     let elsewhere = other.session("s").unwrap();
     let kinds = || BTreeSet::from([Kind::Note, Kind::Gap]);
@@ -300,16 +301,20 @@ fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
             6 => drop(elsewhere.write(&act).change(change).commit().unwrap()),
             9 => drop(session.undo(&act, None).unwrap()),
             12 => {
-                let past = session.sequence(2 + step as u64 / 8).unwrap();
+                let past = session.at_sequence(2 + step as u64 / 8).unwrap();
                 session.restore(&act, &past).unwrap();
             }
             15 => {
                 session.create_branch(&act, &format!("b{step}"), None, Default::default()).unwrap();
-                session.switch(&act, &format!("b{step}"), false).unwrap();
+                session.switch_branch(&act, &format!("b{step}"), false).unwrap();
             }
             18 => drop(store.maintain(0).unwrap()),
             21 => drop(
-                session.write(&act).whole(BTreeSet::from([Kind::Gap]), vec![]).commit().unwrap(),
+                session
+                    .write(&act)
+                    .replace_kinds(BTreeSet::from([Kind::Gap]), vec![])
+                    .commit()
+                    .unwrap(),
             ),
             _ => drop(session.write(&act).change(change).commit().unwrap()),
         }
@@ -323,11 +328,11 @@ fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
         if step % 4 == 2 {
             claims.reverse();
         }
-        let done = session.write(&act).whole(kinds(), &claims).commit().unwrap();
+        let done = session.write(&act).replace_kinds(kinds(), &claims).commit().unwrap();
         assert_eq!((done.revision, done.changed), (None, vec![]), "step {step}");
         claims.push((key(1000 + step), value(step)));
         if step % 4 == 3 {
-            let done = session.write(&act).whole(kinds(), &claims).commit().unwrap();
+            let done = session.write(&act).replace_kinds(kinds(), &claims).commit().unwrap();
             assert_eq!(done.changed.len(), 1, "step {step}");
         }
     }
@@ -347,7 +352,7 @@ fn what_was_left_is_read_again() {
     };
     let reader = Store::open(&path, Options::default()).unwrap();
     assert_eq!(count(&reader), 2);
-    reader.leave();
+    reader.skip_cleanup();
     note(&session, "N3");
     assert_eq!(count(&reader), 3);
     // An index that cannot be opened is told by whoever needs it.
@@ -378,22 +383,22 @@ impl FailsOnce<Arc<dyn Snapshot>> {
 }
 
 impl Snapshot for FailsOnce<Arc<dyn Snapshot>> {
-    fn position(&self) -> Position {
+    fn position(&self) -> LogPosition {
         self.inner.position()
     }
 
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
         self.read()?.get(table, key)
     }
 
     fn scan(
         &self,
-        table: Table,
+        table: TableId,
         from: &[u8],
         to: &[u8],
-        direction: Direction,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, backend::Error> {
+    ) -> Result<Vec<TableRow>, backend::Error> {
         self.read()?.scan(table, from, to, direction, limit)
     }
 }
@@ -404,16 +409,16 @@ impl Index for FailsOnce<MemoryIndex> {
         Ok(Arc::new(snapshot))
     }
 
-    fn position(&self) -> Result<Position, backend::Error> {
+    fn position(&self) -> Result<LogPosition, backend::Error> {
         self.inner.position()
     }
 
-    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, backend::Error> {
-        self.inner.try_applier()
+    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, backend::Error> {
+        self.inner.try_writer()
     }
 
-    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, backend::Error> {
-        self.inner.anew(timeout)
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, backend::Error> {
+        self.inner.empty_writer(timeout)
     }
 }
 
@@ -423,15 +428,15 @@ type Open<'a> = &'a dyn Fn(u64) -> Store;
 /// Gives `work` what opens a store with a history, two thirds of which are in the index.
 fn with_history(work: impl FnOnce(Open<'_>)) {
     let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
-    begin(&*log).unwrap();
+    write_first_record(&*log).unwrap();
     let open = |until| {
-        let marker = Marker::new([1; 16], [2; 32]);
+        let marker = FormatMarker::new([1; 16], [2; 32]);
         let until = Arc::new(AtomicU64::new(until));
         let index = Arc::new(FailsOnce { inner: index.clone(), until });
-        let about = (Standing::Unsealed, Seals::Absent, None);
+        let about = (SealStatus::Unsealed, SealMode::Absent, None);
         Store::assemble(Arc::clone(&log) as _, index, marker, Options::default(), about, None)
     };
-    let act = Act::asked("test", Timestamp::default());
+    let act = WriteContext::asked("test", Timestamp::default());
     let store = open(u64::MAX);
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     for n in 0..24 {
@@ -444,7 +449,7 @@ fn with_history(work: impl FnOnce(Open<'_>)) {
             7 | 15 => assert!(store.maintain(0).unwrap()),
             12 => {
                 session.create_branch(&act, "try", None, BranchMetadata::default()).unwrap();
-                session.switch(&act, "try", false).unwrap();
+                session.switch_branch(&act, "try", false).unwrap();
             }
             17 => drop(session.undo(&act, None).unwrap()),
             _ => {}
@@ -484,7 +489,7 @@ fn a_read_that_fails_once_leaves_nothing_half_done() {
 #[test]
 fn a_write_that_fails_once_at_a_read_changes_nothing_and_then_succeeds() {
     type Verb<'a> = &'a dyn Fn(&Session) -> Result<()>;
-    let act = Act::asked("again", Timestamp::default());
+    let act = WriteContext::asked("again", Timestamp::default());
     let verbs: [(&str, Verb<'_>); 6] = [
         ("write", &|session| {
             let value = Value::from([("says", "again".into())]);
@@ -495,10 +500,10 @@ fn a_write_that_fails_once_at_a_read_changes_nothing_and_then_succeeds() {
             session.write(&act).checkpoint(NewCheckpoint::manual("again")).commit().map(drop)
         }),
         ("undo", &|session| session.undo(&act, None).map(drop)),
-        ("restore", &|session| session.restore(&act, &session.sequence(3)?).map(drop)),
-        ("switch", &|session| session.switch(&act, "main", false).map(drop)),
+        ("restore", &|session| session.restore(&act, &session.at_sequence(3)?).map(drop)),
+        ("switch", &|session| session.switch_branch(&act, "main", false).map(drop)),
         ("branch", &|session| {
-            let point = session.sequence(5)?;
+            let point = session.at_sequence(5)?;
             session.create_branch(&act, "other", Some(&point), BranchMetadata::default()).map(drop)
         }),
     ];

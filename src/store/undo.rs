@@ -1,25 +1,26 @@
 //! Undo and redo: taking back what one operation did, by doing the opposite.
 
 use super::Store;
-use super::act::Act;
 use super::session::Session;
-use crate::backend::{Direction, Snapshot};
+use super::write_context::WriteContext;
+use crate::backend::{ScanDirection, Snapshot};
 use crate::diff;
 use crate::engine::checkpoint::{self, CheckpointFilter};
-use crate::engine::commit::{Desk, Durability};
+use crate::engine::commit::{CommitDurability, PlanContext};
 use crate::engine::compare;
 use crate::engine::index::find_operation;
-use crate::engine::lineage::At;
-use crate::engine::live::View;
-use crate::engine::refs::{UNFINISHED, in_sight, session as session_refs};
-use crate::engine::retain;
-use crate::engine::revise::{self, ClaimChange, Place, Planned};
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::RevisionRef;
+use crate::engine::prune;
+use crate::engine::refs::{UNFINISHED, session as session_refs, visible_sessions};
+use crate::engine::revision_plan::{self, ClaimChange, CommitTarget, PlannedRevision};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{Effect, OperationRow, Record, RecordChange, SessionRefs};
+use crate::format::{OperationEffect, OperationRow, Record, RecordChange, SessionRefs};
 use crate::model::{
-    Author, BranchNumber, CheckpointId, Digest, Operation, OperationId, SessionNumber, Timestamp,
+    BranchNumber, CheckpointId, Operation, OperationAuthor, OperationId, SessionNumber,
+    StateDigest, Timestamp,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +32,7 @@ pub struct OperationSummary {
     /// The verb.
     pub verb: String,
     /// Who asked.
-    pub author: Author,
+    pub author: OperationAuthor,
     /// When.
     pub time: Timestamp,
     /// What it did, in words.
@@ -56,33 +57,41 @@ impl From<OperationRow> for OperationSummary {
     }
 }
 
-fn describe(effect: &Effect) -> String {
+fn describe(effect: &OperationEffect) -> String {
     match effect {
-        Effect::Revision { sequence, .. } => format!("revision #{sequence}"),
-        Effect::CheckpointMade { id } => format!("checkpoint {}", id.short()),
-        Effect::CheckpointChanged { old } => format!("changed checkpoint #{}", old.sequence),
-        Effect::CheckpointHidden { old } => format!("took checkpoint #{} back", old.sequence),
-        Effect::BranchMade { .. } => "a branch".to_owned(),
-        Effect::BranchChanged { .. } => "changed a branch".to_owned(),
-        Effect::BranchHidden { hidden: true, .. } => "took a branch back".to_owned(),
-        Effect::BranchHidden { hidden: false, .. } => "brought a branch back".to_owned(),
-        Effect::Switched { .. } => "checked out a branch".to_owned(),
-        Effect::Facts { count, .. } => format!("{count} facts"),
-        Effect::Bookmark { source, bytes, .. } => format!("{source} up to byte {bytes}"),
-        Effect::Schedule { .. } => "the schedule".to_owned(),
-        Effect::Folded { first, last, .. } => format!("folded #{first} and on into #{last}"),
-        Effect::Unfolded { first, last, .. } => {
+        OperationEffect::Revision { sequence, .. } => format!("revision #{sequence}"),
+        OperationEffect::CheckpointMade { id } => format!("checkpoint {}", id.short()),
+        OperationEffect::CheckpointChanged { old } => {
+            format!("changed checkpoint #{}", old.sequence)
+        }
+        OperationEffect::CheckpointHidden { old } => {
+            format!("took checkpoint #{} back", old.sequence)
+        }
+        OperationEffect::BranchMade { .. } => "a branch".to_owned(),
+        OperationEffect::BranchChanged { .. } => "changed a branch".to_owned(),
+        OperationEffect::BranchHidden { hidden: true, .. } => "took a branch back".to_owned(),
+        OperationEffect::BranchHidden { hidden: false, .. } => "brought a branch back".to_owned(),
+        OperationEffect::Switched { .. } => "checked out a branch".to_owned(),
+        OperationEffect::Facts { count, .. } => format!("{count} facts"),
+        OperationEffect::Bookmark { source, bytes, .. } => format!("{source} up to byte {bytes}"),
+        OperationEffect::Schedule { .. } => "the schedule".to_owned(),
+        OperationEffect::Folded { first, last, .. } => {
+            format!("folded #{first} and on into #{last}")
+        }
+        OperationEffect::Unfolded { first, last, .. } => {
             format!("brought #{first} and on back out of #{last}")
         }
-        Effect::SessionDropped { .. } => "dropped a session".to_owned(),
-        Effect::SessionShown { .. } => "brought a session back".to_owned(),
-        Effect::TextDropped { blob, bytes, .. } => format!("dropped {bytes} bytes of {blob}"),
-        Effect::TextShown { blob, .. } => format!("brought {blob} back"),
-        Effect::Swept { checkpoints, revisions } => {
+        OperationEffect::SessionDropped { .. } => "dropped a session".to_owned(),
+        OperationEffect::SessionShown { .. } => "brought a session back".to_owned(),
+        OperationEffect::TextDropped { blob, bytes, .. } => {
+            format!("dropped {bytes} bytes of {blob}")
+        }
+        OperationEffect::TextShown { blob, .. } => format!("brought {blob} back"),
+        OperationEffect::Swept { checkpoints, revisions } => {
             let checkpoints = checkpoints.len();
             format!("pruned {checkpoints} checkpoints and {revisions} revisions for good")
         }
-        Effect::Purged { reason, places } => {
+        OperationEffect::Purged { reason, places } => {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
             let secrets = if *places == 1 { "secret" } else { "secrets" };
             format!("purged {places} {secrets} for good{why}")
@@ -91,13 +100,13 @@ fn describe(effect: &Effect) -> String {
 }
 
 /// Whether it only says that an import has begun, or has ended.
-fn is_mark(effect: &Effect) -> bool {
-    matches!(effect, Effect::Bookmark { source, .. } if source.starts_with(UNFINISHED))
+fn is_mark(effect: &OperationEffect) -> bool {
+    matches!(effect, OperationEffect::Bookmark { source, .. } if source.starts_with(UNFINISHED))
 }
 
 /// Whether nothing takes this back.
-const fn is_final(effect: &Effect) -> bool {
-    matches!(effect, Effect::Swept { .. } | Effect::Purged { .. })
+const fn is_final(effect: &OperationEffect) -> bool {
+    matches!(effect, OperationEffect::Swept { .. } | OperationEffect::Purged { .. })
 }
 
 fn swept(row: &OperationRow) -> Error {
@@ -109,7 +118,7 @@ fn swept(row: &OperationRow) -> Error {
 
 /// What an undo or a redo did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct UndoReport {
     /// The operation of the undo itself.
     pub operation: OperationId,
     /// What was taken back (by a redo: what is in force again).
@@ -120,7 +129,7 @@ pub struct Undone {
 
 /// Which way operations are taken back.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum UndoDirection {
     Undo,
     Redo,
 }
@@ -131,13 +140,17 @@ impl Store {
         if session.hidden.is_empty() {
             return Ok(0);
         }
-        let view = self.engine.live.view()?;
+        let view = self.engine.follower.view()?;
         let mut count = 0;
         for id in &session.hidden {
             let effects = find_operation(&view, id)?.map(|row| row.effects).unwrap_or_default();
             count += effects
                 .iter()
-                .map(|effect| if let Effect::Facts { count, .. } = effect { *count } else { 0 })
+                .map(
+                    |effect| {
+                        if let OperationEffect::Facts { count, .. } = effect { *count } else { 0 }
+                    },
+                )
                 .sum::<u64>();
         }
         Ok(count)
@@ -154,10 +167,10 @@ impl Session {
         Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
     }
 
-    fn operation_rows(&self, view: &View, limit: usize) -> Result<Vec<OperationRow>> {
+    fn operation_rows(&self, view: &ReadSnapshot, limit: usize) -> Result<Vec<OperationRow>> {
         let from = of(self.number).build();
         let to = of(self.number).end();
-        let rows = view.scan(key::OPERATIONS, &from, &to, Direction::Descending, limit)?;
+        let rows = view.scan(key::OPERATIONS, &from, &to, ScanDirection::Descending, limit)?;
         rows.iter()
             .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
             .collect()
@@ -168,39 +181,45 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed again since.
-    pub fn undo(&self, act: &Act, operation: Option<&str>) -> Result<Undone> {
-        self.take_back(act, Way::Undo, operation)
+    pub fn undo(&self, act: &WriteContext, operation: Option<&str>) -> Result<UndoReport> {
+        self.take_back(act, UndoDirection::Undo, operation)
     }
 
     /// Takes back the last undo, unless something else was done since.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the last thing done was no undo; [`Error::Conflict`].
-    pub fn redo(&self, act: &Act) -> Result<Undone> {
-        self.take_back(act, Way::Redo, None)
+    pub fn redo(&self, act: &WriteContext) -> Result<UndoReport> {
+        self.take_back(act, UndoDirection::Redo, None)
     }
 
-    fn take_back(&self, act: &Act, way: Way, named: Option<&str>) -> Result<Undone> {
+    fn take_back(
+        &self,
+        act: &WriteContext,
+        way: UndoDirection,
+        named: Option<&str>,
+    ) -> Result<UndoReport> {
         let operation = act.operation()?;
         let mut texts = BTreeSet::new();
-        let undone = self.store.engine.commit(Durability::Now, &mut |desk| {
+        let undone = self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let view = desk.view()?;
             let rows = self.operation_rows(&view, usize::MAX)?;
             let target = match way {
-                Way::Undo => undoable(&rows, named)?,
-                Way::Redo => redoable(&view, &rows)?,
+                UndoDirection::Undo => undoable(&rows, named)?,
+                UndoDirection::Redo => redoable(&view, &rows)?,
             };
             let done_by = last_done_by(&rows, target);
-            let (changes, planned) = self.counter(desk, &view, &operation, target, done_by)?;
+            let (changes, planned) =
+                self.inverse_changes(desk, &view, &operation, target, done_by)?;
             texts = target.effects.iter().filter_map(texts_of).collect();
             let revision = planned.map(|planned| planned.head.sequence);
             // What is in force again after a redo is what the undo had taken back.
             let shown = match (way, target.takes_back) {
-                (Way::Redo, Some(first)) => find_operation(&view, &first)?,
+                (UndoDirection::Redo, Some(first)) => find_operation(&view, &first)?,
                 _ => None,
             };
             let shown = shown.unwrap_or_else(|| target.clone());
-            let undone = Undone { operation: operation.id, target: shown.into(), revision };
+            let undone = UndoReport { operation: operation.id, target: shown.into(), revision };
             let record = Record { operation: operation.clone(), changes };
             Ok((Some(record), undone))
         })?;
@@ -209,40 +228,40 @@ impl Session {
     }
 
     /// The changes that take an operation's effects back, newest first. Its claims are as `done_by` left them.
-    fn counter(
+    fn inverse_changes(
         &self,
-        desk: &Desk<'_>,
-        view: &View,
+        desk: &PlanContext<'_>,
+        view: &ReadSnapshot,
         operation: &Operation,
         target: &OperationRow,
         done_by: &OperationRow,
-    ) -> Result<(Vec<RecordChange>, Option<Planned>)> {
+    ) -> Result<(Vec<RecordChange>, Option<PlannedRevision>)> {
         let session = self.number;
         let mut changes = Vec::new();
         let (mut hidden, mut folded) = (BTreeSet::new(), Vec::new());
-        let is_swept = retain::is_swept(view, target)?;
+        let is_swept = prune::is_swept(view, target)?;
         for effect in target.effects.iter().rev() {
             match effect {
-                Effect::Revision { .. } | Effect::Facts { .. } => {}
-                Effect::CheckpointMade { id } => {
+                OperationEffect::Revision { .. } | OperationEffect::Facts { .. } => {}
+                OperationEffect::CheckpointMade { id } => {
                     if checkpoint::by_id(view, session, id)?.is_some() {
                         hidden.insert(*id);
                     }
                 }
-                Effect::CheckpointChanged { old } => {
+                OperationEffect::CheckpointChanged { old } => {
                     // It may itself have been taken back since: then there is nothing to change.
                     if checkpoint::by_id(view, session, &old.id)?.is_some() {
                         changes.push(RecordChange::Checkpoint { session, checkpoint: old.clone() });
                     }
                 }
-                Effect::CheckpointHidden { old } => {
+                OperationEffect::CheckpointHidden { old } => {
                     if is_swept {
                         return Err(swept(target));
                     }
                     changes
                         .push(RecordChange::CheckpointShown { session, checkpoint: old.clone() });
                 }
-                Effect::BranchMade { branch } => {
+                OperationEffect::BranchMade { branch } => {
                     self.check_unused(desk, *branch, &target.effects)?;
                     changes.push(RecordChange::BranchHidden {
                         session,
@@ -250,7 +269,7 @@ impl Session {
                         hidden: true,
                     });
                 }
-                Effect::BranchHidden { branch, hidden } => {
+                OperationEffect::BranchHidden { branch, hidden } => {
                     if *hidden {
                         self.check_name_free(desk, *branch)?;
                     }
@@ -260,17 +279,17 @@ impl Session {
                         hidden: !hidden,
                     });
                 }
-                Effect::BranchChanged { branch, old } => {
+                OperationEffect::BranchChanged { branch, old } => {
                     let mut change = old.clone();
                     change.time = operation.time;
                     changes.push(RecordChange::BranchChanged { session, branch: *branch, change });
                 }
-                Effect::Switched { old, .. } => changes.push(RecordChange::Switched {
+                OperationEffect::Switched { old, .. } => changes.push(RecordChange::Switched {
                     session,
                     branch: *old,
                     time: operation.time,
                 }),
-                Effect::Bookmark { source, old, bytes } => {
+                OperationEffect::Bookmark { source, old, bytes } => {
                     let known = self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes);
                     if known != *bytes && !seen_later(&target.effects, source, *bytes) {
                         return Err(Error::Conflict(format!(
@@ -283,28 +302,28 @@ impl Session {
                         bookmark: old.clone(),
                     });
                 }
-                Effect::Schedule { old } => {
+                OperationEffect::Schedule { old } => {
                     changes.push(RecordChange::Schedule { session, every_micros: *old });
                 }
-                Effect::Folded { branch, last, .. } => {
-                    let at = At { branch: *branch, sequence: *last };
-                    retain::check_unfoldable(view, session, at, &target.operation.id)?;
+                OperationEffect::Folded { branch, last, .. } => {
+                    let at = RevisionRef { branch: *branch, sequence: *last };
+                    prune::check_unfoldable(view, session, at, &target.operation.id)?;
                     changes.push(RecordChange::Unfolded { session, branch: *branch, last: *last });
                 }
-                Effect::Unfolded { branch, first, last } => {
-                    let run = retain::Run { branch: *branch, first: *first, last: *last };
+                OperationEffect::Unfolded { branch, first, last } => {
+                    let run = prune::FoldRange { branch: *branch, first: *first, last: *last };
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
-                    retain::check_pruning(view, &pruning)?;
+                    prune::check_pruning(view, &pruning)?;
                     let before = changes.last();
-                    let planned = retain::fold_after(view, session, &run, before, pruning)?;
+                    let planned = prune::fold_after(view, session, &run, before, pruning)?;
                     changes.push(planned.change);
                     folded.push(run);
                 }
-                Effect::SessionDropped { of } => {
+                OperationEffect::SessionDropped { of } => {
                     check_session_free(desk, *of)?;
                     changes.push(RecordChange::SessionShown { session, of: *of });
                 }
-                Effect::SessionShown { of } => {
+                OperationEffect::SessionShown { of } => {
                     let current = [desk.refs.pinned, desk.refs.last_used].contains(&Some(*of));
                     if current || session_refs(&desk.refs, *of)?.gone.is_some() {
                         return Err(Error::Conflict(
@@ -312,31 +331,31 @@ impl Session {
                         ));
                     }
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
-                    retain::check_pruning(view, &pruning)?;
+                    prune::check_pruning(view, &pruning)?;
                     changes.push(RecordChange::SessionDropped { session, of: *of, pruning });
                 }
-                Effect::TextDropped { of, blob, bytes, old } => {
+                OperationEffect::TextDropped { of, blob, bytes, old } => {
                     if self.dropped_by(desk, *of, blob)? != (*bytes, true) {
                         return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
                     }
                     let (of, blob, bytes) = (*of, blob.clone(), *old);
                     changes.push(RecordChange::TextShown { session, of, blob, bytes });
                 }
-                Effect::TextShown { of, blob, bytes } => {
+                OperationEffect::TextShown { of, blob, bytes } => {
                     if self.dropped_by(desk, *of, blob)?.0 >= *bytes {
                         return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
                     }
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
-                    retain::check_pruning(view, &pruning)?;
+                    prune::check_pruning(view, &pruning)?;
                     let (of, blob, bytes) = (*of, blob.clone(), *bytes);
                     changes.push(RecordChange::TextDropped { session, of, blob, bytes, pruning });
                 }
-                Effect::Purged { .. } => {
+                OperationEffect::Purged { .. } => {
                     return Err(Error::Conflict(
                         "what was purged is gone for good: a purge cannot be taken back".to_owned(),
                     ));
                 }
-                Effect::Swept { .. } => return Err(swept(target)),
+                OperationEffect::Swept { .. } => return Err(swept(target)),
             }
         }
         self.check_unnamed(view, &folded, &hidden)?;
@@ -348,8 +367,8 @@ impl Session {
         }));
         let mut planned = None;
         for (branch, (first, last)) in revisions(done_by) {
-            let place = Place { session, branch, time: operation.time, operation };
-            if let Some(plan) = self.counter_revision(desk, view, place, first, last)? {
+            let place = CommitTarget { session, branch, time: operation.time, operation };
+            if let Some(plan) = self.inverse_revision(desk, view, place, first, last)? {
                 changes.extend(plan.changes.iter().cloned());
                 planned = Some(plan);
             }
@@ -371,7 +390,12 @@ impl Session {
     }
 
     /// How many bytes at the beginning of a growing blob were dropped, and whether that can be taken back.
-    fn dropped_by(&self, desk: &Desk<'_>, of: SessionNumber, blob: &str) -> Result<(u64, bool)> {
+    fn dropped_by(
+        &self,
+        desk: &PlanContext<'_>,
+        of: SessionNumber,
+        blob: &str,
+    ) -> Result<(u64, bool)> {
         let dropped = &session_refs(&desk.refs, of)?.dropped;
         let text = dropped.iter().find(|text| text.blob == blob);
         Ok(text.map_or((0, false), |text| (text.bytes, text.pruning.is_some())))
@@ -379,7 +403,7 @@ impl Session {
 
     fn last_checkpoint_without(
         &self,
-        view: &View,
+        view: &ReadSnapshot,
         hidden: &BTreeSet<CheckpointId>,
     ) -> Result<Option<Timestamp>> {
         let limit = Some(hidden.len() + 1);
@@ -391,8 +415,8 @@ impl Session {
     /// A pruning can be done again while nothing has come to name what it folds, with these checkpoints out of sight.
     fn check_unnamed(
         &self,
-        view: &View,
-        runs: &[retain::Run],
+        view: &ReadSnapshot,
+        runs: &[prune::FoldRange],
         hidden: &BTreeSet<CheckpointId>,
     ) -> Result<()> {
         if runs.is_empty() {
@@ -400,9 +424,9 @@ impl Session {
         }
         let checkpoints = checkpoint::list(view, self.number, &CheckpointFilter::default())?;
         let stay = checkpoints.iter().filter(|one| !hidden.contains(&one.id));
-        let named = self.named(view, stay)?;
+        let named = self.referenced_revisions(view, stay)?;
         for run in runs {
-            if let Some(sequence) = retain::first_named(view, self.number, run, &named)? {
+            if let Some(sequence) = prune::first_named(view, self.number, run, &named)? {
                 return Err(Error::Conflict(format!(
                     "#{sequence} is needed since it was brought back: prune anew instead"
                 )));
@@ -412,7 +436,7 @@ impl Session {
     }
 
     /// A branch that was taken back can come back while no other one has its name.
-    fn check_name_free(&self, desk: &Desk<'_>, branch: BranchNumber) -> Result<()> {
+    fn check_name_free(&self, desk: &PlanContext<'_>, branch: BranchNumber) -> Result<()> {
         let session = session_refs(&desk.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         match session.branch_named(name) {
@@ -426,18 +450,18 @@ impl Session {
     /// A branch can be taken back while nothing else stands on it.
     fn check_unused(
         &self,
-        desk: &Desk<'_>,
+        desk: &PlanContext<'_>,
         branch: BranchNumber,
-        effects: &[Effect],
+        effects: &[OperationEffect],
     ) -> Result<()> {
         let session = session_refs(&desk.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
         // Work that was taken back is no work: what counts is whether the claims are still those it began with.
         let begun = match own.base {
-            None | Some((_, 0)) => (Digest::EMPTY, 0),
+            None | Some((_, 0)) => (StateDigest::EMPTY, 0),
             Some((base, from)) => {
-                let at = At { branch: base, sequence: from };
+                let at = RevisionRef { branch: base, sequence: from };
                 let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
                 (head.digest, head.count)
             }
@@ -448,7 +472,8 @@ impl Session {
             .iter()
             .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
         // What checked it out may be taken back along with it.
-        let leaves = effects.iter().any(|effect| matches!(effect, Effect::Switched { .. }));
+        let leaves =
+            effects.iter().any(|effect| matches!(effect, OperationEffect::Switched { .. }));
         if session.current_branch == branch && !leaves {
             return Err(Error::Conflict(format!(
                 "the branch '{name}' is checked out: switch to another one first"
@@ -462,27 +487,27 @@ impl Session {
 
     /// A revision that takes back those from `first` to `last` of a branch: back to before the first if nothing came
     /// after the last, else the opposite changes where nobody touched the same claims since.
-    fn counter_revision(
+    fn inverse_revision(
         &self,
-        desk: &Desk<'_>,
-        view: &View,
-        place: Place<'_>,
+        desk: &PlanContext<'_>,
+        view: &ReadSnapshot,
+        place: CommitTarget<'_>,
         first: u64,
         last: u64,
-    ) -> Result<Option<Planned>> {
+    ) -> Result<Option<PlannedRevision>> {
         let branch = place.branch;
         for sequence in [first, last] {
             // Says so if it was folded.
             self.of_sequence(view, sequence)?;
         }
-        retain::check_own(view, self.number, branch, (first, last))?;
-        let at = At { branch, sequence: first };
-        let before = timeline::before(view, &desk.refs, self.number, at)?;
+        prune::check_no_outer_fold(view, self.number, branch, (first, last))?;
+        let at = RevisionRef { branch, sequence: first };
+        let before = timeline::parent_of(view, &desk.refs, self.number, at)?;
         let head = session_refs(&desk.refs, self.number)?.branch(branch)?.head;
         if head.is_some_and(|head| head.sequence == last) {
             return self.plan_reset(desk, place, before).map(Some);
         }
-        let after = Some(At { branch, sequence: last });
+        let after = Some(RevisionRef { branch, sequence: last });
         let done = compare::compare(view, &desk.refs, self.number, before, after)?;
         let now = timeline::head_of(&desk.refs, self.number, branch)?;
         let since = compare::compare(view, &desk.refs, self.number, after, now)?;
@@ -496,9 +521,11 @@ impl Session {
         }
         let opposite: Vec<ClaimChange> = diff::invert(done)
             .into_iter()
-            .map(|change| revise::again(view, &desk.refs, self.number, before, change))
+            .map(|change| {
+                revision_plan::restoring_change(view, &desk.refs, self.number, before, change)
+            })
             .collect::<Result<_>>()?;
-        revise::plan(desk, place, &opposite, &mut None)
+        revision_plan::plan(desk, place, &opposite, &mut None)
     }
 }
 
@@ -529,7 +556,7 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
     }
     rows.iter()
         .find(|row| {
-            row.operation.author == Author::Asked
+            row.operation.author == OperationAuthor::Asked
                 && row.takes_back.is_none()
                 && row.taken_back_by.is_none()
                 && !row.effects.is_empty()
@@ -539,11 +566,12 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
 }
 
 /// The last undo, if nothing but hooks, purges and other redos came after it.
-fn redoable<'a>(view: &View, rows: &'a [OperationRow]) -> Result<&'a OperationRow> {
+fn redoable<'a>(view: &ReadSnapshot, rows: &'a [OperationRow]) -> Result<&'a OperationRow> {
     for row in rows {
         let Some(first) = row.takes_back else {
-            let purged = |effect: &Effect| matches!(effect, Effect::Purged { .. });
-            if row.operation.author == Author::Hook || row.effects.iter().all(purged) {
+            let purged =
+                |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
+            if row.operation.author == OperationAuthor::Hook || row.effects.iter().all(purged) {
                 continue;
             }
             break;
@@ -570,7 +598,7 @@ fn last_done_by<'a>(rows: &'a [OperationRow], target: &'a OperationRow) -> &'a O
 fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
     let mut revisions = BTreeMap::new();
     for effect in &row.effects {
-        if let Effect::Revision { branch, sequence } = effect {
+        if let OperationEffect::Revision { branch, sequence } = effect {
             let known = revisions.entry(*branch).or_insert((*sequence, *sequence));
             known.0 = known.0.min(*sequence);
             known.1 = known.1.max(*sequence);
@@ -580,7 +608,7 @@ fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
 }
 
 /// A session that was dropped can come back while no other one has its name or its agent's id.
-fn check_session_free(desk: &Desk<'_>, number: SessionNumber) -> Result<()> {
+fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<()> {
     let own = session_refs(&desk.refs, number)?;
     if own.gone.is_none() {
         return Err(Error::Conflict(format!("'{}' was brought back already", own.info.name)));
@@ -591,7 +619,7 @@ fn check_session_free(desk: &Desk<'_>, number: SessionNumber) -> Result<()> {
             || own.id == other.id
             || own.agent_session.is_some() && own.agent_session == other.agent_session
     };
-    match in_sight(&desk.refs).find(|(_, other)| clashes(other)) {
+    match visible_sessions(&desk.refs).find(|(_, other)| clashes(other)) {
         Some((_, other)) => Err(Error::Conflict(format!(
             "another session '{}' has taken its place since",
             other.info.name
@@ -601,21 +629,21 @@ fn check_session_free(desk: &Desk<'_>, number: SessionNumber) -> Result<()> {
 }
 
 /// The session whose texts an effect dropped or brought back.
-const fn texts_of(effect: &Effect) -> Option<SessionNumber> {
+const fn texts_of(effect: &OperationEffect) -> Option<SessionNumber> {
     match effect {
-        Effect::TextDropped { of, .. }
-        | Effect::TextShown { of, .. }
-        | Effect::SessionDropped { of }
-        | Effect::SessionShown { of } => Some(*of),
+        OperationEffect::TextDropped { of, .. }
+        | OperationEffect::TextShown { of, .. }
+        | OperationEffect::SessionDropped { of }
+        | OperationEffect::SessionShown { of } => Some(*of),
         _ => None,
     }
 }
 
 /// Whether a later effect of the same operation moved the same bookmark on.
-fn seen_later(effects: &[Effect], source: &str, bytes: u64) -> bool {
+fn seen_later(effects: &[OperationEffect], source: &str, bytes: u64) -> bool {
     let mut later = effects.iter().skip_while(|effect| {
-        !matches!(effect, Effect::Bookmark { source: other, bytes: b, .. } if other == source && *b == bytes)
+        !matches!(effect, OperationEffect::Bookmark { source: other, bytes: b, .. } if other == source && *b == bytes)
     });
     later.next();
-    later.any(|effect| matches!(effect, Effect::Bookmark { source: other, .. } if other == source))
+    later.any(|effect| matches!(effect, OperationEffect::Bookmark { source: other, .. } if other == source))
 }

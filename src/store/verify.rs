@@ -1,20 +1,22 @@
 //! Whether a store is what it says it is, and making again what can be made again.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, read_marker, shown_index,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, open_index, read_marker,
 };
-use super::keyring::Trust;
-use super::marked::{Marked, cipher_found, marked};
+use super::format_marker::{MarkerState, find_cipher, read_marker_state};
+use super::keyring::StoreTrust;
 use super::repair::{Known, rescue};
-use super::{Options, Standing, Store, Waiting};
+use super::{Options, SealStatus, SpoolStatus, Store};
 use crate::backend::Spool;
 use crate::backend::journal::Journal;
 use crate::backend::rocks;
-use crate::engine::rebuild::Rebuilt;
+use crate::engine::rebuild::RebuildCounts;
 use crate::engine::spool;
-use crate::engine::verify::{Checked, Depth, Finding, Findings, INDEX, chain};
+use crate::engine::verify::{
+    INDEX, VerifyCounts, VerifyDepth, VerifyFinding, VerifyFindings, chain,
+};
 use crate::error::{ErrorKind, Result};
-use crate::format::{Marker, mend};
+use crate::format::{FormatMarker, repair_bit};
 use crate::model::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +25,7 @@ const UNSEALED: &str = "it was not written with the store's key";
 
 /// What a check has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum VerifyOutcome {
     /// All that was looked at is whole.
     Clean,
     /// Something is damaged, and all of it can be made again or put right.
@@ -36,21 +38,21 @@ pub enum Outcome {
 
 /// What a check has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifyReport {
     /// What it comes to.
-    pub outcome: Outcome,
+    pub outcome: VerifyOutcome,
     /// What is damaged.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<VerifyFinding>,
     /// What a repair could not save, each in a line.
     pub lost: Vec<String>,
     /// How much was looked at.
-    pub checked: Checked,
+    pub checked: VerifyCounts,
     /// Revisions and deltas that were lost before an earlier repair, which named them.
     pub lost_before: u64,
     /// What waits in the spool.
-    pub waiting: Waiting,
+    pub waiting: SpoolStatus,
     /// What is known of the store's seals: all that were looked at are right, unless a finding says otherwise.
-    pub standing: Standing,
+    pub standing: SealStatus,
     /// Whether it is encrypted.
     pub encrypted: bool,
 }
@@ -65,47 +67,47 @@ impl Store {
     /// there is a link in it. Other damage is no error here.
     pub fn verify(
         path: &Path,
-        depth: Depth,
+        depth: VerifyDepth,
         now: Timestamp,
         keyring: Option<&Path>,
-    ) -> Result<Verified> {
-        Self::looked_at(path, depth, now, (keyring, true))
+    ) -> Result<VerifyReport> {
+        Self::verify_with(path, depth, now, (keyring, true))
     }
 
     /// As [`Store::verify`]; where it is not to be `vouched` for, nothing is asked of its seals and its witness.
-    pub(super) fn looked_at(
+    pub(super) fn verify_with(
         path: &Path,
-        depth: Depth,
+        depth: VerifyDepth,
         now: Timestamp,
         (keyring, vouched): (Option<&Path>, bool),
-    ) -> Result<Verified> {
-        let mut findings = Findings::default();
+    ) -> Result<VerifyReport> {
+        let mut findings = VerifyFindings::default();
         if path.join(FORMAT_FILE).symlink_metadata().is_ok() || path.join(JOURNAL_FOLDER).exists() {
             check_files(path)?;
         }
         let options =
             Options { read_only: true, keyring: keyring.map(Path::to_owned), ..Options::default() };
-        let found = marked(path)?;
-        if matches!(found, Marked::Mended(_)) {
-            findings.stored(FORMAT_FILE, &"one bit of it is wrong");
+        let found = read_marker_state(path)?;
+        if matches!(found, MarkerState::Corrected(_)) {
+            findings.add_primary(FORMAT_FILE, &"one bit of it is wrong");
         }
         let (marker, trust) = match found {
-            Marked::Lost(why) => {
+            MarkerState::Lost(why) => {
                 if !path.join(JOURNAL_FOLDER).exists() {
                     // Nothing else says that this is a store: it is refused as by whoever opens it.
                     read_marker(path)?;
                 }
-                findings.stored(FORMAT_FILE, &format!("it {why}"));
-                let trust = Trust::knowing(cipher_found(path, keyring)?);
-                (Marker::new([0; 16], [0; 32]), trust)
+                findings.add_primary(FORMAT_FILE, &format!("it {why}"));
+                let trust = StoreTrust::with_cipher_only(find_cipher(path, keyring)?);
+                (FormatMarker::new([0; 16], [0; 32]), trust)
             }
-            Marked::Right(marker) | Marked::Mended(marker) => {
-                let trust = match Trust::of(path, &marker, &options) {
+            MarkerState::Valid(marker) | MarkerState::Corrected(marker) => {
+                let trust = match StoreTrust::for_store(path, &marker, &options) {
                     Err(error) if error.kind() == ErrorKind::Forged => {
-                        findings.refused(FORMAT_FILE, &error);
-                        Trust::unvouched(path, &marker, &options)?
+                        findings.add_unreadable(FORMAT_FILE, &error);
+                        StoreTrust::unverified(path, &marker, &options)?
                     }
-                    Ok(_) if !vouched => Trust::unvouched(path, &marker, &options)?,
+                    Ok(_) if !vouched => StoreTrust::unverified(path, &marker, &options)?,
                     trust => trust?,
                 };
                 (marker, trust)
@@ -113,21 +115,21 @@ impl Store {
         };
         let (standing, store) = (trust.standing, marker.id);
         let (seals, cipher) = (trust.seals.clone(), trust.cipher.clone());
-        let mut waiting = Waiting::default();
+        let mut waiting = SpoolStatus::default();
         match Journal::open_read_only(&path.join(JOURNAL_FOLDER)) {
-            Err(error) => findings.stored("the journal", &chain(&error.into())),
+            Err(error) => findings.add_primary("the journal", &chain(&error.into())),
             Ok(journal) => {
                 let journal = journal.with_seals(trust.seals.clone(), trust.witness);
                 let journal = journal.with_cipher(trust.cipher.clone());
                 // All of it is looked at anew, whatever was checked before.
-                let index = shown_index(path, &trust.seals, trust.cipher.clone(), None);
+                let index = open_index(path, &trust.seals, trust.cipher.clone(), None);
                 let about = (standing, trust.seals, trust.cipher);
                 let assembled =
                     Self::assemble(Arc::new(journal), index, marker, options, about, Some(path));
                 assembled.engine.verify(depth, &mut findings);
-                match assembled.waiting() {
+                match assembled.spool_status() {
                     Ok(known) => waiting = known,
-                    Err(error) => findings.stored("the spool", &chain(&error)),
+                    Err(error) => findings.add_primary("the spool", &chain(&error)),
                 }
             }
         }
@@ -137,18 +139,18 @@ impl Store {
         for (name, problem) in &waiting.damaged {
             let is_acknowledged = spool.is_acknowledged(name);
             let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
-            if is_acknowledged && spool.mended(name, &mend, &is_whole)?.is_none() {
+            if is_acknowledged && spool.mended(name, &repair_bit, &is_whole)?.is_none() {
                 findings.forged.push(place(name));
             }
-            findings.stored(place(name), problem);
+            findings.add_primary(place(name), problem);
         }
         for name in &waiting.unsealed {
             let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
-            if spool.mended(name, &mend, &is_whole)?.is_some() {
-                findings.stored(place(name), &"it is what was sealed but for one bit");
+            if spool.mended(name, &repair_bit, &is_whole)?.is_some() {
+                findings.add_primary(place(name), &"it is what was sealed but for one bit");
             } else {
                 findings.forged.push(place(name));
-                findings.stored(place(name), &UNSEALED);
+                findings.add_primary(place(name), &UNSEALED);
             }
         }
         for name in spool.names()? {
@@ -156,7 +158,7 @@ impl Store {
             if spool.read(&name, &is_whole).is_ok_and(|bytes| bytes.is_some_and(|it| is_whole(&it)))
             {
                 for (folder, problem) in spool.flaws(&name, &is_whole)? {
-                    findings.derived(format!("the write '{name}' in {folder}/"), &problem);
+                    findings.add_derived(format!("the write '{name}' in {folder}/"), &problem);
                 }
             }
         }
@@ -164,12 +166,12 @@ impl Store {
         // What becomes what was sealed by turning a bit was damaged, and whoever did that has gained nothing.
         let only_index = findings.forged == [INDEX];
         let index = path.join(INDEX_FOLDER);
-        let mending = if only_index { rocks::mending(&index, &seals)? } else { None };
+        let mending = if only_index { rocks::find_repairs(&index, &seals)? } else { None };
         if mending.is_some() {
-            findings.stored(INDEX, &"it is what was sealed but for single bits");
+            findings.add_primary(INDEX, &"it is what was sealed but for single bits");
             findings.forged.clear();
         }
-        let Findings { found, checked, lost_before, forged } = findings;
+        let VerifyFindings { found, checked, lost_before, forged } = findings;
         let mut lost = Vec::new();
         let is_derived = found.iter().all(|finding| finding.derived);
         if !is_derived || !forged.is_empty() {
@@ -179,16 +181,16 @@ impl Store {
             }
         }
         let outcome = if found.is_empty() {
-            Outcome::Clean
+            VerifyOutcome::Clean
         } else if !forged.is_empty() {
-            Outcome::Forged
+            VerifyOutcome::Forged
         } else if lost.is_empty() {
-            Outcome::Repairable
+            VerifyOutcome::Repairable
         } else {
-            Outcome::Loss
+            VerifyOutcome::Loss
         };
         let encrypted = cipher.is_some();
-        Ok(Verified {
+        Ok(VerifyReport {
             outcome,
             findings: found,
             lost,
@@ -206,7 +208,7 @@ impl Store {
     /// # Errors
     /// [`crate::error::Error::Backend`] that says who, if somebody is there for longer; [`crate::error::Error::Corrupt`] if
     /// something primary is damaged: then nothing has changed. As every write.
-    pub fn rebuild(&self) -> Result<Rebuilt> {
+    pub fn rebuild(&self) -> Result<RebuildCounts> {
         self.engine.rebuild()
     }
 }

@@ -1,31 +1,32 @@
 //! Writes: claims, facts and a checkpoint in one record with one sync.
 
-mod check;
 mod checkpoint;
-mod head;
+mod head_claims;
 mod plan;
+mod validate;
 
-pub(crate) use check::{check_checkpoint, check_claim, check_fact, check_tag};
 pub use checkpoint::NewCheckpoint;
 pub(crate) use checkpoint::SIGNIFICANT_MICROS;
-pub use head::HeadClaims;
+pub use head_claims::HeadClaims;
+pub(crate) use validate::{check_checkpoint, check_claim, check_fact, check_tag};
 
-use super::act::Act;
-use super::aside;
-use super::gate::Removed;
+use super::redaction_gate::RedactionCounts;
 use super::session::Session;
-use super::take::Taking;
-use crate::engine::commit::{Durability, blob, random};
-use crate::engine::revise::{ClaimChange, Expect, Sealed};
-use crate::engine::spool::is_reason;
+use super::source_import::ImportPrecondition;
+use super::spooled_write;
+use super::write_context::WriteContext;
+use crate::engine::commit::{CommitDurability, blob, random};
+use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition, PreparedDelta};
+use crate::engine::spool::may_spool_after;
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRow, Bytes, DeltaPart, ObjectKind, Page, RecordChange, Refs, Spooled, seal,
+    BookmarkRow, DeltaPart, FactPage, ObjectKind, RecordBytes, RecordChange, SpoolEntry, StoreRefs,
+    seal,
 };
-use crate::model::rule::{Outcome, RuleError};
+use crate::model::rule::{RuleError, RuleOutcome};
 use crate::model::{
     AutoTrigger, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId, RevisionId,
-    SessionInfo, SessionKind, SessionNumber, TextRef, Timestamp, Value,
+    SessionKind, SessionMetadata, SessionNumber, TextRef, Timestamp, Value,
 };
 use checkpoint::automatic;
 use std::borrow::Cow;
@@ -33,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a write did.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Committed {
+pub struct WriteReport {
     /// The operation, for `undo`.
     pub operation: OperationId,
     /// The session it went to.
@@ -57,9 +58,9 @@ pub struct Committed {
     pub spooled: bool,
 }
 
-impl Committed {
+impl WriteReport {
     /// Of a write that has done nothing yet.
-    pub(super) fn begun(operation: &Operation, session: &SessionInfo, branch: &str) -> Self {
+    pub(super) fn begun(operation: &Operation, session: &SessionMetadata, branch: &str) -> Self {
         Self {
             operation: operation.id,
             session: session.name.clone(),
@@ -81,19 +82,19 @@ impl Committed {
     }
 }
 
-type Rule<'a> = Box<dyn Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a>;
-type Edit<'a> = Box<dyn Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>> + 'a>;
+type RuleFunction<'a> = Box<dyn Fn(&HeadClaims) -> Result<RuleOutcome, RuleError> + 'a>;
+type EditFunction<'a> = Box<dyn Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>> + 'a>;
 
-enum Step<'a> {
+enum WriteStep<'a> {
     Change(ClaimChange),
-    Rule(Rule<'a>),
+    Rule(RuleFunction<'a>),
     /// What becomes of claims, by what these are now.
-    Edit(Vec<Key>, Edit<'a>),
+    Edit(Vec<Key>, EditFunction<'a>),
     /// These are all claims of these kinds.
     Whole(BTreeSet<Kind>, Cow<'a, [(Key, Value)]>),
 }
 
-impl Step<'_> {
+impl WriteStep<'_> {
     fn change(self) -> Option<(Key, Option<Value>)> {
         if let Self::Change(change) = self { Some((change.key, change.value)) } else { None }
     }
@@ -106,28 +107,28 @@ pub(crate) const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
 
 /// Something to be written to a session: all of it in one record, or nothing.
 #[must_use = "nothing is written before `commit`"]
-pub struct Write<'a> {
+pub struct SessionWrite<'a> {
     session: &'a Session,
-    act: &'a Act,
+    act: &'a WriteContext,
     operation: Option<OperationId>,
     branch: Option<String>,
     time: Option<Timestamp>,
-    steps: Vec<Step<'a>>,
+    steps: Vec<WriteStep<'a>>,
     facts: Vec<Fact>,
     source: Option<String>,
     checkpoint: Option<NewCheckpoint>,
     /// Of an import: each of its own moment, with a key.
     checkpoints: Vec<NewCheckpoint>,
     extra: Vec<RecordChange>,
-    taking: Option<Taking>,
+    taking: Option<ImportPrecondition>,
     auto: bool,
     by_import: bool,
-    removed: Removed,
-    durability: Durability,
+    removed: RedactionCounts,
+    durability: CommitDurability,
 }
 
-impl<'a> Write<'a> {
-    pub(crate) const fn new(session: &'a Session, act: &'a Act) -> Self {
+impl<'a> SessionWrite<'a> {
+    pub(crate) const fn new(session: &'a Session, act: &'a WriteContext) -> Self {
         Self {
             session,
             act,
@@ -143,8 +144,8 @@ impl<'a> Write<'a> {
             taking: None,
             auto: false,
             by_import: false,
-            removed: Removed::new(),
-            durability: Durability::Now,
+            removed: RedactionCounts::new(),
+            durability: CommitDurability::Now,
         }
     }
 
@@ -168,20 +169,23 @@ impl<'a> Write<'a> {
 
     /// With this change of a claim. Of several changes of one claim the last counts.
     pub fn change(mut self, change: ClaimChange) -> Self {
-        self.steps.push(Step::Change(change));
+        self.steps.push(WriteStep::Change(change));
         self
     }
 
     /// With these changes of claims.
     pub fn changes(mut self, changes: impl IntoIterator<Item = ClaimChange>) -> Self {
-        self.steps.extend(changes.into_iter().map(Step::Change));
+        self.steps.extend(changes.into_iter().map(WriteStep::Change));
         self
     }
 
     /// With what a rule makes of the claims as they stand (with the changes before it), and the automatic checkpoint
     /// that it calls for. The rule runs again if somebody else is faster.
-    pub fn rule(mut self, rule: impl Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a) -> Self {
-        self.steps.push(Step::Rule(Box::new(rule)));
+    pub fn rule(
+        mut self,
+        rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError> + 'a,
+    ) -> Self {
+        self.steps.push(WriteStep::Rule(Box::new(rule)));
         self.auto = true;
         self
     }
@@ -194,17 +198,17 @@ impl<'a> Write<'a> {
         keys: Vec<Key>,
         edit: impl Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>> + 'a,
     ) -> Self {
-        self.steps.push(Step::Edit(keys, Box::new(edit)));
+        self.steps.push(WriteStep::Edit(keys, Box::new(edit)));
         self
     }
 
     /// With these as all the claims of these kinds: what else is held of them is taken out.
-    pub fn whole(
+    pub fn replace_kinds(
         mut self,
         kinds: BTreeSet<Kind>,
         claims: impl Into<Cow<'a, [(Key, Value)]>>,
     ) -> Self {
-        self.steps.push(Step::Whole(kinds, claims.into()));
+        self.steps.push(WriteStep::Whole(kinds, claims.into()));
         self
     }
 
@@ -253,7 +257,7 @@ impl<'a> Write<'a> {
     /// after [`super::Store::sync`].
     pub const fn imported(mut self) -> Self {
         self.by_import = true;
-        self.durability = Durability::Later;
+        self.durability = CommitDurability::Later;
         self
     }
 
@@ -275,7 +279,7 @@ impl<'a> Write<'a> {
     /// What takes a source further: its segments, unless they were written ahead, and where it has come to.
     pub(crate) fn taking(
         mut self,
-        taking: Taking,
+        taking: ImportPrecondition,
         segments: Vec<RecordChange>,
         bookmark: BookmarkRow,
     ) -> Self {
@@ -294,7 +298,7 @@ impl<'a> Write<'a> {
     /// # Errors
     /// [`Error::Invalid`] for values that cannot be, [`Error::Duplicate`], [`Error::Dangling`], [`Error::NotFound`],
     /// [`Error::Conflict`], [`Error::ReadOnly`], [`Error::Backend`]: then nothing was written.
-    pub fn commit(mut self) -> Result<Committed> {
+    pub fn commit(mut self) -> Result<WriteReport> {
         self.check()?;
         let mut operation = self.act.operation()?;
         if let Some(id) = self.operation {
@@ -304,18 +308,18 @@ impl<'a> Write<'a> {
         let ids = (0..=self.checkpoints.len())
             .map(|_| random().map(CheckpointId::from_bytes))
             .collect::<Result<Vec<_>>>()?;
-        let mut memo: Option<Sealed> = None;
+        let mut memo: Option<PreparedDelta> = None;
         let engine = std::sync::Arc::clone(&self.session.store.engine);
         let committed = engine.commit(self.durability, &mut |desk| {
             self.plan(desk, &operation, &facts, &ids, &mut memo)
         });
         let (mut done, moved) = match committed {
-            Err(error) if is_reason(&error) => {
+            Err(error) if may_spool_after(&error) => {
                 let session = self.session;
                 let (refs, _) =
-                    engine.live.refs().unwrap_or_else(|_| (engine.live.known_refs(), 0));
-                return match self.waiting(&refs, &operation, &facts, &ids)? {
-                    Some(waiting) => aside::keep(&session.store, &waiting, error),
+                    engine.follower.refs().unwrap_or_else(|_| (engine.follower.known_refs(), 0));
+                return match self.to_spooled(&refs, &operation, &facts, &ids)? {
+                    Some(waiting) => spooled_write::keep(&session.store, &waiting, error),
                     None => Err(error),
                 };
             }
@@ -323,14 +327,14 @@ impl<'a> Write<'a> {
         };
         if let Some((branch, planned)) = moved {
             engine.heads.moved(
-                engine.live.end(),
+                engine.follower.end(),
                 (self.session.number, branch),
                 planned.parent,
                 planned.head.id,
                 &planned.entries,
             );
             if self.is_plain() {
-                done.changed = self.steps.into_iter().filter_map(Step::change).collect();
+                done.changed = self.steps.into_iter().filter_map(WriteStep::change).collect();
             }
         }
         Ok(done)
@@ -338,7 +342,7 @@ impl<'a> Write<'a> {
 
     /// Whether all claims that change were handed in as changes.
     fn is_plain(&self) -> bool {
-        self.steps.iter().all(|step| matches!(step, Step::Change(_)))
+        self.steps.iter().all(|step| matches!(step, WriteStep::Change(_)))
     }
 
     /// Takes secrets out, and refuses what cannot be.
@@ -354,11 +358,11 @@ impl<'a> Write<'a> {
         }
         for step in &mut self.steps {
             match step {
-                Step::Change(change) => {
+                WriteStep::Change(change) => {
                     gate.claim(change, removed)?;
                     check_claim(change)?;
                 }
-                Step::Whole(kinds, claims) => {
+                WriteStep::Whole(kinds, claims) => {
                     // Those that differ from what is held are checked when that is known: the others were once.
                     for (key, _) in claims.iter() {
                         if !kinds.contains(&key.kind) {
@@ -366,13 +370,13 @@ impl<'a> Write<'a> {
                         }
                         gate.name("id", &key.id)?;
                     }
-                    if gate.is_closed() {
+                    if gate.is_redacting() {
                         for (_, value) in claims.to_mut() {
                             gate.value(value, removed);
                         }
                     }
                 }
-                Step::Rule(_) | Step::Edit(..) => {}
+                WriteStep::Rule(_) | WriteStep::Edit(..) => {}
             }
         }
         self.facts.iter_mut().try_for_each(|fact| check_fact(gate, fact, removed))?;
@@ -381,20 +385,20 @@ impl<'a> Write<'a> {
     }
 
     /// This write as it waits in the spool; `None` if it needs an expected head, or is a part of something larger.
-    fn waiting(
+    fn to_spooled(
         &self,
-        refs: &Refs,
+        refs: &StoreRefs,
         operation: &Operation,
         facts: &[RecordChange],
         ids: &[CheckpointId],
-    ) -> Result<Option<Spooled>> {
+    ) -> Result<Option<SpoolEntry>> {
         let Some(session) = refs.sessions.get(self.session.number) else {
             return Ok(None);
         };
         if self.by_import || self.operation.is_some() {
             return Ok(None);
         }
-        let mut waiting = aside::begin(operation.clone(), session.info.clone())?;
+        let mut waiting = spooled_write::begin(operation.clone(), session.info.clone())?;
         waiting.used = session.info.kind == SessionKind::Debug;
         let branch = match &self.branch {
             Some(name) => session.branch_named(name).map(|number| (number, name.clone())),
@@ -407,13 +411,13 @@ impl<'a> Write<'a> {
         waiting.branch = self.branch.clone().or(branch.map(|(_, name)| name));
         waiting.time = self.time.unwrap_or(self.act.now);
         for step in &self.steps {
-            let Step::Change(change) = step else { return Ok(None) };
+            let WriteStep::Change(change) = step else { return Ok(None) };
             let Some(value) = change.value.as_ref().filter(|_| is_new_note(change)) else {
                 return Ok(None);
             };
-            aside::note(&mut waiting, &change.key.id, value, change.added_at);
+            spooled_write::note(&mut waiting, &change.key.id, value, change.added_at);
         }
-        aside::pages(&mut waiting, facts);
+        spooled_write::pages(&mut waiting, facts);
         for change in &self.extra {
             let RecordChange::Object { object } = change else { return Ok(None) };
             waiting.objects.push(object.clone());
@@ -426,7 +430,7 @@ impl<'a> Write<'a> {
         let head = number.and_then(|number| session.branch(number).ok()?.head);
         let seen = head.map(|head| head.sequence);
         for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
-            aside::checkpoint(&mut waiting, wanted, *id, seen);
+            spooled_write::checkpoint(&mut waiting, wanted, *id, seen);
         }
         Ok(Some(waiting))
     }
@@ -450,9 +454,9 @@ pub(crate) fn fact_pages(
         let times = || facts.iter().map(|fact| fact.at);
         let (first, last) = times().min().zip(times().max()).expect("there is one");
         let count = facts.len() as u64;
-        let page = Page::new(source.cloned(), facts).encode();
+        let page = FactPage::new(source.cloned(), facts).encode();
         let (_, sealed) = seal(ObjectKind::Page, &page);
-        let page = DeltaPart::Inline(Bytes(sealed));
+        let page = DeltaPart::Inline(RecordBytes(sealed));
         changes.push(RecordChange::Facts { session, count, first, last, page });
         facts = rest;
     }
@@ -476,7 +480,7 @@ pub(crate) fn long_text(text: &str) -> Option<(Value, RecordChange)> {
 
 /// A plain addition: it needs to know nothing of what is there.
 fn is_new_note(change: &ClaimChange) -> bool {
-    change.key.kind == Kind::Note && change.expect == Expect::Absent
+    change.key.kind == Kind::Note && change.expect == ClaimPrecondition::Absent
 }
 
 pub(crate) fn rule_error(error: RuleError) -> Error {

@@ -6,17 +6,17 @@
 //! does not touch it, and it has a history, a past and branches as every session has. Nothing here reads or writes
 //! but through the facade in [`store`](crate::store); what decides something is a pure function beside it.
 
-mod key;
+mod compound_id;
 pub mod program;
 pub mod progress;
 pub mod run;
 pub mod thread;
 
-pub use key::{MAX_KEY_BYTES, join, split};
+pub use compound_id::{MAX_KEY_BYTES, join, split};
 
 use crate::error::{Error, Result};
 use crate::model::{SessionKind, Timestamp};
-use crate::store::{Act, NewSession, Session, SessionOf, Store};
+use crate::store::{NewSession, Session, SessionListEntry, Store, WriteContext};
 
 /// The word for what is kept in a session of this kind.
 #[must_use]
@@ -35,15 +35,20 @@ pub const fn word(kind: SessionKind) -> &'static str {
 /// # Errors
 /// [`Error::NotFound`].
 pub fn open(store: &Store, kind: SessionKind, key: &str) -> Result<Session> {
-    store.session_of(kind, key)?.ok_or_else(|| Error::not_found(word(kind), key))
+    store.session_by_kind(kind, key)?.ok_or_else(|| Error::not_found(word(kind), key))
 }
 
 /// The session of this kind and key, made if there is none. It never becomes the current one.
 ///
 /// # Errors
 /// [`Error::Invalid`] for what is no key; as every write.
-pub fn open_or_create(store: &Store, act: &Act, kind: SessionKind, key: &str) -> Result<Session> {
-    if let Some(session) = store.session_of(kind, key)? {
+pub fn open_or_create(
+    store: &Store,
+    act: &WriteContext,
+    kind: SessionKind,
+    key: &str,
+) -> Result<Session> {
+    if let Some(session) = store.session_by_kind(kind, key)? {
         return Ok(session);
     }
     let new = NewSession { name: key.to_owned(), kind, ..NewSession::default() };
@@ -58,8 +63,8 @@ pub fn open_or_create(store: &Store, act: &Act, kind: SessionKind, key: &str) ->
 ///
 /// # Errors
 /// As every read.
-pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionOf>> {
-    let mut found = store.sessions_of(kind)?;
+pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
+    let mut found = store.sessions_by_kind(kind)?;
     // Of two of one time the later made is the newer.
     found.reverse();
     found.sort_by_key(|one| std::cmp::Reverse(last_event(one)));
@@ -68,7 +73,7 @@ pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionOf>> 
 
 /// When something was last recorded in a session; when it began, if nothing was.
 #[must_use]
-pub fn last_event(one: &SessionOf) -> Timestamp {
+pub fn last_event(one: &SessionListEntry) -> Timestamp {
     one.last_event.unwrap_or(one.started_at)
 }
 

@@ -2,8 +2,8 @@ use super::*;
 use crate::model::{Key, Kind, Value};
 use crate::store::ClaimChange;
 
-fn act(at: i64) -> Act {
-    Act::asked("run record", Timestamp::from_micros(at))
+fn act(at: i64) -> WriteContext {
+    WriteContext::asked("run record", Timestamp::from_micros(at))
 }
 
 fn put(session: &Session, at: i64, id: &str, count: i64) {

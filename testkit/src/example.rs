@@ -2,9 +2,9 @@
 
 use forge_store::error::{Error, Result};
 use forge_store::model::{
-    BranchMetadata, BranchStatus, Fact, Key, Kind, Origin, Timestamp, Trigger, Value,
+    BranchMetadata, BranchStatus, CheckpointTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value,
 };
-use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Session, Store};
+use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Session, Store, WriteContext};
 use serde_json::Value as Json;
 
 /// The events of the example, one JSON document a line.
@@ -21,7 +21,7 @@ pub fn fill(store: &Store) -> Result<Session> {
         let event: Json = serde_json::from_str(line).map_err(|_| bad("line"))?;
         let text = |value: &Json, name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let at = Timestamp::parse_rfc3339(&text(&event, "at")).ok_or_else(|| bad("time"))?;
-        let act = Act::asked("import", at);
+        let act = WriteContext::asked("import", at);
         let session = match &session {
             Some(session) => session,
             None => session.insert(store.create_session(&act, NewSession::named("example"))?),
@@ -40,20 +40,23 @@ pub fn fill(store: &Store) -> Result<Session> {
                 write().change(ClaimChange::put(Key::new(kind, id), value)).commit()?;
             } else {
                 let place = place as u64;
-                let origin = Origin::Recorded;
+                let origin = FactOrigin::Recorded;
                 let fact = Fact { kind, id, at, origin, place, recorded_at: at, value };
                 write().fact(fact).commit()?;
             }
         } else if let Some(checkpoint) = event.get("checkpoint") {
-            let trigger: Option<Trigger> = serde_json::from_value(checkpoint["trigger"].clone())
-                .map_err(|_| bad("trigger"))?;
+            let trigger: Option<CheckpointTrigger> =
+                serde_json::from_value(checkpoint["trigger"].clone())
+                    .map_err(|_| bad("trigger"))?;
             let tags = checkpoint["tags"].as_array().into_iter().flatten();
             let tags = tags.filter_map(Json::as_str);
-            let new =
-                NewCheckpoint::new(text(checkpoint, "message"), trigger.unwrap_or(Trigger::Manual));
+            let new = NewCheckpoint::new(
+                text(checkpoint, "message"),
+                trigger.unwrap_or(CheckpointTrigger::Manual),
+            );
             write().checkpoint(new.tags(tags)).commit()?;
         } else if let Some(switch) = event.get("switch") {
-            session.switch(&act, &text(switch, "branch"), true)?;
+            session.switch_branch(&act, &text(switch, "branch"), true)?;
         } else if let Some(branch) = event.get("branch").filter(|branch| branch.is_object()) {
             let name = text(branch, "name");
             if branch.get("from").is_some() {

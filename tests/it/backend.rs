@@ -2,11 +2,13 @@
 
 mod spread;
 
-use forge_store::backend::encrypted::{EncryptedIndex, Hidden};
+use forge_store::backend::encrypted::{EncryptedIndex, HiddenKeyBytes};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::memory::{MemoryIndex, MemoryLog};
-use forge_store::backend::rocks::{Clustered, RocksIndex};
-use forge_store::backend::{Batch, Cipher, Direction, Index, Log, OBJECTS, Table};
+use forge_store::backend::rocks::{ClusteredTables, RocksIndex};
+use forge_store::backend::{
+    Cipher, Index, OBJECTS, RowBatch, ScanDirection, TableId, WriteAheadLog,
+};
 use forge_testkit::conformance;
 use std::process::{Command, Stdio};
 
@@ -14,7 +16,7 @@ use std::process::{Command, Stdio};
 fn memory_log_conforms() {
     conformance::log(|| {
         let log = MemoryLog::default();
-        move || Box::new(log.clone()) as Box<dyn Log>
+        move || Box::new(log.clone()) as Box<dyn WriteAheadLog>
     });
 }
 
@@ -26,7 +28,7 @@ fn file_journal_conforms() {
         Journal::create(&folder).unwrap();
         move || {
             let _kept = &root;
-            Box::new(Journal::open(&folder).unwrap()) as Box<dyn Log>
+            Box::new(Journal::open(&folder).unwrap()) as Box<dyn WriteAheadLog>
         }
     });
 }
@@ -51,7 +53,7 @@ fn rocks_index_conforms() {
 fn clustered_rocks_index_conforms() {
     conformance::index(1_000, || {
         let folder = tempfile::tempdir().unwrap();
-        let clustered = Clustered::new(|table| table != OBJECTS);
+        let clustered = ClusteredTables::new(|table| table != OBJECTS);
         let index = move || RocksIndex::new(folder.path().join("index")).with_clustered(clustered);
         move || Box::new(spread::Spread(index())) as Box<dyn Index>
     });
@@ -67,11 +69,12 @@ fn encrypted_indexes_conform() {
     });
     // Behind, before and around what stays.
     let hidden = [
-        |table: Table| (table != OBJECTS).then_some(Hidden::new(0, 16)),
-        |table: Table| (table != OBJECTS).then_some(Hidden::new(2, 14)),
-        |table: Table| (table != OBJECTS).then_some(Hidden::new(1, 4)),
-        |table: Table| {
-            Some(Hidden { bucket: 2, ..Hidden::new(0, 16) }).filter(|_| table != OBJECTS)
+        |table: TableId| (table != OBJECTS).then_some(HiddenKeyBytes::new(0, 16)),
+        |table: TableId| (table != OBJECTS).then_some(HiddenKeyBytes::new(2, 14)),
+        |table: TableId| (table != OBJECTS).then_some(HiddenKeyBytes::new(1, 4)),
+        |table: TableId| {
+            Some(HiddenKeyBytes { bucket: 2, ..HiddenKeyBytes::new(0, 16) })
+                .filter(|_| table != OBJECTS)
         },
     ];
     for hidden in hidden {
@@ -85,7 +88,7 @@ fn encrypted_indexes_conform() {
 }
 
 const CRASHED_INDEX: &str = "FORGE_TEST_CRASHED_INDEX";
-const ROWS: Table = Table(1);
+const ROWS: TableId = TableId(1);
 
 /// Not a test of its own: what the next one starts and kills. Publishes until then.
 #[test]
@@ -94,11 +97,11 @@ fn applies_until_it_is_killed() {
     let Ok(path) = std::env::var(CRASHED_INDEX) else { return };
     let index = RocksIndex::new(path);
     loop {
-        let mut applier = index.try_applier().unwrap().expect("nobody else applies");
+        let mut applier = index.try_writer().unwrap().expect("nobody else applies");
         let position = applier.view().position();
         for table in [ROWS, OBJECTS] {
             let row = |number: u64| (table, number.to_be_bytes().to_vec(), Some(vec![7; 100]));
-            applier.write(Batch { rows: (position..position + 50).map(row).collect() }).unwrap();
+            applier.write(RowBatch { rows: (position..position + 50).map(row).collect() }).unwrap();
         }
         applier.publish(position + 50).unwrap();
     }
@@ -129,12 +132,13 @@ fn killed_appliers_leave_a_whole_generation() {
         let snapshot = index.snapshot().unwrap();
         assert!(snapshot.position() > before);
         for table in [ROWS, OBJECTS] {
-            let rows = snapshot.scan(table, &[], &[], Direction::Ascending, usize::MAX).unwrap();
+            let rows =
+                snapshot.scan(table, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap();
             assert_eq!(rows.len() as u64, snapshot.position(), "round {round}, {table:?}");
             assert!((0_u64..).zip(&rows).all(|(number, row)| row.0 == number.to_be_bytes()));
         }
     }
-    drop(index.try_applier().unwrap().expect("the lock of a killed process is free"));
+    drop(index.try_writer().unwrap().expect("the lock of a killed process is free"));
     let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
     let mut left: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
     left.retain(|name| !name.ends_with(&format!("-{:016x}", index.position().unwrap())));

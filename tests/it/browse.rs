@@ -1,9 +1,9 @@
 //! The history in pieces: whatever the size of a page, nothing is left out and nothing comes twice.
 
-use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
+use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 use forge_store::store::{
-    ACTIVITY_LIMIT, Act, NewSession, PageItem, PageKinds, Place, Rank, Recorded, Session, Store,
-    Way,
+    ACTIVITY_LIMIT, HistoryPosition, HistoryRank, NewSession, PageDirection, PageItem,
+    PageItemContent, PageKinds, Session, Store, WriteContext,
 };
 use forge_testkit::example;
 
@@ -14,10 +14,10 @@ fn session() -> Session {
 }
 
 /// The whole history, page by page.
-fn walk(session: &Session, way: Way, limit: usize) -> Vec<PageItem> {
+fn walk(session: &Session, way: PageDirection, limit: usize) -> Vec<PageItem> {
     let (mut items, mut from) = (Vec::new(), None);
     loop {
-        let page = session.page(ALL, None, from, way, limit).expect("a page");
+        let page = session.history_page(ALL, None, from, way, limit).expect("a page");
         assert!(page.items.len() <= limit);
         items.extend(page.items);
         match page.next {
@@ -30,13 +30,13 @@ fn walk(session: &Session, way: Way, limit: usize) -> Vec<PageItem> {
 #[test]
 fn pages_of_any_size_and_either_way_hold_the_same_history() {
     let session = session();
-    let whole = walk(&session, Way::Newer, 10_000);
+    let whole = walk(&session, PageDirection::Newer, 10_000);
     assert!(whole.windows(2).all(|pair| pair[0].place < pair[1].place));
     let summary = session.summary().unwrap();
     assert_eq!(whole.len() as u64, summary.last_sequence + summary.facts);
     for limit in [1, 2, 7, 64] {
-        assert!(walk(&session, Way::Newer, limit) == whole, "{limit}");
-        let mut back = walk(&session, Way::Older, limit);
+        assert!(walk(&session, PageDirection::Newer, limit) == whole, "{limit}");
+        let mut back = walk(&session, PageDirection::Older, limit);
         back.reverse();
         assert!(back == whole, "{limit}");
     }
@@ -45,26 +45,27 @@ fn pages_of_any_size_and_either_way_hold_the_same_history() {
 #[test]
 fn a_page_begins_behind_its_place_and_holds_one_branch_where_asked() {
     let session = session();
-    let whole = walk(&session, Way::Newer, 10_000);
+    let whole = walk(&session, PageDirection::Newer, 10_000);
     let middle = whole[40].place;
-    let page = session.page(ALL, None, Some(middle), Way::Newer, 3).unwrap();
+    let page = session.history_page(ALL, None, Some(middle), PageDirection::Newer, 3).unwrap();
     assert_eq!(page.items, whole[41..44]);
-    let page = session.page(ALL, None, Some(middle), Way::Older, 3).unwrap();
+    let page = session.history_page(ALL, None, Some(middle), PageDirection::Older, 3).unwrap();
     let before: Vec<_> = whole[37..40].iter().rev().cloned().collect();
     assert_eq!(page.items, before);
     let kinds = PageKinds { facts: false, ..ALL };
-    let page = session.page(kinds, Some("dedup-cache"), None, Way::Older, 500).unwrap();
+    let page =
+        session.history_page(kinds, Some("dedup-cache"), None, PageDirection::Older, 500).unwrap();
     assert!(!page.items.is_empty());
     assert!(page.items.iter().all(|item| item.branch == "dedup-cache"));
-    assert!(session.page(kinds, Some("nowhere"), None, Way::Older, 5).is_err());
+    assert!(session.history_page(kinds, Some("nowhere"), None, PageDirection::Older, 5).is_err());
 }
 
 #[test]
 fn a_revision_brings_its_changes_and_activity_counts_everything_once() {
     let session = session();
-    let whole = walk(&session, Way::Newer, 10_000);
+    let whole = walk(&session, PageDirection::Newer, 10_000);
     let changed = whole.iter().filter_map(|item| match &item.what {
-        Recorded::Revision { changes, .. } => Some(changes.len()),
+        PageItemContent::Revision { changes, .. } => Some(changes.len()),
         _ => None,
     });
     assert!(changed.min() >= Some(1));
@@ -83,7 +84,7 @@ fn a_revision_brings_its_changes_and_activity_counts_everything_once() {
 #[test]
 fn the_newest_facts_are_those_of_the_state() {
     let session = session();
-    let point = session.at(Timestamp::parse_rfc3339("2025-03-11T10:30:00Z").unwrap()).unwrap();
+    let point = session.at_time(Timestamp::parse_rfc3339("2025-03-11T10:30:00Z").unwrap()).unwrap();
     let state = session.state(&point).unwrap();
     for kind in Kind::facts() {
         let mut recent = session.recent_facts(&point, kind, 1000).unwrap();
@@ -105,12 +106,12 @@ fn branches_are_lines_that_begin_on_another() {
         assert_eq!(on, "main");
         assert!(line.head.unwrap() > *base);
     }
-    let head = session.place_of(&session.head().unwrap()).unwrap();
+    let head = session.position_of(&session.head().unwrap()).unwrap();
     let last = session.summary().unwrap().last_event.unwrap();
-    assert_eq!(head, Some(Place { time: last, rank: Rank::Sequence(u64::MAX) }));
+    assert_eq!(head, Some(HistoryPosition { time: last, rank: HistoryRank::Sequence(u64::MAX) }));
 }
 
-fn command(origin: Origin, seconds: i64, place: u64, text: &str) -> Fact {
+fn command(origin: FactOrigin, seconds: i64, place: u64, text: &str) -> Fact {
     let at = Timestamp::from_micros(1_741_683_850_000_000 + seconds * 1_000_000);
     Fact {
         kind: Kind::Command,
@@ -129,30 +130,34 @@ fn a_fact_of_a_hook_that_another_source_knows_too_comes_once() {
     let session = Store::in_memory().unwrap();
     let now = Timestamp::from_micros(1_741_683_840_000_000);
     let session = session
-        .create_session(&Act::asked("session new", now), NewSession::named("calls"))
+        .create_session(&WriteContext::asked("session new", now), NewSession::named("calls"))
         .expect("a session");
     let add = |fact: Fact| {
-        session.write(&Act::asked("import", fact.at)).fact(fact).commit().expect("a commit");
+        session
+            .write(&WriteContext::asked("import", fact.at))
+            .fact(fact)
+            .commit()
+            .expect("a commit");
     };
-    add(command(Origin::Hook, 3, 0, "by the hook"));
-    assert_eq!(walk(&session, Way::Older, 10).len(), 1);
-    add(command(Origin::Recorded, 2, 0, "as recorded"));
+    add(command(FactOrigin::Hook, 3, 0, "by the hook"));
+    assert_eq!(walk(&session, PageDirection::Older, 10).len(), 1);
+    add(command(FactOrigin::Recorded, 2, 0, "as recorded"));
     let said = |items: Vec<PageItem>| -> Vec<String> {
         let text = |item: PageItem| match item.what {
-            Recorded::Fact(known) => known.fact.value.field("command").cloned(),
+            PageItemContent::Fact(known) => known.fact.value.field("command").cloned(),
             _ => None,
         };
         items.into_iter().map(|item| format!("{:?}", text(item))).collect()
     };
-    for way in [Way::Older, Way::Newer] {
+    for way in [PageDirection::Older, PageDirection::Newer] {
         let found = said(walk(&session, way, 10));
         assert!(found.len() == 1 && found[0].contains("as recorded"), "{found:?}");
     }
     // A later version with the same time and place counts instead of the earlier one.
-    let mut again = command(Origin::Recorded, 2, 0, "as corrected");
+    let mut again = command(FactOrigin::Recorded, 2, 0, "as corrected");
     again.recorded_at = again.recorded_at.plus_micros(60_000_000);
     add(again);
-    for way in [Way::Older, Way::Newer] {
+    for way in [PageDirection::Older, PageDirection::Newer] {
         let found = said(walk(&session, way, 10));
         assert!(found.len() == 1 && found[0].contains("as corrected"), "{found:?}");
     }

@@ -3,7 +3,8 @@
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{AutoTrigger, Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    Act, Connected, NewSession, Recorder, RecoveryStep, Store, SystemError, TemporalQuery,
+    ConnectedSystem, NewSession, RecoveryStep, Store, SystemError, SystemRecorder, TemporalQuery,
+    WriteContext,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ impl Board {
     }
 }
 
-impl Connected for Board {
+impl ConnectedSystem for Board {
     fn name(&self) -> &str {
         self.name
     }
@@ -69,22 +70,25 @@ impl Connected for Board {
     }
 }
 
-fn act(seconds: i64) -> Act {
-    Act::asked("capture", Timestamp::from_micros(1_767_261_600_000_000 + seconds * 1_000_000))
+fn act(seconds: i64) -> WriteContext {
+    WriteContext::asked(
+        "capture",
+        Timestamp::from_micros(1_767_261_600_000_000 + seconds * 1_000_000),
+    )
 }
 
-fn two() -> (Recorder, Arc<Board>, Arc<Board>) {
+fn two() -> (SystemRecorder, Arc<Board>, Arc<Board>) {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let ideas = Board::new("ideas", &[Kind::Hypothesis]);
     let rest = Board::new("rest", &[Kind::Note, Kind::Gap]);
-    let mut recorder = Recorder::new(session);
+    let mut recorder = SystemRecorder::new(session);
     recorder.connect(ideas.clone()).unwrap();
     recorder.connect(rest.clone()).unwrap();
     (recorder, ideas, rest)
 }
 
-fn held(recorder: &Recorder) -> Claims {
+fn held(recorder: &SystemRecorder) -> Claims {
     let session = recorder.session();
     let state = session.state(&session.head().unwrap()).unwrap();
     state.claims().entries().map(Result::unwrap).map(|(key, entry)| (key, entry.value)).collect()
@@ -160,10 +164,10 @@ fn a_system_that_cannot_be_restored_leaves_all_as_they_were() {
     ideas.put(Kind::Hypothesis, "H1", "now");
     rest.put(Kind::Note, "n", "now");
     let now = (ideas.holds(), rest.holds());
-    let point = recorder.session().of_checkpoint(&then).unwrap();
+    let point = recorder.session().at_checkpoint(&then).unwrap();
     // Capturing works, restoring does not.
     struct Stubborn;
-    impl Connected for Stubborn {
+    impl ConnectedSystem for Stubborn {
         fn name(&self) -> &str {
             "stubborn"
         }
@@ -191,7 +195,7 @@ fn what_a_restore_replaces_is_recorded_and_undo_leads_back_to_it() {
     ideas.put(Kind::Hypothesis, "H1", "then");
     let then = recorder.checkpoint(&act(1), "then", &["then"]).unwrap();
     ideas.put(Kind::Hypothesis, "H1", "never recorded");
-    let point = recorder.session().of_checkpoint(&then).unwrap();
+    let point = recorder.session().at_checkpoint(&then).unwrap();
     let report = recorder.restore(&act(2), &point).unwrap();
     assert_eq!((report.restored_to, report.message.as_str()), (Some(then.id), "then"));
     assert_eq!((report.captured, report.revision), (Some(3), Some(4)));
@@ -266,7 +270,7 @@ fn a_query_goes_by_time_then_number_then_checkpoint_then_tag() {
 fn systems_that_do_not_fit_are_refused() {
     let (mut recorder, _ideas, _rest) = two();
     let connect =
-        |recorder: &mut Recorder, kinds: &[Kind]| recorder.connect(Board::new("x", kinds));
+        |recorder: &mut SystemRecorder, kinds: &[Kind]| recorder.connect(Board::new("x", kinds));
     assert!(connect(&mut recorder, &[Kind::Note]).is_err(), "two systems, one kind");
     assert!(connect(&mut recorder, &[Kind::Command]).is_err(), "facts are not captured");
     let liar = Board::new("liar", &[Kind::Belief]);
@@ -278,7 +282,7 @@ fn systems_that_do_not_fit_are_refused() {
 
 #[test]
 fn a_recovery_point_says_how_to_go_on() {
-    use forge_store::model::{Fact, Origin};
+    use forge_store::model::{Fact, FactOrigin};
     let (recorder, _ideas, _rest) = two();
     assert_eq!(recorder.session().recovery_point().unwrap(), None);
     let variables = Value::from([("RUST_LOG", "debug".into())]);
@@ -286,7 +290,7 @@ fn a_recovery_point_says_how_to_go_on() {
         kind: Kind::Code,
         id: "state".to_owned(),
         at: act(1).now,
-        origin: Origin::Recorded,
+        origin: FactOrigin::Recorded,
         place: 0,
         recorded_at: act(1).now,
         value: Value::from([("commit", "abc".into()), ("env_vars", variables)]),

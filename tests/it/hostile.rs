@@ -3,7 +3,9 @@
 use crate::fault::run;
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, Depth, NewSession, Options, Session, Store};
+use forge_store::store::{
+    ClaimChange, NewSession, Options, Session, Store, VerifyDepth, WriteContext,
+};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
 fn make(path: &Path) -> Store {
     let store = Store::create(path, Options::default()).unwrap();
-    let act = Act::asked("test", TIME);
+    let act = WriteContext::asked("test", TIME);
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     let change = ClaimChange::put(Key::new(Kind::Note, "N1"), Value::from([("says", "x".into())]));
     session.write(&act).change(change).commit().unwrap();
@@ -38,7 +40,7 @@ fn refused(path: &Path, why: &str) {
             "{error}"
         );
     }
-    assert!(Store::verify(path, Depth::ReadData, TIME, None).is_err());
+    assert!(Store::verify(path, VerifyDepth::ReadData, TIME, None).is_err());
     assert!(Store::repair(path, &path.with_extension("to"), TIME, None).is_err());
 }
 
@@ -104,7 +106,8 @@ fn a_chain_of_a_hundred_thousand_revisions_is_walked_in_a_loop() {
     on_little_stack(|| {
         // Without an index there is no keyframe: every state is made of all that precedes it.
         let store = Store::in_memory().unwrap();
-        let act = |second: u64| Act::asked("test", TIME.plus_micros(second as i64 * 1_000_000));
+        let act =
+            |second: u64| WriteContext::asked("test", TIME.plus_micros(second as i64 * 1_000_000));
         let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
         for number in 1..=LENGTH {
             let value = Value::from([("says", format!("x{number}").into())]);
@@ -112,7 +115,7 @@ fn a_chain_of_a_hundred_thousand_revisions_is_walked_in_a_loop() {
             session.write(&act(number)).change(change).commit().unwrap();
         }
         let says = |number: u64| {
-            let state = session.state(&session.sequence(number).unwrap()).unwrap();
+            let state = session.state(&session.at_sequence(number).unwrap()).unwrap();
             let claims = state.claims_of(Kind::Note).unwrap();
             assert_eq!(claims.len(), 1);
             claims[0].1.value.clone()
@@ -120,7 +123,7 @@ fn a_chain_of_a_hundred_thousand_revisions_is_walked_in_a_loop() {
         for number in [1, LENGTH / 2, LENGTH] {
             assert_eq!(says(number), Value::from([("says", format!("x{number}").into())]));
         }
-        let moment = session.at(TIME.plus_micros(77_777_500_000)).unwrap();
+        let moment = session.at_time(TIME.plus_micros(77_777_500_000)).unwrap();
         assert_eq!(moment.revision(), Some(77_777));
         let mut lines = 0;
         session
@@ -130,7 +133,7 @@ fn a_chain_of_a_hundred_thousand_revisions_is_walked_in_a_loop() {
             })
             .unwrap();
         assert_eq!(lines, 1 + LENGTH);
-        session.restore(&act(LENGTH + 1), &session.sequence(1).unwrap()).unwrap();
+        session.restore(&act(LENGTH + 1), &session.at_sequence(1).unwrap()).unwrap();
         assert_eq!(says(LENGTH + 1), Value::from([("says", "x1".into())]));
     });
 }
@@ -140,7 +143,8 @@ fn branches_that_begin_on_one_another_without_end_are_walked_in_a_loop() {
     const DEPTH: u64 = 3000;
     on_little_stack(|| {
         let store = Store::in_memory().unwrap();
-        let act = |second: u64| Act::asked("test", TIME.plus_micros(second as i64 * 1_000_000));
+        let act =
+            |second: u64| WriteContext::asked("test", TIME.plus_micros(second as i64 * 1_000_000));
         let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
         let change =
             ClaimChange::put(Key::new(Kind::Note, "N1"), Value::from([("says", "x".into())]));
@@ -148,7 +152,7 @@ fn branches_that_begin_on_one_another_without_end_are_walked_in_a_loop() {
         for number in 1..=DEPTH {
             let name = format!("b{number}");
             session.create_branch(&act(number), &name, None, Default::default()).unwrap();
-            session.switch(&act(number), &name, false).unwrap();
+            session.switch_branch(&act(number), &name, false).unwrap();
         }
         // Nothing but the last branch's own revision lies on any of them.
         let change =

@@ -1,18 +1,18 @@
 //! Merging branches: what both had in common last, and what becomes of references.
 
-use forge_store::diff::{Settled, Side};
+use forge_store::diff::{ConflictResolution, MergeSide};
 use forge_store::error::Error;
 use forge_store::model::{
-    BranchMetadata, BranchStatus, Key, Kind, OperationId, Retention, Timestamp, Value,
+    BranchMetadata, BranchStatus, Key, Kind, OperationId, RetentionPolicy, Timestamp, Value,
 };
 use forge_store::store::{
-    Act, ClaimChange, Depth, MergeReport, MergeResult, Merging, NewSession, Options, Session,
-    Store, Stream,
+    ClaimChange, MergeReport, MergeRequest, MergeResult, NewSession, Options, Session, Store,
+    StreamImportRequest, VerifyDepth, WriteContext,
 };
 use std::io::Cursor;
 
-fn at(second: i64) -> Act {
-    Act::asked("test", Timestamp::from_micros(1_767_261_600_000_000 + second * 1_000_000))
+fn at(second: i64) -> WriteContext {
+    WriteContext::asked("test", Timestamp::from_micros(1_767_261_600_000_000 + second * 1_000_000))
 }
 
 /// A session, and a clock that goes on by a second a verb.
@@ -30,7 +30,7 @@ impl Effort {
         Self { session, clock: std::cell::Cell::new(0), folder }
     }
 
-    fn act(&self) -> Act {
+    fn act(&self) -> WriteContext {
         self.clock.set(self.clock.get() + 1);
         at(self.clock.get())
     }
@@ -58,10 +58,10 @@ impl Effort {
         &self,
         source: &str,
         target: &str,
-        prefer: Option<Side>,
+        prefer: Option<MergeSide>,
     ) -> Result<MergeReport, Error> {
         let (source, target) = (source.to_owned(), Some(target.to_owned()));
-        let merging = Merging { source, target, prefer, ..Merging::default() };
+        let merging = MergeRequest { source, target, prefer, ..MergeRequest::default() };
         self.session.merge(&self.act(), &merging)
     }
 
@@ -82,14 +82,14 @@ impl Effort {
 
     fn verify(&self) {
         let path = self.folder.path().join(".forge");
-        let verified = Store::verify(&path, Depth::ReadData, at(0).now, None).unwrap();
+        let verified = Store::verify(&path, VerifyDepth::ReadData, at(0).now, None).unwrap();
         assert_eq!(verified.findings, []);
     }
 }
 
-fn moment(branch: &str) -> forge_store::model::when::Moment {
-    let base = forge_store::model::when::MomentBase::Branch(branch.to_owned());
-    forge_store::model::when::Moment { base, back: 0 }
+fn moment(branch: &str) -> forge_store::model::time_grammar::MomentExpression {
+    let base = forge_store::model::time_grammar::MomentBase::Branch(branch.to_owned());
+    forge_store::model::time_grammar::MomentExpression { base, back: 0 }
 }
 
 fn pairs(held: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -145,7 +145,7 @@ fn a_merge_taken_back_or_gone_back_behind_can_be_made_again() {
     let again = merged(&effort);
     assert_eq!(again, pairs(&[("a", "1"), ("b", "1"), ("c", "1"), ("e", "1")]));
     // By a restore to before it.
-    effort.session.restore(&effort.act(), &effort.session.sequence(3).unwrap()).unwrap();
+    effort.session.restore(&effort.act(), &effort.session.at_sequence(3).unwrap()).unwrap();
     assert_eq!(merged(&effort), after);
     effort.verify();
 }
@@ -190,13 +190,13 @@ fn a_claim_that_is_needed_does_not_go_unnoticed() {
     assert_eq!((&conflict.key, &conflict.field), (&h1, &None));
     assert_eq!(conflict.needed_by, [Key::new(Kind::Evidence, "E1")]);
     assert_eq!(effort.status("try"), BranchStatus::Active);
-    effort.try_merge("try", "main", Some(Side::Ours)).unwrap();
+    effort.try_merge("try", "main", Some(MergeSide::Ours)).unwrap();
     assert_eq!(effort.held("main"), []);
     effort.session.undo(&effort.act(), None).unwrap();
-    let merging = Merging {
+    let merging = MergeRequest {
         source: "try".to_owned(),
-        settled: [((h1, None), Settled::Side(Side::Theirs))].into(),
-        ..Merging::default()
+        settled: [((h1, None), ConflictResolution::Side(MergeSide::Theirs))].into(),
+        ..MergeRequest::default()
     };
     effort.session.merge(&effort.act(), &merging).unwrap();
     assert_eq!(effort.held("main").len(), 2);
@@ -230,11 +230,11 @@ fn pruning_keeps_what_the_next_merge_stands_on() {
     effort.put("try", "b", "2");
     effort.put("try", "b", "3");
     effort.put("main", "b", "1");
-    let none = Retention { last: 1, revisions: 0, ..Retention::none() };
+    let none = RetentionPolicy { last: 1, revisions: 0, ..RetentionPolicy::none() };
     effort.session.prune(&effort.act(), &none).unwrap();
     effort.session.store().maintain(0).unwrap();
-    assert!(effort.session.sequence(2).is_ok(), "the revision merged");
-    assert!(effort.session.sequence(done.revision.unwrap().0).is_ok(), "the merge");
+    assert!(effort.session.at_sequence(2).is_ok(), "the revision merged");
+    assert!(effort.session.at_sequence(done.revision.unwrap().0).is_ok(), "the merge");
     let next = effort.merge("try", "main");
     assert_eq!((next.result, next.bases.as_slice()), (MergeResult::Merged, &[2][..]));
     assert_eq!(effort.held("main"), pairs(&[("a", "1"), ("b", "3"), ("c", "1")]));
@@ -263,7 +263,7 @@ fn an_event_stream_of_a_merge_gives_the_same_stream_again() {
     let lines = exported(&effort.session);
     assert!(String::from_utf8_lossy(&lines).contains(r#""status":"merged""#));
     let store = Store::in_memory().unwrap();
-    let stream = Stream { source: "events:merge", name: "s", session: None };
+    let stream = StreamImportRequest { source: "events:merge", name: "s", session: None };
     let mut open = || Ok(Box::new(Cursor::new(lines.clone())) as Box<_>);
     store.import_events(&at(100), stream, &mut open, &|_| {}).unwrap();
     assert_eq!(exported(&store.session("s").unwrap()), lines);

@@ -2,8 +2,8 @@
 
 use super::store::{act, note};
 use forge_store::model::claim::IDLE_AFTER;
-use forge_store::model::{BranchMetadata, Fact, Kind, Origin, Timestamp, Value};
-use forge_store::store::{Act, NewCheckpoint, NewSession, Session, Store};
+use forge_store::model::{BranchMetadata, Fact, FactOrigin, Kind, Timestamp, Value};
+use forge_store::store::{NewCheckpoint, NewSession, Session, Store, WriteContext};
 use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000;
@@ -48,7 +48,7 @@ fn events() -> impl Strategy<Value = Vec<(i64, Event)>> {
     proptest::collection::vec((pause, event), 1..25)
 }
 
-fn write(session: &Session, act: &Act, number: usize, event: Event) {
+fn write(session: &Session, act: &WriteContext, number: usize, event: Event) {
     let write = session.write(act);
     let change = note("n", &number.to_string());
     let write = match event {
@@ -64,7 +64,7 @@ fn write(session: &Session, act: &Act, number: usize, event: Event) {
             at: act.now,
             recorded_at: act.now,
             value: Value::from([("text", "go on".into())]),
-            origin: Origin::Hook,
+            origin: FactOrigin::Hook,
         }),
     };
     write.commit().expect("a write");
@@ -84,9 +84,9 @@ proptest! {
         let mut now = act(0).now;
         let (mut times, mut checkpoints) = (Vec::new(), Vec::new());
         let mut number = 0;
-        session.write(&Act::asked("test", now)).change(note("n", "first")).commit().expect("a write");
+        session.write(&WriteContext::asked("test", now)).change(note("n", "first")).commit().expect("a write");
         times.push(now);
-        session.create_branch(&Act::asked("test", now), "beside", None, BranchMetadata::default()).expect("a branch");
+        session.create_branch(&WriteContext::asked("test", now), "beside", None, BranchMetadata::default()).expect("a branch");
         for (pause, event) in events {
             let (count, apart) = match event {
                 Event::Burst(count, apart) | Event::Checkpoints(count, apart) => {
@@ -97,7 +97,7 @@ proptest! {
             now = now.plus_micros(pause);
             for _ in 0..count {
                 number += 1;
-                write(&session, &Act::asked("test", now), number, event);
+                write(&session, &WriteContext::asked("test", now), number, event);
                 if !matches!(event, Event::Undone) {
                     times.push(now);
                 }
@@ -109,7 +109,7 @@ proptest! {
         }
         let middle = times[times.len() / 2];
         for until in [*times.last().expect("a time"), middle, middle.plus_micros(-1)] {
-            let Ok(point) = session.at(until) else { continue };
+            let Ok(point) = session.at_time(until) else { continue };
             let metrics = session.state(&point).expect("a state").metrics().expect("figures");
             let known: Vec<Timestamp> = times.iter().copied().filter(|time| *time <= until).collect();
             let pauses = known.windows(2).map(|pair| pair[1].micros_since(pair[0]));

@@ -2,13 +2,16 @@
 
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Store};
-use forge_store::systems::program::{Fate, Program, Reference};
+use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Store, WriteContext};
+use forge_store::systems::program::{CheckpointReference, MessageFate, Program};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-fn act(second: i64) -> Act {
-    Act::asked("program", Timestamp::from_micros(1_767_261_600_000_000 + second * 1_000_000))
+fn act(second: i64) -> WriteContext {
+    WriteContext::asked(
+        "program",
+        Timestamp::from_micros(1_767_261_600_000_000 + second * 1_000_000),
+    )
 }
 
 /// Agents, their program, and a clock.
@@ -29,7 +32,7 @@ impl Play {
         Self { store, program, second: 0, made: BTreeMap::new() }
     }
 
-    fn act(&mut self) -> Act {
+    fn act(&mut self) -> WriteContext {
         self.second += 1;
         act(self.second)
     }
@@ -48,13 +51,13 @@ impl Play {
         name
     }
 
-    fn reference(&self, agent: &str, checkpoint: &str) -> Reference {
+    fn reference(&self, agent: &str, checkpoint: &str) -> CheckpointReference {
         let session = self.store.session(agent).unwrap();
         let query = forge_store::store::TemporalQuery {
             tag_filter: Some(checkpoint.to_owned()),
             ..Default::default()
         };
-        Reference::of_point(&session.query(&query).unwrap())
+        CheckpointReference::from_point(&session.query(&query).unwrap())
     }
 
     /// The program's next checkpoint.
@@ -132,8 +135,8 @@ fn each_program_checkpoint_is_a_lower_bound_and_can_be_named() {
         at.agents.into_values().map(|one| one.checkpoint).collect::<Vec<_>>()
     };
     assert_eq!(vector(session.head().unwrap()), ["1000_ckpt_4", "1001_ckpt_5"]);
-    assert_eq!(vector(session.sequence(tenth).unwrap()), ["1000_ckpt_3", "1001_ckpt_4"]);
-    let old = play.program.resume(&session.sequence(tenth).unwrap(), false).unwrap();
+    assert_eq!(vector(session.at_sequence(tenth).unwrap()), ["1000_ckpt_3", "1001_ckpt_4"]);
+    let old = play.program.resume(&session.at_sequence(tenth).unwrap(), false).unwrap();
     assert_eq!(old.agents[0].at.reference.checkpoint, "1000_ckpt_4");
 }
 
@@ -144,7 +147,7 @@ fn an_agent_without_a_session_keeps_its_reference_and_is_missing() {
     let act = play.act();
     let agents = BTreeMap::from([
         ("a".to_owned(), play.reference("a", "a_ckpt_1")),
-        ("gone".to_owned(), Reference::named("gone_ckpt_5")),
+        ("gone".to_owned(), CheckpointReference::from_name("gone_ckpt_5")),
     ]);
     play.program.checkpoint(&act, &agents, Some("both")).unwrap();
     let resume = play.program.resume(&play.program.session().head().unwrap(), false).unwrap();
@@ -179,9 +182,9 @@ fn messages_tell_what_taking_the_latest_of_each_would_lose_or_deliver_twice() {
     play.checkpoint("seller");
     play.program(&[("buyer", "buyer_ckpt_1"), ("seller", "seller_ckpt_2")]);
     let resume = play.program.resume(&play.program.session().head().unwrap(), false).unwrap();
-    let fates: Vec<(&str, Fate)> =
+    let fates: Vec<(&str, MessageFate)> =
         resume.torn.iter().map(|torn| (torn.message.id.as_str(), torn.fate)).collect();
-    assert_eq!(fates, [("offer", Fate::Twice), ("counter", Fate::Lost)]);
+    assert_eq!(fates, [("offer", MessageFate::Twice), ("counter", MessageFate::Lost)]);
     let cut = resume.consistent.unwrap();
     let at = |place: usize| cut[place].reference.as_ref().unwrap().checkpoint.as_str();
     assert_eq!((at(0), at(1)), ("buyer_ckpt_1", "seller_ckpt_1"));
@@ -230,11 +233,11 @@ proptest! {
         for name in names {
             play.checkpoint(name);
         }
-        let mut looked: BTreeMap<String, Reference> = BTreeMap::new();
+        let mut looked: BTreeMap<String, CheckpointReference> = BTreeMap::new();
         let mut saved = BTreeMap::new();
         // By id: from, to, the count of the sender's checkpoints then, that of the receiver's.
         let mut sent: Vec<(usize, usize, u64, Option<u64>)> = Vec::new();
-        let look = |play: &Play| -> BTreeMap<String, Reference> {
+        let look = |play: &Play| -> BTreeMap<String, CheckpointReference> {
             names.iter().map(|name| ((*name).to_owned(), play.reference(name, &format!("{name}_ckpt_{}", play.made[*name])))).collect()
         };
         for step in steps {
@@ -276,13 +279,13 @@ proptest! {
             prop_assert_eq!(&one.at.reference, &saved[&one.agent]);
         }
         // The messages at a cut, by counting checkpoints.
-        let fates = |cut: &BTreeMap<&str, u64>| -> Vec<(String, Fate)> {
+        let fates = |cut: &BTreeMap<&str, u64>| -> Vec<(String, MessageFate)> {
             let fate = |(id, (from, to, at, received)): (usize, &(usize, usize, u64, Option<u64>))| {
                 let is_sent = *at < cut[names[*from]];
                 let is_received = received.is_some_and(|received| received < cut[names[*to]]);
                 let fate = match (is_sent, is_received) {
-                    (true, false) => Fate::Lost,
-                    (false, true) => Fate::Twice,
+                    (true, false) => MessageFate::Lost,
+                    (false, true) => MessageFate::Twice,
                     _ => return None,
                 };
                 Some((id.to_string(), fate))
@@ -295,7 +298,7 @@ proptest! {
         let mut told: Vec<_> = resume.torn.iter().map(|torn| (torn.message.id.clone(), torn.fate)).collect();
         told.sort_by(|a, b| a.0.cmp(&b.0));
         prop_assert_eq!(told, fates(&latest));
-        let counted = |reference: &Option<Reference>| -> u64 {
+        let counted = |reference: &Option<CheckpointReference>| -> u64 {
             reference.as_ref().map_or(0, |one| one.checkpoint.rsplit('_').next().unwrap().parse().unwrap())
         };
         let cut: BTreeMap<&str, u64> = match &resume.consistent {
@@ -303,7 +306,7 @@ proptest! {
             Some(agents) => agents.iter().map(|one| (names[names.iter().position(|name| *name == one.agent).unwrap()], counted(&one.reference))).collect(),
         };
         let left = fates(&cut);
-        prop_assert!(left.iter().all(|(_, fate)| *fate == Fate::Lost), "{left:?}");
+        prop_assert!(left.iter().all(|(_, fate)| *fate == MessageFate::Lost), "{left:?}");
         if !sent.is_empty() {
             let mut redeliver: Vec<String> = resume.redeliver.iter().map(|one| one.id.clone()).collect();
             redeliver.sort();

@@ -1,21 +1,23 @@
 //! Where to go on after a crash: what is read from a session.
 
-use forge_store::model::{Fact, Key, Kind, Origin, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, KnownFact, NewCheckpoint, NewSession, Session, Store};
+use forge_store::model::{Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::store::{
+    ClaimChange, NewCheckpoint, NewSession, Session, SourcedFact, Store, WriteContext,
+};
 
-fn at(second: i64) -> Act {
-    Act::asked("test", Timestamp::from_micros(1_767_261_600_000_000 + second * 1_000_000))
+fn at(second: i64) -> WriteContext {
+    WriteContext::asked("test", Timestamp::from_micros(1_767_261_600_000_000 + second * 1_000_000))
 }
 
 fn happened(session: &Session, second: i64, kind: Kind, id: &str, json: &str) {
     let now = at(second).now;
     let value: Value = serde_json::from_str(json).unwrap();
-    let (id, origin) = (id.to_owned(), Origin::Recorded);
+    let (id, origin) = (id.to_owned(), FactOrigin::Recorded);
     let fact = Fact { kind, id, at: now, origin, place: 0, recorded_at: now, value };
     session.write(&at(second)).fact(fact).commit().unwrap();
 }
 
-fn ids(list: &[KnownFact]) -> Vec<&str> {
+fn ids(list: &[SourcedFact]) -> Vec<&str> {
     list.iter().map(|known| known.fact.id.as_str()).collect()
 }
 
@@ -66,7 +68,7 @@ fn it_goes_on_from_the_last_thing_recorded_checkpoint_or_not() {
     assert_eq!(ids(&found.running), ["begun", "behind", "sub"]);
     assert_eq!((ids(&found.commands), ids(&found.tasks)), (vec!["ended"], vec!["t1"]));
     // A past moment has what was then.
-    let then = session.recovery(&session.at(at(4).now).unwrap()).unwrap();
+    let then = session.recovery(&session.at_time(at(4).now).unwrap()).unwrap();
     assert_eq!(then.code.unwrap().fact.id, "old");
     assert_eq!((then.revisions_since, then.facts_since, then.edits.len()), (0, 2, 0));
 }

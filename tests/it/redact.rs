@@ -2,19 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use forge_store::diff::Settled;
+use forge_store::diff::ConflictResolution;
 use forge_store::error::Error;
-use forge_store::model::rule::Outcome;
-use forge_store::model::{BranchMetadata, Checkpoint, Fact, Key, Kind, Origin, Timestamp, Value};
-use forge_store::redact::{Ending, Form, Redactor};
-use forge_store::store::{
-    Act, Bookmark, CheckpointFilter, ClaimChange, MergeResult, Merging, NewCheckpoint, NewSession,
-    Options, Session, Store, Stream, Taken,
+use forge_store::model::rule::RuleOutcome;
+use forge_store::model::{
+    BranchMetadata, Checkpoint, Fact, FactOrigin, Key, Kind, Timestamp, Value,
 };
-use forge_store::systems::program::{Program, Reference};
-use forge_store::systems::progress::{Document, Execution, ItemNews};
-use forge_store::systems::run::{Next, Run, RunStatus, StepRecord};
-use forge_store::systems::thread::{Appending, CallResult, Thread};
+use forge_store::redact::{PartEnding, Redactor, TextForm};
+use forge_store::store::{
+    CheckpointFilter, ClaimChange, MergeRequest, MergeResult, NewCheckpoint, NewSession, Options,
+    Session, SourceBookmark, SourceChunk, Store, StreamImportRequest, WriteContext,
+};
+use forge_store::systems::program::{CheckpointReference, Program};
+use forge_store::systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
+use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
+use forge_store::systems::thread::{AppendOptions, CallResult, Thread};
 use forge_testkit::secret::{Fake, fakes, shapes};
 use proptest::prelude::*;
 use serde_json::json;
@@ -30,13 +32,14 @@ fn made_up_secrets_of_every_shape_are_found_plain_and_in_json() {
     for fake in fakes(25) {
         let json = serde_json::json!({ "text": fake.text }).to_string();
         let nested = serde_json::json!({ "text": json }).to_string();
-        for (text, form) in [(&fake.text, Form::Plain), (&json, Form::Json), (&nested, Form::Json)]
+        for (text, form) in
+            [(&fake.text, TextForm::Plain), (&json, TextForm::Json), (&nested, TextForm::Json)]
         {
             let clean = redactor.clean(text, form);
             if clean.contains(&fake.secret) {
                 missed.entry(fake.shape).or_default().push(text.clone());
             }
-            if form == Form::Json {
+            if form == TextForm::Json {
                 serde_json::from_str::<serde_json::Value>(&clean)
                     .unwrap_or_else(|error| panic!("{}: {error}: {clean}", fake.shape));
             }
@@ -121,7 +124,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
     #[test]
     fn what_is_redacted_stays_what_it_is(text in littered(), json: bool) {
-        let form = if json { Form::Json } else { Form::Plain };
+        let form = if json { TextForm::Json } else { TextForm::Plain };
         let once = Redactor::new().clean(&text, form);
         prop_assert_eq!(Redactor::new().clean(&once, form), &*once);
     }
@@ -152,9 +155,9 @@ proptest! {
 
 const FACT: &str = "what happened";
 
-fn act(second: i64) -> Act {
+fn act(second: i64) -> WriteContext {
     let start = Timestamp::parse_rfc3339("2026-03-01T10:00:00Z").unwrap();
-    Act::asked("test", start.plus_micros(second * 1_000_000))
+    WriteContext::asked("test", start.plus_micros(second * 1_000_000))
 }
 
 /// One word: the secret alone, if that says what it is.
@@ -189,7 +192,7 @@ fn plant(store: &Store, fakes: &[Fake]) {
             kind: Kind::Command,
             id: id.clone(),
             at: act.now,
-            origin: Origin::Recorded,
+            origin: FactOrigin::Recorded,
             place: 0,
             recorded_at: act.now,
             value: Value::from([
@@ -212,7 +215,7 @@ fn plant(store: &Store, fakes: &[Fake]) {
             .rule(|_| {
                 let value = Value::from([("description", FACT.into()), ("reason", text())]);
                 let changes = vec![(Key::new(Kind::Hypothesis, format!("h{second}")), value)];
-                Ok(Outcome { changes, ..Outcome::default() })
+                Ok(RuleOutcome { changes, ..RuleOutcome::default() })
             })
             .fact(fact)
             .checkpoint(checkpoint)
@@ -237,17 +240,27 @@ fn plant(store: &Store, fakes: &[Fake]) {
         }
     }
     // A transcript comes in pieces that end anywhere.
-    let mut bookmark = Bookmark::default();
+    let mut bookmark = SourceBookmark::default();
     let mut raw = Vec::new();
     for piece in transcript.chunks(9973) {
         raw.extend_from_slice(piece);
         let from = bookmark.bytes as usize;
         let ends = raw.len() == transcript.len();
-        let clean =
-            store.clean(&raw[from..], Form::Json, if ends { Ending::End } else { Ending::More });
+        let clean = store.redact_source(
+            &raw[from..],
+            TextForm::Json,
+            if ends { PartEnding::End } else { PartEnding::More },
+        );
         let open = raw[bookmark.open_block() as usize..from].to_vec();
-        let taken = Taken { bookmark, open: &open, bytes: clean, keep: true, ..Taken::default() };
-        bookmark = session.take(&act(90), store.new_operation().unwrap(), "log", taken).unwrap().1;
+        let taken = SourceChunk {
+            bookmark,
+            open: &open,
+            bytes: clean,
+            keep: true,
+            ..SourceChunk::default()
+        };
+        bookmark =
+            session.import_chunk(&act(90), store.new_operation().unwrap(), "log", taken).unwrap().1;
     }
     assert_eq!(bookmark.bytes, transcript.len() as u64);
     let name = format!("stream of {}", fakes[0].shape);
@@ -256,7 +269,7 @@ fn plant(store: &Store, fakes: &[Fake]) {
     store
         .import_events(
             &act(95),
-            Stream { source: &source, name: &name, session: None },
+            StreamImportRequest { source: &source, name: &name, session: None },
             &mut || Ok(Box::new(std::io::Cursor::new(stream.clone()))),
             &|_| {},
         )
@@ -265,7 +278,13 @@ fn plant(store: &Store, fakes: &[Fake]) {
 }
 
 /// By the verbs that name things, and by a whole snapshot.
-fn by_rarer_verbs(session: &Session, act: &Act, fake: &Fake, checkpoint: &Checkpoint, number: i64) {
+fn by_rarer_verbs(
+    session: &Session,
+    act: &WriteContext,
+    fake: &Fake,
+    checkpoint: &Checkpoint,
+    number: i64,
+) {
     let text = || Value::from(fake.text.as_str());
     let word = word(fake);
     // Longer ones are no tags.
@@ -283,11 +302,11 @@ fn by_rarer_verbs(session: &Session, act: &Act, fake: &Fake, checkpoint: &Checkp
     let change = ClaimChange::add(Key::new(Kind::Note, fake.text.replace('\n', " ")), text());
     let _ = session.write(act).change(change).commit();
     let whole = vec![(Key::new(Kind::Gap, "g"), Value::from([("description", text())]))];
-    session.write(act).whole([Kind::Gap].into(), whole).commit().unwrap();
+    session.write(act).replace_kinds([Kind::Gap].into(), whole).commit().unwrap();
 }
 
 /// As what a conflict is settled by.
-fn by_merging(session: &Session, act: &Act, fake: &Fake, number: i64) {
+fn by_merging(session: &Session, act: &WriteContext, fake: &Fake, number: i64) {
     let (key, branch) = (Key::new(Kind::Note, format!("m{number}")), format!("m{number}"));
     let put = |on: &str, text: &str| {
         let value = Value::from([("description", text.into())]);
@@ -298,21 +317,21 @@ fn by_merging(session: &Session, act: &Act, fake: &Fake, number: i64) {
     put("main", "ours");
     put(&branch, "theirs");
     let field = (key.clone(), Some("description".to_owned()));
-    let settled = BTreeMap::from([(field, Settled::Value(fake.text.as_str().into()))]);
-    let merging = Merging { source: branch, settled, ..Merging::default() };
+    let settled = BTreeMap::from([(field, ConflictResolution::Value(fake.text.as_str().into()))]);
+    let merging = MergeRequest { source: branch, settled, ..MergeRequest::default() };
     assert_eq!(session.merge(act, &merging).unwrap().result, MergeResult::Merged);
 }
 
 /// By the systems that stand on a store: runs, progress, programs, threads.
-fn by_systems(store: &Store, act: &Act, fake: &Fake, number: i64) {
+fn by_systems(store: &Store, act: &WriteContext, fake: &Fake, number: i64) {
     let (text, name) = (fake.text.as_str(), format!("{}-{number}", fake.shape.replace(' ', "-")));
-    let run = Run::open_or_create(store, act, &name).unwrap();
+    let run = WorkflowRun::open_or_create(store, act, &name).unwrap();
     run.start(act, Some(&Value::from([("goal", text.into())]))).unwrap();
     let record = StepRecord {
         item: "i".to_owned(),
         step: "s".to_owned(),
         output: text.to_owned(),
-        next: Next::Unknown,
+        next: NextStep::Unknown,
         order: None,
         name: Some(text.to_owned()),
         data: Some(Value::from([("said", text.into())])),
@@ -320,15 +339,15 @@ fn by_systems(store: &Store, act: &Act, fake: &Fake, number: i64) {
     run.record(act, &record).unwrap();
     run.end(act, RunStatus::Failed, Some(text)).unwrap();
 
-    let execution = Execution::open_or_create(store, act, &name, "e").unwrap();
+    let execution = PipelineExecution::open_or_create(store, act, &name, "e").unwrap();
     let document = json!({"stage": "searching", "context": {"query": text}, "more": [text]});
-    let document = Document::read(serde_json::from_value(document).unwrap(), None).unwrap();
+    let document = ProgressDocument::read(serde_json::from_value(document).unwrap(), None).unwrap();
     execution.save(act, &document).unwrap();
-    let failed = ItemNews::Failed { class: None, error: Some(text.to_owned()) };
+    let failed = ItemReport::Failed { class: None, error: Some(text.to_owned()) };
     execution.report(act, "searching", "i", &failed).unwrap();
 
     let program = Program::open_or_create(store, act, &name).unwrap();
-    let agents = BTreeMap::from([("agent".to_owned(), Reference::named(text))]);
+    let agents = BTreeMap::from([("agent".to_owned(), CheckpointReference::from_name(text))]);
     program.checkpoint(act, &agents, Some(text)).unwrap();
 
     let thread = Thread::open_or_create(store, act, &name).unwrap();
@@ -340,7 +359,7 @@ fn by_systems(store: &Store, act: &Act, fake: &Fake, number: i64) {
         json!({"role": "assistant", "content": null, "tool_calls": [call]}),
     ];
     let messages = messages.map(|message| message.to_string());
-    thread.append(act, &messages, &Appending::default()).unwrap();
+    thread.append(act, &messages, &AppendOptions::default()).unwrap();
     thread.start_call(act, "c").unwrap();
     let result = CallResult { content: text.to_owned(), is_error: false };
     thread.finish_call(act, "c", &result).unwrap();
@@ -366,7 +385,7 @@ fn aside(store: &Store, path: &Path, options: &Options, fakes: &[Fake]) -> Vec<u
             kind: Kind::Message,
             id: format!("late{number}"),
             at: act.now,
-            origin: Origin::Hook,
+            origin: FactOrigin::Hook,
             place: 0,
             recorded_at: act.now,
             value: Value::from([("text", text())]),
@@ -381,8 +400,8 @@ fn aside(store: &Store, path: &Path, options: &Options, fakes: &[Fake]) -> Vec<u
             ..NewCheckpoint::manual(fake.text.clone())
         };
         let said = Value::from([("description", text())]);
-        let kept = beside.aside(&act, new).unwrap().fact(fact).note("said", said);
-        assert!(kept.checkpoint(wanted).keep().unwrap().spooled);
+        let kept = beside.spooled_write(&act, new).unwrap().fact(fact).note("said", said);
+        assert!(kept.checkpoint(wanted).save().unwrap().spooled);
     }
     let mut paths = Vec::new();
     files(&path.join("spool"), &mut paths);

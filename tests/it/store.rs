@@ -1,25 +1,26 @@
 //! The facade end to end: what is written is read, at every moment, on every backend.
 
 use forge_store::error::{Error, Result};
-use forge_store::model::when::parse_moment;
+use forge_store::model::time_grammar::parse_moment;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Point, Session, Store,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, ResolvedMoment, Session,
+    Store, WriteContext,
 };
 
 pub(crate) fn time(minute: i64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
 }
 
-pub(crate) fn act(minute: i64) -> Act {
-    Act::asked("test", time(minute))
+pub(crate) fn act(minute: i64) -> WriteContext {
+    WriteContext::asked("test", time(minute))
 }
 
 pub(crate) fn note(id: &str, text: &str) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, id), Value::from([("text", text.into())]))
 }
 
-fn point(session: &Session, moment: &str) -> Result<Point> {
+fn point(session: &Session, moment: &str) -> Result<ResolvedMoment> {
     session.resolve(&parse_moment(moment, time(100_000), &chrono::Utc).expect("a moment"))
 }
 
@@ -117,7 +118,7 @@ fn a_branch_goes_its_own_way_and_its_past_is_its_base() -> Result<()> {
         session.write(&act(2)).change(note("a", "2")).commit()?;
         let from = point(&session, "#1")?;
         session.create_branch(&act(3), "try", Some(&from), Default::default())?;
-        session.switch(&act(3), "try", true)?;
+        session.switch_branch(&act(3), "try", true)?;
         session.write(&act(4)).change(note("b", "try")).commit()?;
         for applied in [false, true] {
             if applied {
@@ -199,8 +200,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
 fn a_session_that_is_imported_gets_no_time_checkpoints_from_those_who_write_beside_it() -> Result<()>
 {
     use forge_store::model::AutoTrigger;
-    use forge_store::redact::{Ending, Form};
-    use forge_store::store::Taken;
+    use forge_store::redact::{PartEnding, TextForm};
+    use forge_store::store::SourceChunk;
     let store = Store::in_memory()?;
     let session = store.create_session(&act(0), NewSession::named("s"))?;
     let write = |minute, id: &str| {
@@ -210,9 +211,9 @@ fn a_session_that_is_imported_gets_no_time_checkpoints_from_those_who_write_besi
     assert!(write(1, "a")?.checkpoint.is_some());
     assert!(write(2, "b")?.checkpoint.is_none());
     assert!(write(9, "c")?.checkpoint.is_some());
-    let line = store.clean(b"a line\n", Form::Plain, Ending::End);
-    let taken = Taken { bytes: line, lines: 1, keep: true, ..Taken::default() };
-    session.take(&act(10), store.new_operation()?, "transcript", taken)?;
+    let line = store.redact_source(b"a line\n", TextForm::Plain, PartEnding::End);
+    let taken = SourceChunk { bytes: line, lines: 1, keep: true, ..SourceChunk::default() };
+    session.import_chunk(&act(10), store.new_operation()?, "transcript", taken)?;
     assert!(write(90, "d")?.checkpoint.is_none());
     Ok(())
 }

@@ -2,33 +2,38 @@
 
 use forge_store::error::Error;
 use forge_store::model::{
-    AutoTrigger, BranchStatus, Fact, Key, Kind, Origin, Timestamp, Trigger, Value,
+    AutoTrigger, BranchStatus, CheckpointTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value,
 };
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Session, Store, Stream,
-    StreamTaken,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Session, Store, StreamImportReport,
+    StreamImportRequest, WriteContext,
 };
 use proptest::prelude::*;
 use std::io::Cursor;
 
-const STREAM: Stream<'static> = Stream { source: "events:test", name: "test", session: None };
+const STREAM: StreamImportRequest<'static> =
+    StreamImportRequest { source: "events:test", name: "test", session: None };
 
 fn time(seconds: i64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + seconds * 1_000_000)
 }
 
-fn later() -> Act {
-    Act::asked("import events", time(1_000_000))
+fn later() -> WriteContext {
+    WriteContext::asked("import events", time(1_000_000))
 }
 
-fn import_as(store: &Store, stream: Stream<'_>, text: &str) -> Result<StreamTaken, Error> {
+fn import_as(
+    store: &Store,
+    stream: StreamImportRequest<'_>,
+    text: &str,
+) -> Result<StreamImportReport, Error> {
     let mut open = || Ok(Box::new(Cursor::new(text.as_bytes().to_vec())) as Box<_>);
     let taken = store.import_events(&later(), stream, &mut open, &|_| {})?;
     store.sync()?;
     Ok(taken)
 }
 
-fn import(store: &Store, text: &str) -> Result<StreamTaken, Error> {
+fn import(store: &Store, text: &str) -> Result<StreamImportReport, Error> {
     import_as(store, STREAM, text)
 }
 
@@ -71,7 +76,7 @@ fn lines_that_write_nothing_are_taken_once_too() {
 fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<String> {
     let mut lines = Vec::new();
     for time in times {
-        let Ok(point) = session.at(time) else {
+        let Ok(point) = session.at_time(time) else {
             lines.push(format!("{time}: nothing"));
             continue;
         };
@@ -103,7 +108,7 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
         }
     }
     for one in session.checkpoints(&CheckpointFilter::default()).expect("checkpoints") {
-        let point = session.of_checkpoint(&one).expect("its point");
+        let point = session.at_checkpoint(&one).expect("its point");
         let claims = session.state(&point).expect("its state");
         let claims: Vec<_> = claims.claims().entries().map(|it| it.expect("a claim")).collect();
         let (tags, body) = (&one.tags, &one.body);
@@ -116,7 +121,7 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
 }
 
 /// Does something to a session; what cannot be done is left.
-fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
+fn act_on(session: &Session, act: &WriteContext, what: u8, which: u8) {
     let id = format!("n{}", which % 4);
     let note = |text: String| {
         ClaimChange::put(Key::new(Kind::Note, id.clone()), Value::from([("text", text.into())]))
@@ -130,9 +135,9 @@ fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
         }
         4 => {
             let trigger = match which % 3 {
-                0 => Trigger::Manual,
-                1 => Trigger::Scheduled,
-                _ => Trigger::Automatic(AutoTrigger::GapFilled),
+                0 => CheckpointTrigger::Manual,
+                1 => CheckpointTrigger::Scheduled,
+                _ => CheckpointTrigger::Automatic(AutoTrigger::GapFilled),
             };
             let mut checkpoint =
                 NewCheckpoint::new(format!("c{which}"), trigger).tags([id.clone()]);
@@ -147,17 +152,19 @@ fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
         }
         5 => {
             let last = session.summary().expect("a session").last_sequence;
-            let to = session.sequence(u64::from(which) % (last + 1));
+            let to = session.at_sequence(u64::from(which) % (last + 1));
             to.and_then(|to| session.restore(act, &to)).map(|_| ())
         }
         6 => session.undo(act, None).map(|_| ()),
         7 => session.redo(act).map(|_| ()),
         8 => {
             let last = session.summary().expect("a session").last_sequence;
-            let from = session.sequence(u64::from(which) % (last + 1)).ok();
+            let from = session.at_sequence(u64::from(which) % (last + 1)).ok();
             session.create_branch(act, branch, from.as_ref(), Default::default())
         }
-        9 => session.switch(act, if which % 4 == 3 { "main" } else { branch }, false).map(|_| ()),
+        9 => session
+            .switch_branch(act, if which % 4 == 3 { "main" } else { branch }, false)
+            .map(|_| ()),
         10 => session
             .update_branch(act, branch, |status, metadata| {
                 *status = [BranchStatus::Abandoned, BranchStatus::Active][which as usize % 2];
@@ -170,7 +177,7 @@ fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
                 kind: [Kind::Task, Kind::Command][which as usize % 2],
                 id,
                 at: act.now.plus_micros(i64::from(which % 7) * -9_000_000),
-                origin: [Origin::Hook, Origin::Recorded][which as usize / 2 % 2],
+                origin: [FactOrigin::Hook, FactOrigin::Recorded][which as usize / 2 % 2],
                 place: u64::from(which % 3),
                 recorded_at: act.now,
                 value: Value::from([("description", format!("v{which}").into())]),
@@ -187,7 +194,7 @@ fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
 fn round_trip(steps: Vec<(u8, u8, i64)>) -> Result<(), TestCaseError> {
     let store = Store::in_memory().expect("it goes well");
     let session = store
-        .create_session(&Act::asked("new", time(0)), NewSession::named("s"))
+        .create_session(&WriteContext::asked("new", time(0)), NewSession::named("s"))
         .expect("it goes well");
     let mut now = 0;
     let mut times = vec![time(0)];
@@ -195,8 +202,8 @@ fn round_trip(steps: Vec<(u8, u8, i64)>) -> Result<(), TestCaseError> {
         now += pause;
         // Odd commands come from hooks, which an undo passes over.
         let act = match which % 11 {
-            0 => Act::hook("test", time(now)),
-            _ => Act::asked("test", time(now)),
+            0 => WriteContext::hook("test", time(now)),
+            _ => WriteContext::asked("test", time(now)),
         };
         act_on(&session, &act, what, which);
         times.extend([time(now), time(now).plus_micros(-1)]);
@@ -273,7 +280,7 @@ fn every_kind_of_line_is_understood() {
     let taken = import(&store, LINES).unwrap();
     assert_eq!((taken.lines, taken.revisions, taken.checkpoints, taken.facts), (10, 3, 2, 1));
     let session = store.session("test").unwrap();
-    let at = |seconds| session.state(&session.at(time(seconds)).unwrap()).unwrap();
+    let at = |seconds| session.state(&session.at_time(time(seconds)).unwrap()).unwrap();
     let start = Timestamp::parse_rfc3339("2026-01-01T00:00:00Z").unwrap();
     let begin = (start.as_micros() - time(0).as_micros()) / 1_000_000;
     assert_eq!(at(begin + 60).current_branch().unwrap(), "try");
@@ -315,7 +322,7 @@ fn a_stream_whose_beginning_changed_is_refused() {
     }
     assert_eq!(store.tail_bytes().unwrap(), tail);
     // Into another session it goes.
-    let stream = Stream { session: Some("another"), ..STREAM };
+    let stream = StreamImportRequest { session: Some("another"), ..STREAM };
     import_as(&store, stream, &LINES.replacen("0.5", "0.6", 1)).unwrap();
     assert_eq!(store.sessions().unwrap().len(), 2);
 }

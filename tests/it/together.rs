@@ -1,11 +1,11 @@
 //! Threads and processes that share one store: nothing lost, nothing doubled, nothing half seen.
 
-use forge_store::backend::Log;
+use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, WriteContext,
 };
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,8 +22,8 @@ const WRITES: &str = "FORGE_TOGETHER_WRITES";
 /// Longer than anything here takes; only a fault makes anybody wait so long.
 const WAIT: Duration = Duration::from_secs(60);
 
-fn act() -> Act {
-    Act::asked("test", Timestamp::from_micros(1_767_261_600_000_000))
+fn act() -> WriteContext {
+    WriteContext::asked("test", Timestamp::from_micros(1_767_261_600_000_000))
 }
 
 fn open(path: &Path) -> Store {
@@ -98,7 +98,7 @@ fn child() {
     let (writer, writes) = (number(WRITER), number(WRITES));
     if role == "hold" {
         let journal = Journal::open(&path.join("journal")).unwrap();
-        let mut keep = |_: &forge_store::backend::Tail| {
+        let mut keep = |_: &forge_store::backend::LogTail| {
             say("held");
             // Until the test is over or kills it.
             let _ = std::io::stdin().read(&mut [0]);
@@ -139,8 +139,8 @@ fn audit(session: &Session, acknowledged: &BTreeSet<String>) {
     assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
     let mut known = BTreeSet::new();
     for one in made.iter().rev() {
-        let point = session.of_checkpoint(one).unwrap();
-        session.check(&point).unwrap();
+        let point = session.at_checkpoint(one).unwrap();
+        session.check_digest(&point).unwrap();
         let state = session.state(&point).unwrap();
         known.insert(one.message.clone());
         let ids: BTreeSet<String> =
@@ -172,7 +172,7 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied_and_read() {
         let state = session.state(&head).unwrap();
         let revision = head.revision().unwrap_or(0);
         assert_eq!(state.claims().len() as u64, revision.div_ceil(2), "view {view}");
-        session.check(&head).unwrap();
+        session.check_digest(&head).unwrap();
         let last = state.checkpoint().unwrap().map_or(0, |one| one.sequence);
         assert!(last.is_multiple_of(2) && last > revision || revision == 0, "view {view}");
     }

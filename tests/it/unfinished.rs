@@ -3,17 +3,21 @@
 
 use forge_store::error::{Error, Result};
 use forge_store::model::Timestamp;
-use forge_store::store::{Act, Options, Session, Store, Stream, StreamTaken, UnfinishedImport};
+use forge_store::store::{
+    Options, Session, Store, StreamImportReport, StreamImportRequest, UnfinishedImport,
+    WriteContext,
+};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 
-const STREAM: Stream<'static> = Stream { source: "events:ev.jsonl", name: "ev", session: None };
+const STREAM: StreamImportRequest<'static> =
+    StreamImportRequest { source: "events:ev.jsonl", name: "ev", session: None };
 
-fn act() -> Act {
-    Act::asked("import events", Timestamp::from_micros(1_767_361_600_000_000))
+fn act() -> WriteContext {
+    WriteContext::asked("import events", Timestamp::from_micros(1_767_361_600_000_000))
 }
 
 /// Reads lines, and fails where a process would be killed.
@@ -47,7 +51,7 @@ impl BufRead for Cut {
 }
 
 /// Imports it; in earnest no more than these lines of it are read.
-fn import(store: &Store, text: &str, lines: usize) -> Result<StreamTaken> {
+fn import(store: &Store, text: &str, lines: usize) -> Result<StreamImportReport> {
     let mut opened = 0;
     let mut open = || {
         opened += 1;
@@ -103,7 +107,8 @@ fn an_import_that_ends_anywhere_is_named_and_the_same_import_takes_the_rest() {
             let store = Store::in_memory().unwrap();
             let other = stream(1);
             let mut open = || Ok(Box::new(Cursor::new(other.as_bytes().to_vec())) as Box<_>);
-            let beside = Stream { source: "events:other", name: "other", session: None };
+            let beside =
+                StreamImportRequest { source: "events:other", name: "other", session: None };
             store.import_events(&act(), beside, &mut open, &|_| {}).unwrap();
             let cut = import(&store, &text, lines);
             let of_it: Vec<_> = named(&store).split_off(1);

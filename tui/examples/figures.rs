@@ -8,16 +8,16 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it prints what it found")]
 
-use forge_store::model::{Fact, Key, Kind, Origin, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options, Store};
-use forge_tui::action::Action;
-use forge_tui::answer::Reply;
-use forge_tui::app::{App, Zone};
-use forge_tui::effect::{Effect, Request};
-use forge_tui::key::Chord;
+use forge_store::model::{Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Options, Store, WriteContext};
+use forge_tui::action::BrowserAction;
+use forge_tui::answer::WorkerReply;
+use forge_tui::app::{App, DisplayZone};
+use forge_tui::effect::{AppEffect, WorkerRequest};
+use forge_tui::key::KeyChord;
 use forge_tui::update::{begin, update};
 use forge_tui::view;
-use forge_tui::worker::Worker;
+use forge_tui::worker::StoreWorker;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use std::io::Write;
@@ -50,11 +50,11 @@ const STEP_MICROS: i64 = 10_000_000;
 fn make(folder: &Path, count: u64) -> Result<(), Fault> {
     let store = Store::create(folder, Options::default())?;
     let time = |number: u64| Timestamp::from_micros(START + number as i64 * STEP_MICROS);
-    let act = Act::asked("session new", time(0));
+    let act = WriteContext::asked("session new", time(0));
     let session = store.create_session(&act, NewSession::named("figures"))?;
     let maintainer = store.maintainer();
     for number in 0..count {
-        let act = Act::asked("hypothesis edit", time(number));
+        let act = WriteContext::asked("hypothesis edit", time(number));
         let id = format!("H{}", number % 200);
         let value = Value::from([
             ("description", format!("what was thought at step {number}").into()),
@@ -69,7 +69,7 @@ fn make(folder: &Path, count: u64) -> Result<(), Fault> {
                 kind: Kind::Verification,
                 id: format!("v{number}"),
                 at: act.now,
-                origin: Origin::Recorded,
+                origin: FactOrigin::Recorded,
                 place: number,
                 recorded_at: act.now,
                 value,
@@ -97,7 +97,7 @@ fn write(folder: &Path) -> Result<(), Fault> {
     let mut number = 0_u64;
     while ended.recv_timeout(Duration::from_millis(20)).is_err() {
         number += 1;
-        let act = Act::asked("note add", now());
+        let act = WriteContext::asked("note add", now());
         let value = Value::from([("description", number.to_string().into())]);
         let change = ClaimChange::put(Key::new(Kind::Note, "live"), value);
         session.write(&act).change(change).commit()?;
@@ -114,8 +114,8 @@ fn now() -> Timestamp {
 /// The browser with its worker in a thread, drawn as a terminal gets it, but into nothing.
 struct Seat<W: Write> {
     app: App,
-    requests: Sender<(u64, Request)>,
-    replies: Receiver<Reply>,
+    requests: Sender<(u64, WorkerRequest)>,
+    replies: Receiver<WorkerReply>,
     terminal: Terminal<CrosstermBackend<W>>,
 }
 
@@ -123,18 +123,18 @@ impl<W: Write> Seat<W> {
     fn new(store: Store, out: W) -> Result<Self, Fault> {
         let (requests, wanted) = mpsc::channel();
         let (sender, replies) = mpsc::channel();
-        let worker = Worker::new(store, Zone::Local);
+        let worker = StoreWorker::new(store, DisplayZone::Local);
         std::thread::spawn(move || worker.serve(&wanted, &sender, |reply| reply));
         let area = ratatui::layout::Rect { x: 0, y: 0, width: 160, height: 50 };
         let viewport = ratatui::Viewport::Fixed(area);
         let options = ratatui::TerminalOptions { viewport };
         let terminal = Terminal::with_options(CrosstermBackend::new(out), options)?;
-        Ok(Self { app: App::new(160, 50, now(), Zone::Local), requests, replies, terminal })
+        Ok(Self { app: App::new(160, 50, now(), DisplayZone::Local), requests, replies, terminal })
     }
 
-    fn run(&mut self, effects: Vec<Effect>) -> Result<(), Fault> {
+    fn run(&mut self, effects: Vec<AppEffect>) -> Result<(), Fault> {
         for effect in effects {
-            if let Effect::Ask { generation, request } = effect {
+            if let AppEffect::Ask { generation, request } = effect {
                 self.requests.send((generation, *request))?;
             }
         }
@@ -152,7 +152,7 @@ impl<W: Write> Seat<W> {
 
     fn take(&mut self, wait: Duration) -> Result<bool, Fault> {
         let Ok(reply) = self.replies.recv_timeout(wait) else { return Ok(false) };
-        let effects = update(&mut self.app, Action::Reply(Box::new(reply)));
+        let effects = update(&mut self.app, BrowserAction::Reply(Box::new(reply)));
         self.run(effects)?;
         Ok(true)
     }
@@ -207,8 +207,8 @@ fn keys(folder: &Path) -> Result<(), Fault> {
             break;
         }
         let start = Instant::now();
-        let chord: Chord = key.parse()?;
-        let effects = update(&mut seat.app, Action::Key(chord));
+        let chord: KeyChord = key.parse()?;
+        let effects = update(&mut seat.app, BrowserAction::Key(chord));
         seat.run(effects)?;
         seat.draw()?;
         frames.push(start.elapsed());
@@ -227,7 +227,7 @@ fn keys(folder: &Path) -> Result<(), Fault> {
         }
         if ticked.elapsed() > Duration::from_millis(250) {
             ticked = Instant::now();
-            let effects = update(&mut seat.app, Action::Tick(now()));
+            let effects = update(&mut seat.app, BrowserAction::Tick(now()));
             seat.run(effects)?;
         }
     }

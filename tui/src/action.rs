@@ -1,13 +1,13 @@
 //! What can happen to the browser.
 
-use crate::answer::Reply;
-use crate::key::Chord;
+use crate::answer::WorkerReply;
+use crate::key::KeyChord;
 use forge_store::model::Timestamp;
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is explained in the map of keys")]
-pub enum Command {
+pub enum BrowserCommand {
     Help,
     Accept,
     Back,
@@ -57,9 +57,9 @@ pub enum Command {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum BrowserAction {
     /// A key was pressed.
-    Key(Chord),
+    Key(KeyChord),
     /// A text was pasted.
     Paste(String),
     /// The mouse was pressed here.
@@ -81,5 +81,5 @@ pub enum Action {
     /// It is this late.
     Tick(Timestamp),
     /// The worker has an answer.
-    Reply(Box<Reply>),
+    Reply(Box<WorkerReply>),
 }

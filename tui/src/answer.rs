@@ -1,12 +1,12 @@
 //! What comes back to the browser: plain data, made to be shown.
 
-use crate::effect::{PageFrom, Slot, Target};
+use crate::effect::{MomentTarget, PageAnchor, PaneSlot};
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{Activity, BranchLine, Place};
+use forge_store::store::{ActivityHistogram, BranchTimeline, HistoryPosition};
 
 /// What stands in front of a line of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum RowSign {
     /// The head.
     Head,
     /// A checkpoint somebody asked for.
@@ -35,15 +35,15 @@ pub enum Sign {
 
 /// A line of the timeline.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TimelineRow {
     /// Where it stands.
-    pub place: Place,
+    pub place: HistoryPosition,
     /// The moment it names.
-    pub target: Target,
+    pub target: MomentTarget,
     /// The branch it lies on.
     pub branch: String,
     /// What it is, in a sign.
-    pub sign: Sign,
+    pub sign: RowSign,
     /// What it is, in words.
     pub title: String,
     /// The trigger of a checkpoint, the verb of a revision, the kind of a fact.
@@ -58,28 +58,31 @@ pub struct Row {
     pub merged: Option<u64>,
 }
 
-impl Row {
+impl TimelineRow {
     /// Whether it is a checkpoint.
     #[must_use]
     pub const fn is_checkpoint(&self) -> bool {
-        matches!(self.sign, Sign::Manual | Sign::Automatic | Sign::Scheduled | Sign::Compaction)
+        matches!(
+            self.sign,
+            RowSign::Manual | RowSign::Automatic | RowSign::Scheduled | RowSign::Compaction
+        )
     }
 }
 
 /// What the worker answers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
+pub struct WorkerReply {
     /// Which request it answers.
     pub generation: u64,
     /// Which pane it is for.
-    pub slot: Slot,
+    pub slot: PaneSlot,
     /// The answer, or what went wrong.
-    pub answer: Result<Answer, Failure>,
+    pub answer: Result<WorkerAnswer, WorkerFailure>,
 }
 
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct WorkerFailure {
     /// What.
     pub message: String,
     /// What to do.
@@ -90,7 +93,7 @@ pub struct Failure {
 
 /// The session in short.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overview {
+pub struct SessionOverview {
     /// Its name.
     pub name: String,
     /// The branch checked out.
@@ -108,7 +111,7 @@ pub struct Overview {
     /// The latest.
     pub last: Option<Timestamp>,
     /// The branches.
-    pub lines: Vec<BranchLine>,
+    pub lines: Vec<BranchTimeline>,
     /// How far the store is written.
     pub position: u64,
 }
@@ -116,7 +119,7 @@ pub struct Overview {
 /// A kind, or kinds, of what a state holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is a kind")]
-pub enum Tab {
+pub enum StateTab {
     #[default]
     Hypotheses,
     Evidence,
@@ -132,7 +135,7 @@ pub enum Tab {
     Other,
 }
 
-impl Tab {
+impl StateTab {
     /// All of them, in the order they are shown.
     pub const ALL: [Self; 12] = [
         Self::Hypotheses,
@@ -202,7 +205,7 @@ impl Tab {
 
 /// Since the moment stood at before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Novelty {
+pub enum ItemNovelty {
     /// As it was.
     Same,
     /// New.
@@ -213,7 +216,7 @@ pub enum Novelty {
 
 /// A line of the state.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct StateItem {
     /// Which.
     pub key: Key,
     /// What it says.
@@ -223,20 +226,20 @@ pub struct Item {
     /// How sure somebody is of it.
     pub confidence: Option<f64>,
     /// How it is to be seen.
-    pub tone: crate::theme::Tone,
+    pub tone: crate::theme::TextTone,
     /// How far it is indented: it rests on the one above.
     pub depth: u16,
     /// Since the moment stood at before.
-    pub novelty: Novelty,
+    pub novelty: ItemNovelty,
     /// When it was added or happened.
     pub time: Timestamp,
 }
 
 /// The state at a moment, for one tab.
 #[derive(Clone, Debug, PartialEq)]
-pub struct View {
+pub struct StateView {
     /// The moment.
-    pub target: Target,
+    pub target: MomentTarget,
     /// Its time.
     pub time: Option<Timestamp>,
     /// Its branch.
@@ -244,22 +247,22 @@ pub struct View {
     /// The number of its revision.
     pub revision: Option<u64>,
     /// The tab.
-    pub tab: Tab,
+    pub tab: StateTab,
     /// Its lines.
-    pub items: Vec<Item>,
+    pub items: Vec<StateItem>,
     /// How many claims each tab has; of facts nothing is counted.
-    pub counts: Vec<(Tab, usize)>,
+    pub counts: Vec<(StateTab, usize)>,
     /// What is gone since the moment stood at before.
     pub gone: Vec<Key>,
     /// How many claims changed since, in each tab.
-    pub moved: Vec<(Tab, usize)>,
+    pub moved: Vec<(StateTab, usize)>,
 }
 
 /// A line of a sheet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct SheetLine {
     /// How it is to be seen.
-    pub tone: crate::theme::Tone,
+    pub tone: crate::theme::TextTone,
     /// How far it is indented.
     pub indent: u16,
     /// What it says; may be longer than the window, is one line.
@@ -268,18 +271,18 @@ pub struct Line {
 
 /// A part of a sheet that folds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct SheetSection {
     /// Its title.
     pub title: String,
     /// Its lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SheetLine>,
     /// Whether they are hidden.
     pub folded: bool,
 }
 
 /// A text to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sheet {
+pub struct TextSheet {
     /// What it is about.
     pub title: String,
     /// The command that shows the same.
@@ -287,12 +290,12 @@ pub struct Sheet {
     /// What is copied.
     pub id: String,
     /// Its parts.
-    pub sections: Vec<Section>,
+    pub sections: Vec<SheetSection>,
 }
 
 /// A hypothesis as a line in a chart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct ConfidenceSeries {
     /// Its id.
     pub id: String,
     /// What it says.
@@ -305,26 +308,26 @@ pub struct Series {
 
 /// What charts are drawn of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ChartData {
+pub struct ChartValues {
     /// The first moment.
     pub from: Timestamp,
     /// The last.
     pub to: Timestamp,
     /// Confidence of hypotheses.
-    pub confidence: Vec<Series>,
+    pub confidence: Vec<ConfidenceSeries>,
     /// How much happened.
-    pub activity: Activity,
+    pub activity: ActivityHistogram,
 }
 
 /// How much happened over the whole session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Strip {
+pub struct ActivityStrip {
     /// Its first moment.
     pub from: Timestamp,
     /// Its last.
     pub to: Timestamp,
     /// What happened between them.
-    pub activity: Activity,
+    pub activity: ActivityHistogram,
 }
 
 /// A session to choose.
@@ -342,43 +345,43 @@ pub struct SessionRow {
 
 /// The answers.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum WorkerAnswer {
     /// The session.
-    Opened(Box<Overview>),
+    Opened(Box<SessionOverview>),
     /// There is no session.
     NoSession,
     /// A part of the timeline.
     Page {
         /// Which.
-        from: PageFrom,
+        from: PageAnchor,
         /// The rows, newest first.
-        rows: Vec<Row>,
+        rows: Vec<TimelineRow>,
         /// Where older ones begin.
-        older: Option<Place>,
+        older: Option<HistoryPosition>,
         /// Where newer ones begin.
-        newer: Option<Place>,
+        newer: Option<HistoryPosition>,
     },
     /// The state.
-    State(Box<View>),
+    State(Box<StateView>),
     /// A sheet.
-    Sheet(Box<Sheet>),
+    Sheet(Box<TextSheet>),
     /// What a restore would do.
     Preview {
         /// To this moment.
-        target: Target,
+        target: MomentTarget,
         /// What would change.
-        sheet: Box<Sheet>,
+        sheet: Box<TextSheet>,
         /// Whether anything would.
         changes: bool,
     },
     /// Charts.
-    Charts(Box<ChartData>),
+    Charts(Box<ChartValues>),
     /// The strip.
-    Strip(Box<Strip>),
+    Strip(Box<ActivityStrip>),
     /// A place to go to; `None`: there is none that way.
     Found {
         /// Where.
-        place: Option<Place>,
+        place: Option<HistoryPosition>,
         /// What was looked for.
         what: String,
     },

@@ -1,26 +1,29 @@
 //! All that the browser knows: plain data.
 
-use crate::answer::{ChartData, Failure, Overview, Row, SessionRow, Sheet, Strip, Tab, View};
-use crate::effect::{Change, Effect, Request, Slot, Target};
-use crate::keymap::{Keymap, Mode};
-use crate::query::{Filter, Level};
+use crate::answer::{
+    ActivityStrip, ChartValues, SessionOverview, SessionRow, StateTab, StateView, TextSheet,
+    TimelineRow, WorkerFailure,
+};
+use crate::effect::{AppEffect, MomentTarget, PaneSlot, WorkerRequest, WriteRequest};
+use crate::keymap::{KeyMode, Keymap};
+use crate::query::{TimelineFilter, TimelineLevel};
 use crate::theme::Theme;
 use chrono::{FixedOffset, Local};
 use forge_store::model::Timestamp;
-use forge_store::model::when::civil_time;
-use forge_store::store::Place;
+use forge_store::model::time_grammar::civil_time;
+use forge_store::store::HistoryPosition;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// In which zone times are shown and read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Zone {
+pub enum DisplayZone {
     /// The machine's.
     Local,
     /// One with a fixed offset.
     Fixed(FixedOffset),
 }
 
-impl Zone {
+impl DisplayZone {
     /// A time as the clocks there show it, to the second.
     #[must_use]
     pub fn show(self, time: Timestamp) -> String {
@@ -45,7 +48,7 @@ impl Zone {
 
 /// What there is to look at.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stage {
+pub enum AppStage {
     /// The store is being opened.
     Loading,
     /// There is no session, or nothing in it.
@@ -53,12 +56,12 @@ pub enum Stage {
     /// The timeline.
     Browsing,
     /// It cannot be read.
-    Failed(Failure),
+    Failed(WorkerFailure),
 }
 
 /// Which side the keys go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Focus {
+pub enum PaneFocus {
     /// The timeline.
     Timeline,
     /// The state.
@@ -67,53 +70,53 @@ pub enum Focus {
 
 /// The list of moments.
 #[derive(Clone, Debug, Default)]
-pub struct Timeline {
+pub struct TimelinePane {
     /// The rows that are loaded, newest first; the first may be the head.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TimelineRow>,
     /// The row stood on.
     pub cursor: usize,
     /// The first row on the screen.
     pub top: usize,
     /// Where older rows begin, if there are any.
-    pub older: Option<Place>,
+    pub older: Option<HistoryPosition>,
     /// Where newer rows begin, if there are any.
-    pub newer: Option<Place>,
+    pub newer: Option<HistoryPosition>,
     /// Whether rows are being loaded.
     pub loading: bool,
     /// Whether the newest rows are loaded.
     pub at_newest: bool,
     /// How much is shown.
-    pub level: Level,
+    pub level: TimelineLevel,
     /// What passes.
-    pub filter: Filter,
+    pub filter: TimelineFilter,
     /// The filter as it was typed.
     pub typed: String,
     /// Stand at this place as soon as it is loaded.
-    pub seek: Option<Place>,
+    pub seek: Option<HistoryPosition>,
 }
 
 /// The state beside it.
 #[derive(Clone, Debug, Default)]
 pub struct StatePane {
     /// What is shown.
-    pub view: Option<View>,
+    pub view: Option<StateView>,
     /// Which kind.
-    pub tab: Tab,
+    pub tab: StateTab,
     /// The line stood on.
     pub cursor: usize,
     /// The first line on the screen.
     pub top: usize,
     /// The moment stood at before this one.
-    pub before: Option<Target>,
+    pub before: Option<MomentTarget>,
     /// What went wrong.
-    pub failure: Option<Failure>,
+    pub failure: Option<WorkerFailure>,
 }
 
 /// A sheet in front.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct SheetPane {
     /// What is read; `None` while it loads.
-    pub sheet: Option<Sheet>,
+    pub sheet: Option<TextSheet>,
     /// The line stood on.
     pub cursor: usize,
     /// The first line on the screen.
@@ -122,9 +125,9 @@ pub struct Reading {
 
 /// Charts, and which of their lines are drawn.
 #[derive(Clone, Debug, Default)]
-pub struct Charts {
+pub struct ChartsPane {
     /// What they are drawn of; `None` while it loads.
-    pub data: Option<ChartData>,
+    pub data: Option<ChartValues>,
     /// The hypotheses that are drawn, by their place in the data.
     pub chosen: BTreeSet<usize>,
     /// The hypothesis stood on.
@@ -135,12 +138,12 @@ pub struct Charts {
     pub wanted: Option<String>,
 }
 
-impl Charts {
+impl ChartsPane {
     /// At first so many lines are drawn, those that moved last: more cannot be told apart.
     const FIRST: usize = 8;
 
     /// Takes in what was read, and chooses what is drawn at first.
-    pub fn load(&mut self, data: ChartData) {
+    pub fn load(&mut self, data: ChartValues) {
         let wanted = self.wanted.take();
         let wanted = data.confidence.iter().position(|series| Some(&series.id) == wanted.as_ref());
         if let Some(wanted) = wanted {
@@ -179,7 +182,7 @@ impl Charts {
 
 /// What a line of text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum InputPurpose {
     /// Filter, as it is typed.
     Search,
     /// Go to a moment.
@@ -196,11 +199,11 @@ pub enum Purpose {
 
 /// What is in front of timeline and state.
 #[derive(Clone, Debug)]
-pub enum Front {
+pub enum OverlayPane {
     /// A sheet.
-    Sheet(Reading),
+    Sheet(SheetPane),
     /// Charts.
-    Charts(Charts),
+    Charts(ChartsPane),
     /// The sessions.
     Sessions {
         /// `None` while they load.
@@ -211,24 +214,24 @@ pub enum Front {
     /// A line of text.
     Input {
         /// For what.
-        purpose: Purpose,
+        purpose: InputPurpose,
         /// So far.
         text: String,
     },
     /// Yes or no?
     Confirm {
         /// What is to be done.
-        change: Change,
+        change: WriteRequest,
         /// What it would change, if that was asked.
-        reading: Reading,
+        reading: SheetPane,
     },
 }
 
 /// What the last line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct StatusMessage {
     /// How it is to be seen.
-    pub tone: crate::theme::Tone,
+    pub tone: crate::theme::TextTone,
     /// What.
     pub text: String,
 }
@@ -243,31 +246,31 @@ pub struct App {
     /// Now.
     pub now: Timestamp,
     /// Where times are shown.
-    pub zone: Zone,
+    pub zone: DisplayZone,
     /// How things look.
     pub theme: Theme,
     /// What keys do.
     pub keymap: Keymap,
     /// What there is to look at.
-    pub stage: Stage,
+    pub stage: AppStage,
     /// The session.
-    pub session: Overview,
+    pub session: SessionOverview,
     /// The moments.
-    pub timeline: Timeline,
+    pub timeline: TimelinePane,
     /// The state.
     pub state: StatePane,
     /// Which side the keys go to.
-    pub focus: Focus,
+    pub focus: PaneFocus,
     /// What is in front, the topmost last.
-    pub fronts: Vec<Front>,
+    pub fronts: Vec<OverlayPane>,
     /// The moment marked to compare with.
-    pub mark: Option<Target>,
+    pub mark: Option<MomentTarget>,
     /// The strip.
-    pub strip: Option<Strip>,
+    pub strip: Option<ActivityStrip>,
     /// What the last line says.
-    pub status: Option<Status>,
+    pub status: Option<StatusMessage>,
     /// The latest request of each pane.
-    pub asked: BTreeMap<Slot, u64>,
+    pub asked: BTreeMap<PaneSlot, u64>,
     /// Requests so far.
     pub generation: u64,
     /// Whether the store is being watched just now.
@@ -281,7 +284,7 @@ pub struct App {
 impl App {
     /// A browser that has not begun yet.
     #[must_use]
-    pub fn new(width: u16, height: u16, now: Timestamp, zone: Zone) -> Self {
+    pub fn new(width: u16, height: u16, now: Timestamp, zone: DisplayZone) -> Self {
         Self {
             width,
             height,
@@ -289,11 +292,11 @@ impl App {
             zone,
             theme: Theme::default(),
             keymap: Keymap::default(),
-            stage: Stage::Loading,
-            session: Overview::default(),
-            timeline: Timeline::default(),
+            stage: AppStage::Loading,
+            session: SessionOverview::default(),
+            timeline: TimelinePane::default(),
             state: StatePane::default(),
-            focus: Focus::Timeline,
+            focus: PaneFocus::Timeline,
             fronts: Vec::new(),
             mark: None,
             strip: None,
@@ -308,39 +311,39 @@ impl App {
 
     /// What keys mean now.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> KeyMode {
         match (self.fronts.last(), self.focus) {
-            (Some(Front::Sheet(_)), _) => Mode::Sheet,
-            (Some(Front::Charts(_)), _) => Mode::Charts,
-            (Some(Front::Sessions { .. }), _) => Mode::Sessions,
-            (Some(Front::Input { .. }), _) => Mode::Input,
-            (Some(Front::Confirm { .. }), _) => Mode::Confirm,
-            (None, Focus::Timeline) => Mode::Timeline,
-            (None, Focus::State) => Mode::State,
+            (Some(OverlayPane::Sheet(_)), _) => KeyMode::Sheet,
+            (Some(OverlayPane::Charts(_)), _) => KeyMode::Charts,
+            (Some(OverlayPane::Sessions { .. }), _) => KeyMode::Sessions,
+            (Some(OverlayPane::Input { .. }), _) => KeyMode::Input,
+            (Some(OverlayPane::Confirm { .. }), _) => KeyMode::Confirm,
+            (None, PaneFocus::Timeline) => KeyMode::Timeline,
+            (None, PaneFocus::State) => KeyMode::State,
         }
     }
 
     /// The row stood on.
     #[must_use]
-    pub fn row(&self) -> Option<&Row> {
+    pub fn row(&self) -> Option<&TimelineRow> {
         self.timeline.rows.get(self.timeline.cursor)
     }
 
     /// The moment stood at.
     #[must_use]
-    pub fn target(&self) -> Target {
-        self.row().map_or(Target::Head, |row| row.target)
+    pub fn target(&self) -> MomentTarget {
+        self.row().map_or(MomentTarget::Head, |row| row.target)
     }
 
     /// Asks the worker for something; an answer to an earlier request of the same pane will not count.
-    pub fn ask(&mut self, request: Request) -> Effect {
+    pub fn ask(&mut self, request: WorkerRequest) -> AppEffect {
         self.generation += 1;
         self.asked.insert(request.slot(), self.generation);
-        Effect::Ask { generation: self.generation, request: Box::new(request) }
+        AppEffect::Ask { generation: self.generation, request: Box::new(request) }
     }
 
     /// Says something in the last line.
-    pub fn say(&mut self, tone: crate::theme::Tone, text: impl Into<String>) {
-        self.status = Some(Status { tone, text: text.into() });
+    pub fn say(&mut self, tone: crate::theme::TextTone, text: impl Into<String>) {
+        self.status = Some(StatusMessage { tone, text: text.into() });
     }
 }

@@ -1,14 +1,14 @@
 //! What the browser asks of the world: plain data.
 
-use crate::answer::{Row, Tab};
-use crate::query::{Filter, Level};
+use crate::answer::{StateTab, TimelineRow};
+use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::model::{Key, Timestamp};
-use forge_store::store::{Place, Way};
+use forge_store::store::{HistoryPosition, PageDirection};
 use std::fmt;
 
 /// A moment to stand at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Target {
+pub enum MomentTarget {
     /// All that is recorded.
     Head,
     /// A revision or checkpoint of this number.
@@ -17,7 +17,7 @@ pub enum Target {
     Time(Timestamp),
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for MomentTarget {
     /// As it is written on a command line.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -30,22 +30,22 @@ impl fmt::Display for Target {
 
 /// A part of the timeline to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageFrom {
+pub enum PageAnchor {
     /// The newest.
     Newest,
     /// What is older than a place.
-    Before(Place),
+    Before(HistoryPosition),
     /// What is newer than a place.
-    After(Place),
+    After(HistoryPosition),
     /// Both sides of a place.
-    Around(Place),
+    Around(HistoryPosition),
     /// The oldest.
     Oldest,
 }
 
 /// What is to be found along the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum LandmarkKind {
     /// A checkpoint.
     Checkpoint,
     /// A checkpoint with a tag that is not forge's own.
@@ -56,7 +56,7 @@ pub enum Wanted {
     Status,
 }
 
-impl Wanted {
+impl LandmarkKind {
     /// In words.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -71,13 +71,13 @@ impl Wanted {
 
 /// A write, as a person asked for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum WriteRequest {
     /// Make a checkpoint of now, or of a past moment.
     Create {
         /// What it says.
         message: String,
         /// The moment; the head if it is the head.
-        target: Target,
+        target: MomentTarget,
     },
     /// Add and remove (`-word`) tags.
     Tag {
@@ -91,12 +91,12 @@ pub enum Change {
         /// Its name.
         name: String,
         /// Where.
-        target: Target,
+        target: MomentTarget,
     },
     /// Make the claims what they were.
     Restore {
         /// Then.
-        target: Target,
+        target: MomentTarget,
     },
     /// Take back the last operation.
     Undo,
@@ -104,12 +104,12 @@ pub enum Change {
     Redo,
 }
 
-impl Change {
+impl WriteRequest {
     /// The command that does the same.
     #[must_use]
     pub fn command(&self) -> String {
         match self {
-            Self::Create { message, target: Target::Head } => {
+            Self::Create { message, target: MomentTarget::Head } => {
                 format!("forge checkpoint create {}", quoted(message))
             }
             Self::Create { message, target } => {
@@ -157,7 +157,7 @@ pub fn quoted(word: &str) -> String {
 
 /// Which pane an answer is for; of one slot only the latest request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Slot {
+pub enum PaneSlot {
     /// What comes before all others: opening and writing. Nothing here is left out.
     Session,
     /// The timeline.
@@ -174,62 +174,62 @@ pub enum Slot {
 
 /// What the worker is to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Request {
+pub enum WorkerRequest {
     /// Begin with a session (`None`: the current one).
     Open(Option<String>),
     /// Load a part of the timeline.
     Page {
         /// How much is shown.
-        level: Level,
+        level: TimelineLevel,
         /// What passes.
-        filter: Filter,
+        filter: TimelineFilter,
         /// Which part.
-        from: PageFrom,
+        from: PageAnchor,
         /// At most so many rows in each direction.
         limit: usize,
     },
     /// Load the state.
     State {
         /// Then.
-        target: Target,
+        target: MomentTarget,
         /// Mark what changed since then.
-        since: Option<Target>,
+        since: Option<MomentTarget>,
         /// The facts of this tab.
-        tab: Tab,
+        tab: StateTab,
     },
     /// Load all there is to say about one entity.
     Detail {
         /// Then.
-        target: Target,
+        target: MomentTarget,
         /// Which.
         key: Key,
     },
     /// Load all there is to say about a line of the timeline.
-    Moment(Box<Row>),
+    Moment(Box<TimelineRow>),
     /// Compare two moments.
     Compare {
         /// From.
-        from: Target,
+        from: MomentTarget,
         /// To.
-        to: Target,
+        to: MomentTarget,
         /// Whether it is asked before a restore.
         preview: bool,
     },
     /// Draw charts up to a moment.
     Charts {
         /// The moment.
-        target: Target,
+        target: MomentTarget,
     },
     /// Count what happened in so many stretches.
     Strip(usize),
     /// Find the next such thing.
     Find {
         /// What.
-        wanted: Wanted,
+        wanted: LandmarkKind,
         /// From there.
-        from: Place,
+        from: HistoryPosition,
         /// That way.
-        way: Way,
+        way: PageDirection,
     },
     /// Find a moment by what somebody typed.
     Jump {
@@ -245,7 +245,7 @@ pub enum Request {
     /// Write.
     Change {
         /// What.
-        change: Change,
+        change: WriteRequest,
         /// Now.
         now: Timestamp,
     },
@@ -258,38 +258,38 @@ pub enum Request {
     },
 }
 
-impl Request {
+impl WorkerRequest {
     /// Which pane it is for.
     #[must_use]
-    pub const fn slot(&self) -> Slot {
+    pub const fn slot(&self) -> PaneSlot {
         match self {
             Self::Open(_)
             | Self::Change { .. }
             | Self::Export { .. }
             | Self::Find { .. }
-            | Self::Jump { .. } => Slot::Session,
-            Self::Page { .. } => Slot::Page,
-            Self::State { .. } => Slot::State,
+            | Self::Jump { .. } => PaneSlot::Session,
+            Self::Page { .. } => PaneSlot::Page,
+            Self::State { .. } => PaneSlot::State,
             Self::Detail { .. }
             | Self::Moment(_)
             | Self::Compare { .. }
             | Self::Charts { .. }
-            | Self::Sessions => Slot::Sheet,
-            Self::Strip(_) => Slot::Strip,
-            Self::Watch => Slot::Watch,
+            | Self::Sessions => PaneSlot::Sheet,
+            Self::Strip(_) => PaneSlot::Strip,
+            Self::Watch => PaneSlot::Watch,
         }
     }
 }
 
 /// What the browser asks of the world.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
+pub enum AppEffect {
     /// The worker is to do this.
     Ask {
         /// What the answer is to carry.
         generation: u64,
         /// What.
-        request: Box<Request>,
+        request: Box<WorkerRequest>,
     },
     /// Put this into the terminal's clipboard.
     Copy(String),

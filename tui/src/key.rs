@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 /// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Chord {
-    key: Key,
+pub struct KeyChord {
+    key: KeySymbol,
     ctrl: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Key {
+enum KeySymbol {
     Char(char),
     Named(&'static str),
 }
@@ -43,7 +43,7 @@ const NAMED: &[(&str, KeyCode)] = &[
 #[error("'{0}' names no key: write a character, or a name such as <down>, <pgdn>, <enter>, <c-z>")]
 pub struct UnknownKey(pub String);
 
-impl Chord {
+impl KeyChord {
     /// The key that a terminal reported, if it has a name.
     #[must_use]
     pub fn of_event(event: KeyEvent) -> Option<Self> {
@@ -58,10 +58,10 @@ impl Chord {
 
     fn of_code(code: KeyCode, ctrl: bool) -> Option<Self> {
         if let Some((name, _)) = NAMED.iter().find(|(_, named)| *named == code) {
-            return Some(Self { key: Key::Named(name), ctrl });
+            return Some(Self { key: KeySymbol::Named(name), ctrl });
         }
         match code {
-            KeyCode::Char(letter) => Some(Self { key: Key::Char(letter), ctrl }),
+            KeyCode::Char(letter) => Some(Self { key: KeySymbol::Char(letter), ctrl }),
             _ => None,
         }
     }
@@ -70,10 +70,10 @@ impl Chord {
     #[must_use]
     pub fn typed(self) -> Option<char> {
         match (self.key, self.ctrl) {
-            (Key::Char(letter), false) => Some(letter),
-            (Key::Named("space"), false) => Some(' '),
-            (Key::Named("lt"), false) => Some('<'),
-            (Key::Named("gt"), false) => Some('>'),
+            (KeySymbol::Char(letter), false) => Some(letter),
+            (KeySymbol::Named("space"), false) => Some(' '),
+            (KeySymbol::Named("lt"), false) => Some('<'),
+            (KeySymbol::Named("gt"), false) => Some('>'),
             _ => None,
         }
     }
@@ -99,7 +99,7 @@ impl Chord {
     }
 }
 
-impl FromStr for Chord {
+impl FromStr for KeyChord {
     type Err = UnknownKey;
 
     fn from_str(text: &str) -> Result<Self, UnknownKey> {
@@ -126,15 +126,15 @@ impl FromStr for Chord {
     }
 }
 
-impl fmt::Display for Chord {
+impl fmt::Display for KeyChord {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.key, self.ctrl) {
-            (Key::Char(letter), true) => write!(out, "<c-{letter}>"),
-            (Key::Char(letter), false) => write!(out, "{letter}"),
-            (Key::Named("lt"), false) => out.write_str("<"),
-            (Key::Named("gt"), false) => out.write_str(">"),
-            (Key::Named(name), true) => write!(out, "<c-{name}>"),
-            (Key::Named(name), false) => write!(out, "<{name}>"),
+            (KeySymbol::Char(letter), true) => write!(out, "<c-{letter}>"),
+            (KeySymbol::Char(letter), false) => write!(out, "{letter}"),
+            (KeySymbol::Named("lt"), false) => out.write_str("<"),
+            (KeySymbol::Named("gt"), false) => out.write_str(">"),
+            (KeySymbol::Named(name), true) => write!(out, "<c-{name}>"),
+            (KeySymbol::Named(name), false) => write!(out, "<{name}>"),
         }
     }
 }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn keys_are_read_as_they_are_written() {
         let text = "j < > <down> <c-z> <s-tab> <space> é";
-        let keys = Chord::parse_all(text).unwrap();
+        let keys = KeyChord::parse_all(text).unwrap();
         let written: Vec<String> = keys.iter().map(ToString::to_string).collect();
         assert_eq!(written.join(" "), text);
     }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_no_key_is_refused_with_what_may_stand_there() {
         for text in ["<bogus>", "<c-zz>"] {
-            let error = Chord::parse_all(text).unwrap_err().to_string();
+            let error = KeyChord::parse_all(text).unwrap_err().to_string();
             assert!(error.contains(text) && error.contains("<down>"), "{error}");
         }
     }

@@ -1,12 +1,12 @@
 //! Which key does what in which mode: data. The help, the bottom line and the table in `docs/tui.md` are made of it.
 
-use crate::action::Command;
-use crate::key::{Chord, UnknownKey};
+use crate::action::BrowserCommand;
+use crate::key::{KeyChord, UnknownKey};
 use std::collections::BTreeMap;
 
 /// What keys mean depends on what is in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
+pub enum KeyMode {
     /// The list of moments.
     Timeline,
     /// The state beside it.
@@ -23,107 +23,178 @@ pub enum Mode {
     Confirm,
 }
 
-use Mode::{Charts, Confirm, Input, Sessions, Sheet, State, Timeline};
+use KeyMode::{Charts, Confirm, Input, Sessions, Sheet, State, Timeline};
 
 /// A command in the map.
 #[derive(Clone, Debug)]
-pub struct Binding {
+pub struct KeyBinding {
     /// What is done.
-    pub command: Command,
+    pub command: BrowserCommand,
     /// Its name, for settings.
     pub name: &'static str,
     /// The keys that do it.
-    pub keys: Vec<Chord>,
+    pub keys: Vec<KeyChord>,
     /// Where.
-    pub modes: &'static [Mode],
+    pub modes: &'static [KeyMode],
     /// What it does, for the help.
     pub about: &'static str,
     /// A word for the bottom line; empty: not shown there.
     pub short: &'static str,
 }
 
-const BROWSE: &[Mode] = &[Timeline, State];
-const LISTS: &[Mode] = &[Timeline, State, Sheet, Sessions];
-const OPENING: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions];
-const SHOWN: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions];
-const MOVING: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions, Confirm];
-const ASKING: &[Mode] = &[Input, Confirm];
+const BROWSE: &[KeyMode] = &[Timeline, State];
+const LISTS: &[KeyMode] = &[Timeline, State, Sheet, Sessions];
+const OPENING: &[KeyMode] = &[Timeline, State, Sheet, Charts, Sessions];
+const SHOWN: &[KeyMode] = &[Timeline, State, Sheet, Charts, Sessions];
+const MOVING: &[KeyMode] = &[Timeline, State, Sheet, Charts, Sessions, Confirm];
+const ASKING: &[KeyMode] = &[Input, Confirm];
 
-type Line = (Command, &'static str, &'static str, &'static [Mode], &'static str, &'static str);
+type DefaultBinding =
+    (BrowserCommand, &'static str, &'static str, &'static [KeyMode], &'static str, &'static str);
 
 /// The bottom line shows those with a short word in this order, as many as fit.
-const DEFAULTS: &[Line] = &[
-    (Command::Help, "help", "?", SHOWN, "show all keys", "help"),
-    (Command::Accept, "accept", "<enter>", ASKING, "do it", "do it"),
+const DEFAULTS: &[DefaultBinding] = &[
+    (BrowserCommand::Help, "help", "?", SHOWN, "show all keys", "help"),
+    (BrowserCommand::Accept, "accept", "<enter>", ASKING, "do it", "do it"),
     (
-        Command::Back,
+        BrowserCommand::Back,
         "back",
         "<esc>",
         SHOWN,
         "close what is in front, clear filter and mark",
         "back",
     ),
-    (Command::Cancel, "cancel", "<esc> <c-c>", ASKING, "leave it", "leave it"),
-    (Command::Open, "open", "<enter>", OPENING, "open in full, or choose", "open"),
-    (Command::NextPane, "next-pane", "<tab>", BROWSE, "go to the other side", "other side"),
-    (Command::Search, "search", "/", BROWSE, "search and filter", "search"),
-    (Command::Jump, "jump", "t :", BROWSE, "go to a moment by typing it", "go to"),
-    (Command::Level, "level", "v", BROWSE, "checkpoints, every revision, everything", "detail"),
-    (Command::Mark, "mark", "m", BROWSE, "mark this moment to compare with", "mark"),
+    (BrowserCommand::Cancel, "cancel", "<esc> <c-c>", ASKING, "leave it", "leave it"),
+    (BrowserCommand::Open, "open", "<enter>", OPENING, "open in full, or choose", "open"),
+    (BrowserCommand::NextPane, "next-pane", "<tab>", BROWSE, "go to the other side", "other side"),
+    (BrowserCommand::Search, "search", "/", BROWSE, "search and filter", "search"),
+    (BrowserCommand::Jump, "jump", "t :", BROWSE, "go to a moment by typing it", "go to"),
     (
-        Command::Diff,
+        BrowserCommand::Level,
+        "level",
+        "v",
+        BROWSE,
+        "checkpoints, every revision, everything",
+        "detail",
+    ),
+    (BrowserCommand::Mark, "mark", "m", BROWSE, "mark this moment to compare with", "mark"),
+    (
+        BrowserCommand::Diff,
         "diff",
         "d",
         BROWSE,
         "compare with the mark, else with the moment before",
         "diff",
     ),
-    (Command::Charts, "charts", "c", BROWSE, "show charts", "charts"),
-    (Command::Sessions, "sessions", "s", BROWSE, "choose a session", "sessions"),
-    (Command::Create, "create", "a", BROWSE, "make a checkpoint", "checkpoint"),
-    (Command::Tag, "tag", "T", BROWSE, "tag this checkpoint", "tag"),
-    (Command::Branch, "branch", "b", BROWSE, "begin a branch here", "branch"),
-    (Command::Restore, "restore", "R", BROWSE, "make the claims what they were here", "restore"),
-    (Command::Undo, "undo", "u", BROWSE, "take back the last operation", "undo"),
-    (Command::Redo, "redo", "U", BROWSE, "take back the last undo", ""),
-    (Command::Copy, "copy", "y", LISTS, "copy the id", "copy"),
-    (Command::Export, "export", "e", SHOWN, "write this view to a file", "export"),
-    (Command::Fold, "fold", "<space> x", &[Sheet], "fold or unfold a section", "fold"),
-    (Command::FoldAll, "fold-all", "z", &[Sheet], "fold or unfold all sections", ""),
-    (Command::Fold, "draw", "<space> x", &[Charts], "draw this hypothesis, or no longer", "draw"),
-    (Command::FoldAll, "draw-all", "z", &[Charts], "draw all hypotheses, or none", "all"),
-    (Command::Down, "down", "j <down> <c-n>", MOVING, "down: back in time", ""),
-    (Command::Up, "up", "k <up> <c-p>", MOVING, "up: on in time", ""),
-    (Command::PageDown, "page-down", "<pgdn> <c-f> <c-d>", MOVING, "a page down", ""),
-    (Command::PageUp, "page-up", "<pgup> <c-b> <c-u>", MOVING, "a page up", ""),
-    (Command::First, "first", "g <home>", MOVING, "to the top: the head, which is followed", ""),
-    (Command::Last, "last", "G <end>", MOVING, "to the bottom: the beginning", ""),
-    (Command::OlderCheckpoint, "older-checkpoint", "]", BROWSE, "to the checkpoint before", ""),
-    (Command::NewerCheckpoint, "newer-checkpoint", "[", BROWSE, "to the checkpoint after", ""),
-    (Command::OlderTag, "older-tag", ")", BROWSE, "to the tag before", ""),
-    (Command::NewerTag, "newer-tag", "(", BROWSE, "to the tag after", ""),
-    (Command::OlderCompaction, "older-compaction", ">", BROWSE, "to the compaction before", ""),
-    (Command::NewerCompaction, "newer-compaction", "<lt>", BROWSE, "to the compaction after", ""),
-    (Command::OlderStatus, "older-status", "}", BROWSE, "to the change of a status before", ""),
-    (Command::NewerStatus, "newer-status", "{", BROWSE, "to the change of a status after", ""),
-    (Command::NextTab, "next-tab", "l <right>", BROWSE, "the next kind of the state", ""),
-    (Command::PreviousTab, "previous-tab", "h <left>", BROWSE, "the kind before", ""),
+    (BrowserCommand::Charts, "charts", "c", BROWSE, "show charts", "charts"),
+    (BrowserCommand::Sessions, "sessions", "s", BROWSE, "choose a session", "sessions"),
+    (BrowserCommand::Create, "create", "a", BROWSE, "make a checkpoint", "checkpoint"),
+    (BrowserCommand::Tag, "tag", "T", BROWSE, "tag this checkpoint", "tag"),
+    (BrowserCommand::Branch, "branch", "b", BROWSE, "begin a branch here", "branch"),
     (
-        Command::NextTab,
+        BrowserCommand::Restore,
+        "restore",
+        "R",
+        BROWSE,
+        "make the claims what they were here",
+        "restore",
+    ),
+    (BrowserCommand::Undo, "undo", "u", BROWSE, "take back the last operation", "undo"),
+    (BrowserCommand::Redo, "redo", "U", BROWSE, "take back the last undo", ""),
+    (BrowserCommand::Copy, "copy", "y", LISTS, "copy the id", "copy"),
+    (BrowserCommand::Export, "export", "e", SHOWN, "write this view to a file", "export"),
+    (BrowserCommand::Fold, "fold", "<space> x", &[Sheet], "fold or unfold a section", "fold"),
+    (BrowserCommand::FoldAll, "fold-all", "z", &[Sheet], "fold or unfold all sections", ""),
+    (
+        BrowserCommand::Fold,
+        "draw",
+        "<space> x",
+        &[Charts],
+        "draw this hypothesis, or no longer",
+        "draw",
+    ),
+    (BrowserCommand::FoldAll, "draw-all", "z", &[Charts], "draw all hypotheses, or none", "all"),
+    (BrowserCommand::Down, "down", "j <down> <c-n>", MOVING, "down: back in time", ""),
+    (BrowserCommand::Up, "up", "k <up> <c-p>", MOVING, "up: on in time", ""),
+    (BrowserCommand::PageDown, "page-down", "<pgdn> <c-f> <c-d>", MOVING, "a page down", ""),
+    (BrowserCommand::PageUp, "page-up", "<pgup> <c-b> <c-u>", MOVING, "a page up", ""),
+    (
+        BrowserCommand::First,
+        "first",
+        "g <home>",
+        MOVING,
+        "to the top: the head, which is followed",
+        "",
+    ),
+    (BrowserCommand::Last, "last", "G <end>", MOVING, "to the bottom: the beginning", ""),
+    (
+        BrowserCommand::OlderCheckpoint,
+        "older-checkpoint",
+        "]",
+        BROWSE,
+        "to the checkpoint before",
+        "",
+    ),
+    (
+        BrowserCommand::NewerCheckpoint,
+        "newer-checkpoint",
+        "[",
+        BROWSE,
+        "to the checkpoint after",
+        "",
+    ),
+    (BrowserCommand::OlderTag, "older-tag", ")", BROWSE, "to the tag before", ""),
+    (BrowserCommand::NewerTag, "newer-tag", "(", BROWSE, "to the tag after", ""),
+    (
+        BrowserCommand::OlderCompaction,
+        "older-compaction",
+        ">",
+        BROWSE,
+        "to the compaction before",
+        "",
+    ),
+    (
+        BrowserCommand::NewerCompaction,
+        "newer-compaction",
+        "<lt>",
+        BROWSE,
+        "to the compaction after",
+        "",
+    ),
+    (
+        BrowserCommand::OlderStatus,
+        "older-status",
+        "}",
+        BROWSE,
+        "to the change of a status before",
+        "",
+    ),
+    (
+        BrowserCommand::NewerStatus,
+        "newer-status",
+        "{",
+        BROWSE,
+        "to the change of a status after",
+        "",
+    ),
+    (BrowserCommand::NextTab, "next-tab", "l <right>", BROWSE, "the next kind of the state", ""),
+    (BrowserCommand::PreviousTab, "previous-tab", "h <left>", BROWSE, "the kind before", ""),
+    (
+        BrowserCommand::NextTab,
         "next-tab-here",
         "<s-tab>",
         &[State],
         "the next kind, on the state's side",
         "",
     ),
-    (Command::Refresh, "refresh", "r <c-l>", SHOWN, "read again and draw afresh", ""),
-    (Command::Erase, "erase", "<backspace> <c-h>", &[Input], "take back a character", ""),
-    (Command::EraseWord, "erase-word", "<c-w>", &[Input], "take back a word", ""),
-    (Command::EraseAll, "erase-all", "<c-u>", &[Input], "begin again", ""),
-    (Command::Accept, "yes", "y", &[Confirm], "yes", "yes"),
-    (Command::Cancel, "no", "n q", &[Confirm], "no", "no"),
-    (Command::Suspend, "suspend", "<c-z>", SHOWN, "go to the background", ""),
-    (Command::Quit, "quit", "q <c-c>", SHOWN, "quit", "quit"),
+    (BrowserCommand::Refresh, "refresh", "r <c-l>", SHOWN, "read again and draw afresh", ""),
+    (BrowserCommand::Erase, "erase", "<backspace> <c-h>", &[Input], "take back a character", ""),
+    (BrowserCommand::EraseWord, "erase-word", "<c-w>", &[Input], "take back a word", ""),
+    (BrowserCommand::EraseAll, "erase-all", "<c-u>", &[Input], "begin again", ""),
+    (BrowserCommand::Accept, "yes", "y", &[Confirm], "yes", "yes"),
+    (BrowserCommand::Cancel, "no", "n q", &[Confirm], "no", "no"),
+    (BrowserCommand::Suspend, "suspend", "<c-z>", SHOWN, "go to the background", ""),
+    (BrowserCommand::Quit, "quit", "q <c-c>", SHOWN, "quit", "quit"),
 ];
 
 /// What is wrong with a table of keys.
@@ -153,15 +224,15 @@ pub enum KeymapError {
 /// All bindings.
 #[derive(Clone, Debug)]
 pub struct Keymap {
-    bindings: Vec<Binding>,
+    bindings: Vec<KeyBinding>,
 }
 
 impl Default for Keymap {
     fn default() -> Self {
-        let binding = |(command, name, keys, modes, about, short): &Line| Binding {
+        let binding = |(command, name, keys, modes, about, short): &DefaultBinding| KeyBinding {
             command: *command,
             name,
-            keys: Chord::parse_all(keys).expect("the default keys are keys"),
+            keys: KeyChord::parse_all(keys).expect("the default keys are keys"),
             modes,
             about,
             short,
@@ -183,7 +254,7 @@ impl Keymap {
                 .iter_mut()
                 .find(|binding| binding.name == name)
                 .ok_or_else(|| KeymapError::UnknownCommand(name.clone()))?;
-            binding.keys = Chord::parse_all(chords)?;
+            binding.keys = KeyChord::parse_all(chords)?;
             if binding.keys.is_empty() {
                 return Err(KeymapError::NoKey(binding.name));
             }
@@ -208,18 +279,20 @@ impl Keymap {
 
     /// What a key does in a mode.
     #[must_use]
-    pub fn command(&self, mode: Mode, key: Chord) -> Option<Command> {
-        self.of(mode).find(|binding| binding.keys.contains(&key)).map(|binding| binding.command)
+    pub fn command(&self, mode: KeyMode, key: KeyChord) -> Option<BrowserCommand> {
+        self.bindings_in(mode)
+            .find(|binding| binding.keys.contains(&key))
+            .map(|binding| binding.command)
     }
 
     /// What can be done in a mode.
-    pub fn of(&self, mode: Mode) -> impl Iterator<Item = &Binding> {
+    pub fn bindings_in(&self, mode: KeyMode) -> impl Iterator<Item = &KeyBinding> {
         self.bindings.iter().filter(move |binding| binding.modes.contains(&mode))
     }
 
     /// All of it.
     #[must_use]
-    pub fn bindings(&self) -> &[Binding] {
+    pub fn bindings(&self) -> &[KeyBinding] {
         &self.bindings
     }
 
@@ -260,7 +333,7 @@ mod tests {
     #[test]
     fn a_key_that_was_set_replaces_the_default_ones() {
         let map = Keymap::with(&keys(&[("down", "J")])).unwrap();
-        assert_eq!(map.command(Timeline, "J".parse().unwrap()), Some(Command::Down));
+        assert_eq!(map.command(Timeline, "J".parse().unwrap()), Some(BrowserCommand::Down));
         assert_eq!(map.command(Timeline, "j".parse().unwrap()), None);
     }
 

@@ -1,11 +1,11 @@
 //! Where things stand in a window of any size.
 
-use crate::app::{App, Focus};
+use crate::app::{App, PaneFocus};
 use ratatui::layout::Rect;
 
 /// Where things stand. An area without rows is not shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub struct WindowLayout {
     /// The first line: session and branch.
     pub header: Rect,
     /// The timeline.
@@ -22,7 +22,7 @@ pub struct Layout {
 
 /// Where the parts of charts stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Chart {
+pub struct ChartLayout {
     /// Confidence over time.
     pub plot: Rect,
     /// The hypotheses, to choose from.
@@ -34,10 +34,10 @@ pub struct Chart {
 /// From so many columns on, timeline and state stand side by side.
 const WIDE: u16 = 90;
 
-impl Layout {
+impl WindowLayout {
     /// The layout of this moment.
     #[must_use]
-    pub fn of(app: &App) -> Self {
+    pub fn from_app(app: &App) -> Self {
         let (width, height) = (app.width, app.height);
         let row = |y: u16, rows: u16| Rect { x: 0, y, width, height: rows };
         let header = row(0, height.min(1));
@@ -59,7 +59,7 @@ impl Layout {
                 Rect { width: left, ..middle },
                 Rect { x: left + 1, width: width - left - 1, ..middle },
             )
-        } else if app.focus == Focus::State {
+        } else if app.focus == PaneFocus::State {
             (Rect::default(), middle)
         } else {
             (middle, Rect::default())
@@ -70,7 +70,7 @@ impl Layout {
     /// Where a sheet in front stands.
     #[must_use]
     pub fn front(app: &App) -> Rect {
-        let layout = Self::of(app);
+        let layout = Self::from_app(app);
         let below = layout.status.height + layout.keys.height;
         Rect {
             x: 0,
@@ -82,7 +82,7 @@ impl Layout {
 
     /// Where the parts of charts stand, with so many hypotheses to choose from.
     #[must_use]
-    pub fn chart(front: Rect, hypotheses: usize) -> Chart {
+    pub fn chart(front: Rect, hypotheses: usize) -> ChartLayout {
         let part = |y: u16, height: u16| Rect { y, height, ..front };
         let room = front.height.saturating_sub(1);
         let below = room.min(4);
@@ -91,7 +91,7 @@ impl Layout {
         let list = wanted.min((room / 3).max(1)).min(room);
         let plot = part(front.y + front.height.min(1), room - list);
         let list = part(plot.bottom(), list);
-        Chart { plot, list, below: part(list.bottom(), below) }
+        ChartLayout { plot, list, below: part(list.bottom(), below) }
     }
 
     /// How many lines of a sheet are seen.
@@ -103,12 +103,12 @@ impl Layout {
     /// How many lines of the state are seen, under its two lines of title.
     #[must_use]
     pub fn state_rows(app: &App) -> usize {
-        usize::from(Self::of(app).state.height.saturating_sub(2)).max(1)
+        usize::from(Self::from_app(app).state.height.saturating_sub(2)).max(1)
     }
 
     /// How many lines of the timeline are seen.
     #[must_use]
     pub fn timeline_rows(app: &App) -> usize {
-        usize::from(Self::of(app).timeline.height).max(1)
+        usize::from(Self::from_app(app).timeline.height).max(1)
     }
 }

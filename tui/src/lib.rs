@@ -1,14 +1,14 @@
 //! The timeline browser: shows where a debugging effort went, and lets one stand at any moment of it.
 //!
-//! An event becomes an [`Action`](action::Action); [`update`](update::update) changes the [`App`](app::App), which is
-//! plain data, and says which [`Effect`](effect::Effect)s are to run; a [`Worker`](worker::Worker) that owns the store
+//! An event becomes an [`Action`](action::BrowserAction); [`update`](update::update) changes the [`App`](app::App), which is
+//! plain data, and says which [`Effect`](effect::AppEffect)s are to run; a [`Worker`](worker::StoreWorker) that owns the store
 //! answers; [`view::draw`] only reads. Keys are data too: see [`keymap`].
 
 pub mod action;
 pub mod answer;
 pub mod app;
 pub mod effect;
-mod event;
+mod event_loop;
 pub mod key;
 pub mod keymap;
 pub mod layout;
@@ -20,4 +20,4 @@ pub mod update;
 pub mod view;
 pub mod worker;
 
-pub use event::{Options, Outcome, RunError, run};
+pub use event_loop::{BrowserError, BrowserOptions, BrowserOutcome, run};

@@ -1,11 +1,11 @@
 //! What the timeline shows: how much of it, and what passes the filter.
 
-use forge_store::model::when::parse_time;
+use forge_store::model::time_grammar::parse_time;
 use forge_store::model::{Kind, Timestamp};
 
 /// How much the timeline shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
+pub enum TimelineLevel {
     /// Checkpoints.
     #[default]
     Checkpoints,
@@ -15,7 +15,7 @@ pub enum Level {
     Everything,
 }
 
-impl Level {
+impl TimelineLevel {
     /// The next one, around.
     #[must_use]
     pub const fn next(self) -> Self {
@@ -39,7 +39,7 @@ impl Level {
 
 /// What passes the filter: all of it must fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct TimelineFilter {
     /// These stand somewhere in it, whatever their case (kept in lower case).
     pub words: Vec<String>,
     /// It is, or changes, one of one of these kinds; of none: any.
@@ -58,7 +58,7 @@ pub struct Filter {
     pub until: Option<Timestamp>,
 }
 
-impl Filter {
+impl TimelineFilter {
     /// Whether everything passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -144,9 +144,9 @@ fn parts(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Filter, String> {
+    fn parse(text: &str) -> Result<TimelineFilter, String> {
         let now = Timestamp::parse_rfc3339("2025-03-11T12:00:00Z").unwrap();
-        Filter::parse(text, now, |text, now| read_time(text, now, &chrono::Utc))
+        TimelineFilter::parse(text, now, |text, now| read_time(text, now, &chrono::Utc))
     }
 
     #[test]

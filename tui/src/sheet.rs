@@ -1,21 +1,21 @@
 //! Sheets: texts in sections that fold, broken into the lines of a window.
 
-use crate::answer::{Failure, Line, Section, Sheet};
-use crate::keymap::{Keymap, Mode};
-use crate::theme::Tone;
-use forge_store::model::text::{Newlines, sanitise};
+use crate::answer::{SheetLine, SheetSection, TextSheet, WorkerFailure};
+use crate::keymap::{KeyMode, Keymap};
+use crate::theme::TextTone;
+use forge_store::model::text::{NewlineMode, sanitise};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 /// A line as it stands in the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct WrappedLine {
     /// The section it belongs to.
     pub section: usize,
     /// Whether it is the section's title.
     pub heading: bool,
     /// How it is to be seen.
-    pub tone: Tone,
+    pub tone: TextTone,
     /// What it says, indent included; safe to print.
     pub text: String,
 }
@@ -25,15 +25,15 @@ const MAX_LINES: usize = 5000;
 
 /// The lines of a sheet in a window of so many columns.
 #[must_use]
-pub fn shown(sheet: &Sheet, width: u16) -> Vec<Shown> {
+pub fn shown(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
     let mut lines = Vec::new();
     for (section, part) in sheet.sections.iter().enumerate() {
         if !part.title.is_empty() {
             let mark = if part.folded { "+ " } else { "- " };
             let count =
                 if part.folded { format!(" ({} lines)", part.lines.len()) } else { String::new() };
-            let text = format!("{mark}{}{count}", sanitise(&part.title, Newlines::Escape));
-            lines.push(Shown { section, heading: true, tone: Tone::Heading, text });
+            let text = format!("{mark}{}{count}", sanitise(&part.title, NewlineMode::Escape));
+            lines.push(WrappedLine { section, heading: true, tone: TextTone::Heading, text });
         }
         if part.folded {
             continue;
@@ -41,11 +41,11 @@ pub fn shown(sheet: &Sheet, width: u16) -> Vec<Shown> {
         for line in &part.lines {
             let indent = usize::from(line.indent);
             let room = usize::from(width).saturating_sub(indent).max(8);
-            let text = sanitise(&line.text, Newlines::Keep);
+            let text = sanitise(&line.text, NewlineMode::Keep);
             for row in text.split('\n') {
                 for piece in wrapped(row, room) {
                     let text = format!("{}{piece}", " ".repeat(indent));
-                    lines.push(Shown { section, heading: false, tone: line.tone, text });
+                    lines.push(WrappedLine { section, heading: false, tone: line.tone, text });
                     if lines.len() >= MAX_LINES {
                         return lines;
                     }
@@ -81,44 +81,48 @@ fn wrapped(line: &str, room: usize) -> Vec<&str> {
 
 /// A line of a sheet.
 #[must_use]
-pub fn line(tone: Tone, indent: u16, text: impl Into<String>) -> Line {
-    Line { tone, indent, text: text.into() }
+pub fn line(tone: TextTone, indent: u16, text: impl Into<String>) -> SheetLine {
+    SheetLine { tone, indent, text: text.into() }
 }
 
 /// A section that is open.
 #[must_use]
-pub fn section(title: impl Into<String>, lines: Vec<Line>) -> Section {
-    Section { title: title.into(), lines, folded: false }
+pub fn section(title: impl Into<String>, lines: Vec<SheetLine>) -> SheetSection {
+    SheetSection { title: title.into(), lines, folded: false }
 }
 
 /// What went wrong, to read.
 #[must_use]
-pub fn failure(failure: &Failure) -> Sheet {
+pub fn failure(failure: &WorkerFailure) -> TextSheet {
     let lines = vec![
-        line(Tone::Bad, 0, failure.message.clone()),
-        line(Tone::Plain, 0, failure.advice.clone()),
+        line(TextTone::Bad, 0, failure.message.clone()),
+        line(TextTone::Plain, 0, failure.advice.clone()),
     ];
     let title = if failure.damaged { "damaged" } else { "this cannot be shown" };
-    Sheet { title: title.to_owned(), sections: vec![section("", lines)], ..Sheet::default() }
+    TextSheet {
+        title: title.to_owned(),
+        sections: vec![section("", lines)],
+        ..TextSheet::default()
+    }
 }
 
 /// The help: every key, by where it counts.
 #[must_use]
-pub fn help(keymap: &Keymap) -> Sheet {
+pub fn help(keymap: &Keymap) -> TextSheet {
     let modes = [
-        ("timeline", Mode::Timeline),
-        ("state", Mode::State),
-        ("details, comparisons and this help", Mode::Sheet),
-        ("charts", Mode::Charts),
-        ("sessions", Mode::Sessions),
-        ("while typing", Mode::Input),
-        ("yes or no", Mode::Confirm),
+        ("timeline", KeyMode::Timeline),
+        ("state", KeyMode::State),
+        ("details, comparisons and this help", KeyMode::Sheet),
+        ("charts", KeyMode::Charts),
+        ("sessions", KeyMode::Sessions),
+        ("while typing", KeyMode::Input),
+        ("yes or no", KeyMode::Confirm),
     ];
-    let mut sections: Vec<Section> = Vec::new();
+    let mut sections: Vec<SheetSection> = Vec::new();
     for (title, mode) in modes {
-        let lines = keymap.of(mode).map(|binding| {
+        let lines = keymap.bindings_in(mode).map(|binding| {
             let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
-            let tone = if mode == Mode::Timeline { Tone::Plain } else { Tone::Dim };
+            let tone = if mode == KeyMode::Timeline { TextTone::Plain } else { TextTone::Dim };
             line(tone, 2, format!("{:<22}{} [{}]", keys.join(" "), binding.about, binding.name))
         });
         sections.push(section(title, lines.collect()));
@@ -128,15 +132,15 @@ pub fn help(keymap: &Keymap) -> Sheet {
         "kind:command  tag:start  trigger:compaction  branch:main  session:NAME",
         "since:\"2 hours ago\"  until:14:30  narrow it down; all must fit.",
     ];
-    let words = words.map(|text| line(Tone::Plain, 2, text)).to_vec();
+    let words = words.map(|text| line(TextTone::Plain, 2, text)).to_vec();
     sections.push(section("search", words));
     let times = [
         "2 hours ago, yesterday 14:30, 2025-01-20 14:30, 10m, #42, a tag, a branch, HEAD~3,",
         "before last compaction, when H3 was rejected, before commit 1a2b3c4, start",
     ];
-    let times = times.map(|text| line(Tone::Plain, 2, text)).to_vec();
+    let times = times.map(|text| line(TextTone::Plain, 2, text)).to_vec();
     sections.push(section("moments to go to", times));
-    Sheet { title: "help".to_owned(), sections, ..Sheet::default() }
+    TextSheet { title: "help".to_owned(), sections, ..TextSheet::default() }
 }
 
 #[cfg(test)]
@@ -155,12 +159,13 @@ mod tests {
 
     #[test]
     fn a_folded_section_shows_its_title_and_how_much_it_hides() {
-        let mut sheet = Sheet {
-            sections: vec![section("a", vec![line(Tone::Plain, 2, "x\ny\u{1b}")])],
-            ..Sheet::default()
+        let mut sheet = TextSheet {
+            sections: vec![section("a", vec![line(TextTone::Plain, 2, "x\ny\u{1b}")])],
+            ..TextSheet::default()
         };
-        let texts =
-            |sheet: &Sheet| shown(sheet, 20).into_iter().map(|line| line.text).collect::<Vec<_>>();
+        let texts = |sheet: &TextSheet| {
+            shown(sheet, 20).into_iter().map(|line| line.text).collect::<Vec<_>>()
+        };
         assert_eq!(texts(&sheet), ["- a", "  x", "  y\\x1b"]);
         sheet.sections[0].folded = true;
         assert_eq!(texts(&sheet), ["+ a (1 lines)"]);

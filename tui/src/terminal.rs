@@ -13,12 +13,12 @@ use std::io::{self, IsTerminal, Stdout, Write};
 use std::panic::{set_hook, take_hook};
 use std::sync::Arc;
 
-type Hook = Arc<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync>;
+type PanicHook = Arc<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync>;
 
 /// The terminal while the browser has it. Dropping it gives it back; so does a panic.
-pub(crate) struct Screen {
+pub(crate) struct TerminalScreen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    hook: Hook,
+    hook: PanicHook,
 }
 
 fn enter() -> io::Result<()> {
@@ -38,12 +38,12 @@ fn leave() {
     let _ = disable_raw_mode();
 }
 
-impl Screen {
+impl TerminalScreen {
     pub(crate) fn open() -> io::Result<Self> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
             return Err(io::Error::other("this is no terminal"));
         }
-        let hook: Hook = Arc::from(take_hook());
+        let hook: PanicHook = Arc::from(take_hook());
         let before = Arc::clone(&hook);
         set_hook(Box::new(move |panic| {
             leave();
@@ -93,7 +93,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         leave();
         if !std::thread::panicking() {

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 /// What a text means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tone {
+pub enum TextTone {
     /// Nothing special.
     #[default]
     Plain,
@@ -54,14 +54,14 @@ pub struct Theme {
 impl Theme {
     /// How a text of this meaning looks.
     #[must_use]
-    pub fn style(self, tone: Tone) -> Style {
+    pub fn style(self, tone: TextTone) -> Style {
         let plain = Style::new();
         let bold = plain.add_modifier(Modifier::BOLD);
         if self.name == ThemeName::None {
             return match tone {
-                Tone::Heading | Tone::Bad => bold,
-                Tone::Dim => plain.add_modifier(Modifier::DIM),
-                Tone::Warning => plain.add_modifier(Modifier::UNDERLINED),
+                TextTone::Heading | TextTone::Bad => bold,
+                TextTone::Dim => plain.add_modifier(Modifier::DIM),
+                TextTone::Warning => plain.add_modifier(Modifier::UNDERLINED),
                 _ => plain,
             };
         }
@@ -71,16 +71,16 @@ impl Theme {
             ThemeName::Sixteen | ThemeName::None => sixteen,
         };
         match tone {
-            Tone::Plain => plain,
-            Tone::Heading => bold,
-            Tone::Dim if self.name == ThemeName::Sixteen => plain.add_modifier(Modifier::DIM),
-            Tone::Dim => plain.fg(pick(245, 242, Color::DarkGray)),
-            Tone::Id => plain.fg(pick(80, 30, Color::Cyan)),
-            Tone::Good | Tone::Added => plain.fg(pick(114, 28, Color::Green)),
-            Tone::Bad => bold.fg(pick(203, 160, Color::Red)),
-            Tone::Removed => plain.fg(pick(203, 160, Color::Red)),
-            Tone::Warning => plain.fg(pick(221, 130, Color::Yellow)),
-            Tone::Tag => plain.fg(pick(176, 90, Color::Magenta)),
+            TextTone::Plain => plain,
+            TextTone::Heading => bold,
+            TextTone::Dim if self.name == ThemeName::Sixteen => plain.add_modifier(Modifier::DIM),
+            TextTone::Dim => plain.fg(pick(245, 242, Color::DarkGray)),
+            TextTone::Id => plain.fg(pick(80, 30, Color::Cyan)),
+            TextTone::Good | TextTone::Added => plain.fg(pick(114, 28, Color::Green)),
+            TextTone::Bad => bold.fg(pick(203, 160, Color::Red)),
+            TextTone::Removed => plain.fg(pick(203, 160, Color::Red)),
+            TextTone::Warning => plain.fg(pick(221, 130, Color::Yellow)),
+            TextTone::Tag => plain.fg(pick(176, 90, Color::Magenta)),
         }
     }
 

@@ -1,29 +1,29 @@
 //! What follows from what happened: changes of the browser, and effects for others to run. No I/O, no clock.
 
 mod input;
-mod moves;
+mod navigation;
 mod reply;
 
-use crate::action::{Action, Command};
-use crate::answer::Tab;
-use crate::app::{App, Charts, Focus, Front, Purpose, Reading, Stage};
-use crate::effect::{Change, Effect, Request, Slot, Target, Wanted};
-use crate::layout::Layout;
+use crate::action::{BrowserAction, BrowserCommand};
+use crate::answer::StateTab;
+use crate::app::{App, AppStage, ChartsPane, InputPurpose, OverlayPane, PaneFocus, SheetPane};
+use crate::effect::{AppEffect, LandmarkKind, MomentTarget, PaneSlot, WorkerRequest, WriteRequest};
+use crate::layout::WindowLayout;
 use crate::sheet;
-use crate::theme::Tone;
+use crate::theme::TextTone;
 use forge_store::model::{Key, Kind};
-use forge_store::store::{Place, Rank, Way};
+use forge_store::store::{HistoryPosition, HistoryRank, PageDirection};
 
 /// Begins with a session; `None`: the current one.
-pub fn begin(app: &mut App, session: Option<String>) -> Vec<Effect> {
-    app.stage = Stage::Loading;
-    vec![app.ask(Request::Open(session))]
+pub fn begin(app: &mut App, session: Option<String>) -> Vec<AppEffect> {
+    app.stage = AppStage::Loading;
+    vec![app.ask(WorkerRequest::Open(session))]
 }
 
 /// Takes in what happened.
-pub fn update(app: &mut App, action: Action) -> Vec<Effect> {
+pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
     match action {
-        Action::Key(chord) => {
+        BrowserAction::Key(chord) => {
             let mode = app.mode();
             match app.keymap.command(mode, chord) {
                 Some(command) => run(app, command),
@@ -33,28 +33,28 @@ pub fn update(app: &mut App, action: Action) -> Vec<Effect> {
                 },
             }
         }
-        Action::Paste(text) => input::typed(app, &text),
-        Action::Click { x, y } => click(app, x, y),
-        Action::Wheel(rows) => moves::by(app, isize::from(rows)),
-        Action::Resize { width, height } => {
+        BrowserAction::Paste(text) => input::typed(app, &text),
+        BrowserAction::Click { x, y } => click(app, x, y),
+        BrowserAction::Wheel(rows) => navigation::move_by(app, isize::from(rows)),
+        BrowserAction::Resize { width, height } => {
             (app.width, app.height) = (width, height);
-            moves::scroll(app);
+            navigation::scroll(app);
             strip(app)
         }
-        Action::Tick(now) => {
+        BrowserAction::Tick(now) => {
             app.now = now;
-            let mut effects = outgrown(app);
-            if app.watching || app.stage == Stage::Loading {
+            let mut effects = refresh_strip(app);
+            if app.watching || app.stage == AppStage::Loading {
                 return effects;
             }
             app.watching = true;
-            effects.push(app.ask(Request::Watch));
+            effects.push(app.ask(WorkerRequest::Watch));
             effects
         }
-        Action::Reply(reply) => {
+        BrowserAction::Reply(reply) => {
             let latest = app.asked.get(&reply.slot) == Some(&reply.generation);
-            if latest || reply.slot == Slot::Session {
-                reply::take(app, *reply)
+            if latest || reply.slot == PaneSlot::Session {
+                reply::apply_reply(app, *reply)
             } else {
                 Vec::new()
             }
@@ -66,7 +66,7 @@ pub fn update(app: &mut App, action: Action) -> Vec<Effect> {
 const STRIP_MICROS: i64 = 2_000_000;
 
 /// Asks for the strip again if the session has gone on since.
-fn outgrown(app: &mut App) -> Vec<Effect> {
+fn refresh_strip(app: &mut App) -> Vec<AppEffect> {
     let counted = app.strip.as_ref().map(|strip| (Some(strip.from), Some(strip.to)));
     let old = counted.is_some_and(|range| range != (app.session.first, app.session.last));
     let rested = app.strip_asked.is_none_or(|asked| app.now.micros_since(asked) >= STRIP_MICROS);
@@ -74,45 +74,47 @@ fn outgrown(app: &mut App) -> Vec<Effect> {
 }
 
 /// Asks for the strip as wide as the window.
-fn strip(app: &mut App) -> Vec<Effect> {
-    if app.stage != Stage::Browsing {
+fn strip(app: &mut App) -> Vec<AppEffect> {
+    if app.stage != AppStage::Browsing {
         return Vec::new();
     }
     app.strip_asked = Some(app.now);
     let stretches = usize::from(app.width.clamp(1, 400));
-    vec![app.ask(Request::Strip(stretches))]
+    vec![app.ask(WorkerRequest::Strip(stretches))]
 }
 
-fn run(app: &mut App, command: Command) -> Vec<Effect> {
-    let page = moves::page(app);
+fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
+    let page = navigation::page(app);
     match command {
-        Command::Quit => app.done = true,
-        Command::Suspend => return vec![Effect::Suspend],
-        Command::Help => push_sheet(app, Some(sheet::help(&app.keymap))),
-        Command::Accept => return input::accept(app),
-        Command::Cancel => return input::cancel(app),
-        Command::Back => return back(app),
-        Command::Erase => return input::erase(app, input::Erased::Character),
-        Command::EraseWord => return input::erase(app, input::Erased::Word),
-        Command::EraseAll => return input::erase(app, input::Erased::All),
-        Command::Down => return moves::by(app, 1),
-        Command::Up => return moves::by(app, -1),
-        Command::PageDown => return moves::by(app, page),
-        Command::PageUp => return moves::by(app, -page),
-        Command::First => return moves::first(app),
-        Command::Last => return moves::last(app),
-        Command::Fold | Command::FoldAll => moves::fold(app, command == Command::FoldAll),
-        Command::Open => return open(app),
-        Command::Refresh => {
-            let mut effects = vec![Effect::Redraw];
+        BrowserCommand::Quit => app.done = true,
+        BrowserCommand::Suspend => return vec![AppEffect::Suspend],
+        BrowserCommand::Help => push_sheet(app, Some(sheet::help(&app.keymap))),
+        BrowserCommand::Accept => return input::accept(app),
+        BrowserCommand::Cancel => return input::cancel(app),
+        BrowserCommand::Back => return back(app),
+        BrowserCommand::Erase => return input::erase(app, input::EraseRange::Character),
+        BrowserCommand::EraseWord => return input::erase(app, input::EraseRange::Word),
+        BrowserCommand::EraseAll => return input::erase(app, input::EraseRange::All),
+        BrowserCommand::Down => return navigation::move_by(app, 1),
+        BrowserCommand::Up => return navigation::move_by(app, -1),
+        BrowserCommand::PageDown => return navigation::move_by(app, page),
+        BrowserCommand::PageUp => return navigation::move_by(app, -page),
+        BrowserCommand::First => return navigation::first(app),
+        BrowserCommand::Last => return navigation::last(app),
+        BrowserCommand::Fold | BrowserCommand::FoldAll => {
+            navigation::fold(app, command == BrowserCommand::FoldAll);
+        }
+        BrowserCommand::Open => return open(app),
+        BrowserCommand::Refresh => {
+            let mut effects = vec![AppEffect::Redraw];
             let session = (!app.session.name.is_empty()).then(|| app.session.name.clone());
-            effects.push(app.ask(Request::Open(session)));
+            effects.push(app.ask(WorkerRequest::Open(session)));
             return effects;
         }
-        Command::Copy => return copy(app),
-        Command::Export => input::ask(app, Purpose::Export, "forge-view.txt"),
-        _ if app.stage != Stage::Browsing => {
-            if command == Command::Sessions {
+        BrowserCommand::Copy => return copy(app),
+        BrowserCommand::Export => input::ask(app, InputPurpose::Export, "forge-view.txt"),
+        _ if app.stage != AppStage::Browsing => {
+            if command == BrowserCommand::Sessions {
                 return sessions(app);
             }
         }
@@ -122,80 +124,96 @@ fn run(app: &mut App, command: Command) -> Vec<Effect> {
 }
 
 /// What can be done while the timeline is shown.
-fn browse(app: &mut App, command: Command) -> Vec<Effect> {
+fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
     match command {
-        Command::NextPane => {
-            app.focus = if app.focus == Focus::Timeline { Focus::State } else { Focus::Timeline };
-            moves::scroll(app);
-        }
-        Command::NextTab => return tab(app, 1),
-        Command::PreviousTab => return tab(app, Tab::ALL.len() - 1),
-        Command::Search => {
-            let typed = app.timeline.typed.clone();
-            input::ask(app, Purpose::Search, &typed);
-        }
-        Command::Jump => input::ask(app, Purpose::Jump, ""),
-        Command::Create => input::ask(app, Purpose::Create, ""),
-        Command::Branch => input::ask(app, Purpose::Branch, ""),
-        Command::Tag => {
-            let checkpoint = app.row().is_some_and(crate::answer::Row::is_checkpoint);
-            if checkpoint {
-                input::ask(app, Purpose::Tag, "");
+        BrowserCommand::NextPane => {
+            app.focus = if app.focus == PaneFocus::Timeline {
+                PaneFocus::State
             } else {
-                app.say(Tone::Warning, "only checkpoints have tags: press a to make one here");
+                PaneFocus::Timeline
+            };
+            navigation::scroll(app);
+        }
+        BrowserCommand::NextTab => return tab(app, 1),
+        BrowserCommand::PreviousTab => return tab(app, StateTab::ALL.len() - 1),
+        BrowserCommand::Search => {
+            let typed = app.timeline.typed.clone();
+            input::ask(app, InputPurpose::Search, &typed);
+        }
+        BrowserCommand::Jump => input::ask(app, InputPurpose::Jump, ""),
+        BrowserCommand::Create => input::ask(app, InputPurpose::Create, ""),
+        BrowserCommand::Branch => input::ask(app, InputPurpose::Branch, ""),
+        BrowserCommand::Tag => {
+            let checkpoint = app.row().is_some_and(crate::answer::TimelineRow::is_checkpoint);
+            if checkpoint {
+                input::ask(app, InputPurpose::Tag, "");
+            } else {
+                app.say(TextTone::Warning, "only checkpoints have tags: press a to make one here");
             }
         }
-        Command::Restore => return restore(app),
-        Command::Undo => confirm(app, Change::Undo),
-        Command::Redo => confirm(app, Change::Redo),
-        Command::Level => {
+        BrowserCommand::Restore => return restore(app),
+        BrowserCommand::Undo => confirm(app, WriteRequest::Undo),
+        BrowserCommand::Redo => confirm(app, WriteRequest::Redo),
+        BrowserCommand::Level => {
             app.timeline.level = app.timeline.level.next();
-            app.say(Tone::Plain, format!("showing {}", app.timeline.level.word()));
-            return moves::reload(app);
+            app.say(TextTone::Plain, format!("showing {}", app.timeline.level.word()));
+            return navigation::reload(app);
         }
-        Command::Mark => {
+        BrowserCommand::Mark => {
             let target = app.target();
             app.mark = Some(target);
             app.say(
-                Tone::Plain,
+                TextTone::Plain,
                 format!("marked {target}: stand elsewhere and press d to compare"),
             );
         }
-        Command::Diff => return diff(app),
-        Command::Charts => {
+        BrowserCommand::Diff => return diff(app),
+        BrowserCommand::Charts => {
             let stood = app.state.view.as_ref().and_then(|view| view.items.get(app.state.cursor));
             let wanted = stood
-                .filter(|item| app.focus == Focus::State && item.key.kind == Kind::Hypothesis)
+                .filter(|item| app.focus == PaneFocus::State && item.key.kind == Kind::Hypothesis)
                 .map(|item| item.key.id.clone());
-            app.fronts.push(Front::Charts(Charts { wanted, ..Charts::default() }));
+            app.fronts.push(OverlayPane::Charts(ChartsPane { wanted, ..ChartsPane::default() }));
             let target = app.target();
-            return vec![app.ask(Request::Charts { target })];
+            return vec![app.ask(WorkerRequest::Charts { target })];
         }
-        Command::Sessions => return sessions(app),
-        Command::OlderCheckpoint => return find(app, Wanted::Checkpoint, Way::Older),
-        Command::NewerCheckpoint => return find(app, Wanted::Checkpoint, Way::Newer),
-        Command::OlderTag => return find(app, Wanted::Tag, Way::Older),
-        Command::NewerTag => return find(app, Wanted::Tag, Way::Newer),
-        Command::OlderCompaction => return find(app, Wanted::Compaction, Way::Older),
-        Command::NewerCompaction => return find(app, Wanted::Compaction, Way::Newer),
-        Command::OlderStatus => return find(app, Wanted::Status, Way::Older),
-        Command::NewerStatus => return find(app, Wanted::Status, Way::Newer),
+        BrowserCommand::Sessions => return sessions(app),
+        BrowserCommand::OlderCheckpoint => {
+            return find(app, LandmarkKind::Checkpoint, PageDirection::Older);
+        }
+        BrowserCommand::NewerCheckpoint => {
+            return find(app, LandmarkKind::Checkpoint, PageDirection::Newer);
+        }
+        BrowserCommand::OlderTag => return find(app, LandmarkKind::Tag, PageDirection::Older),
+        BrowserCommand::NewerTag => return find(app, LandmarkKind::Tag, PageDirection::Newer),
+        BrowserCommand::OlderCompaction => {
+            return find(app, LandmarkKind::Compaction, PageDirection::Older);
+        }
+        BrowserCommand::NewerCompaction => {
+            return find(app, LandmarkKind::Compaction, PageDirection::Newer);
+        }
+        BrowserCommand::OlderStatus => {
+            return find(app, LandmarkKind::Status, PageDirection::Older);
+        }
+        BrowserCommand::NewerStatus => {
+            return find(app, LandmarkKind::Status, PageDirection::Newer);
+        }
         _ => {}
     }
     Vec::new()
 }
 
-fn push_sheet(app: &mut App, sheet: Option<crate::answer::Sheet>) {
+fn push_sheet(app: &mut App, sheet: Option<crate::answer::TextSheet>) {
     app.status = None;
-    app.fronts.push(Front::Sheet(Reading { sheet, ..Reading::default() }));
+    app.fronts.push(OverlayPane::Sheet(SheetPane { sheet, ..SheetPane::default() }));
 }
 
-fn confirm(app: &mut App, change: Change) {
-    app.fronts.push(Front::Confirm { change, reading: Reading::default() });
+fn confirm(app: &mut App, change: WriteRequest) {
+    app.fronts.push(OverlayPane::Confirm { change, reading: SheetPane::default() });
 }
 
 /// Closes what is in front, else clears the filter, else the mark. Never quits.
-fn back(app: &mut App) -> Vec<Effect> {
+fn back(app: &mut App) -> Vec<AppEffect> {
     if app.fronts.pop().is_some() {
         return Vec::new();
     }
@@ -204,39 +222,39 @@ fn back(app: &mut App) -> Vec<Effect> {
     }
     if app.mark.take().is_none() {
         app.status = None;
-        app.focus = Focus::Timeline;
+        app.focus = PaneFocus::Timeline;
     }
     Vec::new()
 }
 
-fn tab(app: &mut App, steps: usize) -> Vec<Effect> {
-    let place = Tab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
-    let tab = Tab::ALL.get((place + steps) % Tab::ALL.len()).copied().unwrap_or_default();
-    moves::show_tab(app, tab)
+fn tab(app: &mut App, steps: usize) -> Vec<AppEffect> {
+    let place = StateTab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
+    let tab = StateTab::ALL.get((place + steps) % StateTab::ALL.len()).copied().unwrap_or_default();
+    navigation::show_tab(app, tab)
 }
 
-fn open(app: &mut App) -> Vec<Effect> {
+fn open(app: &mut App) -> Vec<AppEffect> {
     let request = match app.fronts.last() {
-        Some(Front::Sessions { rows: Some(rows), cursor }) => {
+        Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
             let chosen = rows.get(*cursor).map(|row| row.id.clone());
             app.fronts.clear();
             return chosen.map_or_else(Vec::new, |id| switch(app, id));
         }
-        Some(Front::Sheet(_)) => {
-            moves::fold(app, false);
+        Some(OverlayPane::Sheet(_)) => {
+            navigation::fold(app, false);
             return Vec::new();
         }
-        Some(Front::Charts(charts)) => {
+        Some(OverlayPane::Charts(charts)) => {
             let data = charts.data.as_ref();
             let Some(series) = data.and_then(|data| data.confidence.get(charts.cursor)) else {
                 return Vec::new();
             };
             let key = Key::new(Kind::Hypothesis, series.id.clone());
-            Request::Detail { target: app.target(), key }
+            WorkerRequest::Detail { target: app.target(), key }
         }
         Some(_) => return Vec::new(),
-        None if app.focus == Focus::Timeline => match app.row() {
-            Some(row) => Request::Moment(Box::new(row.clone())),
+        None if app.focus == PaneFocus::Timeline => match app.row() {
+            Some(row) => WorkerRequest::Moment(Box::new(row.clone())),
             None => return Vec::new(),
         },
         None => {
@@ -244,7 +262,7 @@ fn open(app: &mut App) -> Vec<Effect> {
             let Some(item) = view.and_then(|view| view.items.get(app.state.cursor)) else {
                 return Vec::new();
             };
-            Request::Detail { target: app.target(), key: item.key.clone() }
+            WorkerRequest::Detail { target: app.target(), key: item.key.clone() }
         }
     };
     push_sheet(app, None);
@@ -252,54 +270,54 @@ fn open(app: &mut App) -> Vec<Effect> {
 }
 
 /// Goes to another session, with everything about the old one forgotten.
-fn switch(app: &mut App, session: String) -> Vec<Effect> {
+fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
     let level = app.timeline.level;
-    app.timeline = crate::app::Timeline { level, ..Default::default() };
+    app.timeline = crate::app::TimelinePane { level, ..Default::default() };
     app.state = Default::default();
     app.strip = None;
     app.mark = None;
     begin(app, Some(session))
 }
 
-fn sessions(app: &mut App) -> Vec<Effect> {
-    app.fronts.push(Front::Sessions { rows: None, cursor: 0 });
-    vec![app.ask(Request::Sessions)]
+fn sessions(app: &mut App) -> Vec<AppEffect> {
+    app.fronts.push(OverlayPane::Sessions { rows: None, cursor: 0 });
+    vec![app.ask(WorkerRequest::Sessions)]
 }
 
-fn diff(app: &mut App) -> Vec<Effect> {
+fn diff(app: &mut App) -> Vec<AppEffect> {
     let below = app.timeline.rows.get(app.timeline.cursor + 1).map(|row| row.target);
     let Some(from) = app.mark.or(below) else {
-        app.say(Tone::Warning, "there is nothing before this moment: mark another one with m");
+        app.say(TextTone::Warning, "there is nothing before this moment: mark another one with m");
         return Vec::new();
     };
     let to = app.target();
     push_sheet(app, None);
-    vec![app.ask(Request::Compare { from, to, preview: false })]
+    vec![app.ask(WorkerRequest::Compare { from, to, preview: false })]
 }
 
-fn restore(app: &mut App) -> Vec<Effect> {
+fn restore(app: &mut App) -> Vec<AppEffect> {
     let target = app.target();
-    if target == Target::Head {
-        app.say(Tone::Warning, "this is the head already: stand on an earlier moment");
+    if target == MomentTarget::Head {
+        app.say(TextTone::Warning, "this is the head already: stand on an earlier moment");
         return Vec::new();
     }
-    confirm(app, Change::Restore { target });
-    vec![app.ask(Request::Compare { from: Target::Head, to: target, preview: true })]
+    confirm(app, WriteRequest::Restore { target });
+    vec![app.ask(WorkerRequest::Compare { from: MomentTarget::Head, to: target, preview: true })]
 }
 
-fn find(app: &mut App, wanted: Wanted, way: Way) -> Vec<Effect> {
+fn find(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<AppEffect> {
     let Some(from) = app.row().map(|row| row.place) else { return Vec::new() };
-    vec![app.ask(Request::Find { wanted, from, way })]
+    vec![app.ask(WorkerRequest::Find { wanted, from, way })]
 }
 
-fn copy(app: &mut App) -> Vec<Effect> {
+fn copy(app: &mut App) -> Vec<AppEffect> {
     let id = match app.fronts.last() {
-        Some(Front::Sheet(reading)) => reading.sheet.as_ref().map(|sheet| sheet.id.clone()),
-        Some(Front::Sessions { rows: Some(rows), cursor }) => {
+        Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(|sheet| sheet.id.clone()),
+        Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
             rows.get(*cursor).map(|row| row.id.clone())
         }
         Some(_) => None,
-        None if app.focus == Focus::State => app
+        None if app.focus == PaneFocus::State => app
             .state
             .view
             .as_ref()
@@ -309,39 +327,43 @@ fn copy(app: &mut App) -> Vec<Effect> {
     };
     match id.filter(|id| !id.is_empty()) {
         Some(id) => {
-            app.say(Tone::Good, format!("copied {id}"));
-            vec![Effect::Copy(id)]
+            app.say(TextTone::Good, format!("copied {id}"));
+            vec![AppEffect::Copy(id)]
         }
         None => {
-            app.say(Tone::Warning, "there is no id here");
+            app.say(TextTone::Warning, "there is no id here");
             Vec::new()
         }
     }
 }
 
-fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
+fn click(app: &mut App, x: u16, y: u16) -> Vec<AppEffect> {
     let at = ratatui::layout::Position { x, y };
     if !app.fronts.is_empty() {
-        let front = Layout::front(app);
+        let front = WindowLayout::front(app);
         if front.contains(at) && y > front.y {
-            moves::click_front(app, usize::from(y - front.y - 1));
+            navigation::click_front(app, usize::from(y - front.y - 1));
         }
         return Vec::new();
     }
-    if app.stage != Stage::Browsing {
+    if app.stage != AppStage::Browsing {
         return Vec::new();
     }
-    let layout = Layout::of(app);
+    let layout = WindowLayout::from_app(app);
     if layout.timeline.contains(at) {
-        app.focus = Focus::Timeline;
+        app.focus = PaneFocus::Timeline;
         let row = app.timeline.top + usize::from(y - layout.timeline.y);
         if row == app.timeline.cursor {
             return open(app);
         }
-        return if row < app.timeline.rows.len() { moves::stand(app, row) } else { Vec::new() };
+        return if row < app.timeline.rows.len() {
+            navigation::move_to_row(app, row)
+        } else {
+            Vec::new()
+        };
     }
     if layout.state.contains(at) {
-        app.focus = Focus::State;
+        app.focus = PaneFocus::State;
         let line = usize::from(y - layout.state.y);
         let items = app.state.view.as_ref().map_or(0, |view| view.items.len());
         if line >= 2 && app.state.top + line - 2 < items {
@@ -355,7 +377,10 @@ fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
         let span = i128::from(strip.to.micros_since(strip.from));
         let offset = span * i128::from(x + 1) / i128::from(app.width.max(1));
         let time = strip.from.plus_micros(i64::try_from(offset).unwrap_or(0));
-        return moves::seek(app, Place { time, rank: Rank::Sequence(u64::MAX) });
+        return navigation::seek(
+            app,
+            HistoryPosition { time, rank: HistoryRank::Sequence(u64::MAX) },
+        );
     }
     Vec::new()
 }

@@ -1,20 +1,20 @@
 //! Drawing. Reads the browser and writes nothing but cells.
 
+mod branch_graph;
 mod canvas;
 mod chart;
-mod front;
-mod lane;
+mod overlay;
 mod state;
 mod strip;
 mod timeline;
 
-use crate::app::{App, Front, Purpose, Stage};
-use crate::effect::Target;
-use crate::layout::Layout;
-use crate::theme::Tone;
+use crate::app::{App, AppStage, InputPurpose, OverlayPane};
+use crate::effect::MomentTarget;
+use crate::layout::WindowLayout;
+use crate::theme::TextTone;
 use canvas::{put, put_lines};
 use forge_store::model::Timestamp;
-use forge_store::model::when::describe_distance;
+use forge_store::model::time_grammar::describe_distance;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -33,10 +33,10 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
 
 /// Draws the browser into cells.
 pub fn render(app: &App, buffer: &mut Buffer) {
-    let layout = Layout::of(app);
+    let layout = WindowLayout::from_app(app);
     header(app, layout.header, buffer);
     match &app.stage {
-        Stage::Browsing => {
+        AppStage::Browsing => {
             if layout.timeline.width > 0 {
                 timeline::draw(app, layout.timeline, buffer);
             }
@@ -44,7 +44,7 @@ pub fn render(app: &App, buffer: &mut Buffer) {
                 state::draw(app, layout.state, buffer);
             }
             if layout.timeline.width > 0 && layout.state.width > 0 {
-                let style = app.theme.style(Tone::Dim);
+                let style = app.theme.style(TextTone::Dim);
                 for y in layout.state.top()..layout.state.bottom() {
                     let line = Rect { x: layout.state.x - 1, y, width: 1, height: 1 };
                     put(buffer, line, app.theme.glyph("│", "|"), style);
@@ -54,7 +54,7 @@ pub fn render(app: &App, buffer: &mut Buffer) {
         }
         stage => stage_screen(app, stage, buffer),
     }
-    front::draw(app, buffer);
+    overlay::draw(app, buffer);
     status(app, layout.status, buffer);
     keys(app, layout.keys, buffer);
     if app.theme.ascii {
@@ -109,7 +109,7 @@ fn ago(time: Timestamp, now: Timestamp) -> String {
 
 fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     let session = &app.session;
-    let following = if app.target() == Target::Head && app.stage == Stage::Browsing {
+    let following = if app.target() == MomentTarget::Head && app.stage == AppStage::Browsing {
         format!("  {} following", app.theme.glyph("●", "*"))
     } else {
         String::new()
@@ -128,15 +128,15 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
             session.name, session.branch, session.checkpoints, session.count
         )
     };
-    put(buffer, area, &text, app.theme.style(Tone::Heading));
+    put(buffer, area, &text, app.theme.style(TextTone::Heading));
 }
 
-fn stage_screen(app: &App, stage: &Stage, buffer: &mut Buffer) {
-    let area = Layout::front(app);
-    let lines: Vec<(Tone, String)> = match stage {
-        Stage::Loading => vec![(Tone::Dim, "reading the store ...".to_owned())],
-        Stage::Empty => {
-            let mut lines = vec![(Tone::Heading, "Nothing has been recorded yet.".to_owned())];
+fn stage_screen(app: &App, stage: &AppStage, buffer: &mut Buffer) {
+    let area = WindowLayout::front(app);
+    let lines: Vec<(TextTone, String)> = match stage {
+        AppStage::Loading => vec![(TextTone::Dim, "reading the store ...".to_owned())],
+        AppStage::Empty => {
+            let mut lines = vec![(TextTone::Heading, "Nothing has been recorded yet.".to_owned())];
             lines.extend(
                 [
                     "",
@@ -147,36 +147,36 @@ fn stage_screen(app: &App, stage: &Stage, buffer: &mut Buffer) {
                     "",
                     "s lists the sessions of this store, q quits.",
                 ]
-                .map(|text| (Tone::Plain, text.to_owned())),
+                .map(|text| (TextTone::Plain, text.to_owned())),
             );
             lines
         }
-        Stage::Failed(failure) => {
+        AppStage::Failed(failure) => {
             let title =
                 if failure.damaged { "This store is damaged." } else { "This cannot be shown." };
             vec![
-                (Tone::Bad, title.to_owned()),
-                (Tone::Plain, failure.message.clone()),
-                (Tone::Plain, String::new()),
-                (Tone::Warning, format!("What to do: {}.", failure.advice)),
-                (Tone::Plain, "r tries again, s lists the sessions, q quits.".to_owned()),
+                (TextTone::Bad, title.to_owned()),
+                (TextTone::Plain, failure.message.clone()),
+                (TextTone::Plain, String::new()),
+                (TextTone::Warning, format!("What to do: {}.", failure.advice)),
+                (TextTone::Plain, "r tries again, s lists the sessions, q quits.".to_owned()),
             ]
         }
-        Stage::Browsing => Vec::new(),
+        AppStage::Browsing => Vec::new(),
     };
     put_lines(buffer, area, &lines, app.theme);
 }
 
 fn status(app: &App, area: Rect, buffer: &mut Buffer) {
     let (tone, text) = match (app.fronts.last(), &app.status) {
-        (Some(Front::Input { purpose, text }), said) => {
+        (Some(OverlayPane::Input { purpose, text }), said) => {
             let prompt = match purpose {
-                Purpose::Search => "search",
-                Purpose::Jump => "go to",
-                Purpose::Create => "say what moment this is",
-                Purpose::Tag => "tags (-word removes one)",
-                Purpose::Branch => "name of the branch",
-                Purpose::Export => "write this view to",
+                InputPurpose::Search => "search",
+                InputPurpose::Jump => "go to",
+                InputPurpose::Create => "say what moment this is",
+                InputPurpose::Tag => "tags (-word removes one)",
+                InputPurpose::Branch => "name of the branch",
+                InputPurpose::Export => "write this view to",
             };
             let said = said.as_ref().map(|said| format!("   {}", said.text)).unwrap_or_default();
             let cursor = app.theme.glyph("▏", "_");
@@ -185,22 +185,22 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
             let letters: Vec<char> = text.chars().collect();
             let from = letters.len().saturating_sub(room);
             let tail: String = letters.into_iter().skip(from).collect();
-            (Tone::Plain, format!("{prompt}: {tail}{cursor}{said}"))
+            (TextTone::Plain, format!("{prompt}: {tail}{cursor}{said}"))
         }
-        (Some(Front::Confirm { change, .. }), _) => {
-            (Tone::Warning, format!("do it? (y/n)   $ {}", change.command()))
+        (Some(OverlayPane::Confirm { change, .. }), _) => {
+            (TextTone::Warning, format!("do it? (y/n)   $ {}", change.command()))
         }
-        (Some(Front::Sheet(reading)), None) => {
+        (Some(OverlayPane::Sheet(reading)), None) => {
             let command = reading.sheet.as_ref().map(|sheet| sheet.command.clone());
             let command = command.filter(|command| !command.is_empty());
-            (Tone::Dim, command.map(|command| format!("$ {command}")).unwrap_or_default())
+            (TextTone::Dim, command.map(|command| format!("$ {command}")).unwrap_or_default())
         }
         (_, Some(status)) => (status.tone, status.text.clone()),
-        (None, None) if app.stage == Stage::Browsing => {
+        (None, None) if app.stage == AppStage::Browsing => {
             let target = crate::effect::quoted(&app.target().to_string());
-            (Tone::Dim, format!("$ forge checkpoint at {target}"))
+            (TextTone::Dim, format!("$ forge checkpoint at {target}"))
         }
-        _ => (Tone::Plain, String::new()),
+        _ => (TextTone::Plain, String::new()),
     };
     put(buffer, area, &text, app.theme.style(tone));
 }
@@ -209,7 +209,7 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
 fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
     use unicode_width::UnicodeWidthStr;
     let mut line = String::new();
-    for binding in app.keymap.of(app.mode()).filter(|binding| !binding.short.is_empty()) {
+    for binding in app.keymap.bindings_in(app.mode()).filter(|binding| !binding.short.is_empty()) {
         let Some(key) = binding.keys.first() else { continue };
         let part = format!("{key} {}", binding.short);
         let gap = if line.is_empty() { 0 } else { 2 };
@@ -221,5 +221,5 @@ fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
         }
         line.push_str(&part);
     }
-    put(buffer, area, &line, app.theme.style(Tone::Dim));
+    put(buffer, area, &line, app.theme.style(TextTone::Dim));
 }

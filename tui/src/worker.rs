@@ -3,46 +3,51 @@
 mod change;
 mod detail;
 mod difference;
-mod find;
+mod landmark_search;
 mod row;
 mod state;
 mod text;
 
-use crate::answer::{Answer, ChartData, Failure, Overview, Reply, SessionRow, Strip};
-use crate::app::Zone;
-use crate::effect::{PageFrom, Request, Slot, Target};
-use crate::query::{Filter, Level};
+use crate::answer::{
+    ActivityStrip, ChartValues, SessionOverview, SessionRow, WorkerAnswer, WorkerFailure,
+    WorkerReply,
+};
+use crate::app::DisplayZone;
+use crate::effect::{MomentTarget, PageAnchor, PaneSlot, WorkerRequest};
+use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::error::{Error, ErrorKind, Result};
-use forge_store::store::{PageKinds, Place, Point, Session, Store, Way};
+use forge_store::store::{
+    HistoryPosition, PageDirection, PageKinds, ResolvedMoment, Session, Store,
+};
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::mpsc::{Receiver, Sender};
 
 /// Of a history with a filter, so many things are looked at before the next request gets its turn.
-const LOOKED_AT: usize = 2000;
+const MAX_SCANNED_ITEMS: usize = 2000;
 
 /// Owns the store.
-pub struct Worker {
+pub struct StoreWorker {
     store: Store,
     session: Option<Session>,
-    zone: Zone,
+    zone: DisplayZone,
 }
 
-impl Worker {
+impl StoreWorker {
     /// A worker on this store.
     #[must_use]
-    pub const fn new(store: Store, zone: Zone) -> Self {
+    pub const fn new(store: Store, zone: DisplayZone) -> Self {
         Self { store, session: None, zone }
     }
 
     /// Answers requests until nobody asks any more. Of several requests for one pane only the latest is answered.
     pub fn serve<E>(
         mut self,
-        requests: &Receiver<(u64, Request)>,
+        requests: &Receiver<(u64, WorkerRequest)>,
         replies: &Sender<E>,
-        wrap: impl Fn(Reply) -> E,
+        wrap: impl Fn(WorkerReply) -> E,
     ) {
-        let mut waiting: VecDeque<(u64, Request)> = VecDeque::new();
+        let mut waiting: VecDeque<(u64, WorkerRequest)> = VecDeque::new();
         loop {
             if waiting.is_empty() {
                 match requests.recv() {
@@ -62,60 +67,66 @@ impl Worker {
     }
 
     /// Answers one request.
-    pub fn answer(&mut self, generation: u64, request: Request) -> Reply {
+    pub fn answer(&mut self, generation: u64, request: WorkerRequest) -> WorkerReply {
         let slot = request.slot();
         let answer = self.run(request).map_err(|error| failure(&error));
-        Reply { generation, slot, answer }
+        WorkerReply { generation, slot, answer }
     }
 
-    fn run(&mut self, request: Request) -> Result<Answer> {
+    fn run(&mut self, request: WorkerRequest) -> Result<WorkerAnswer> {
         match request {
-            Request::Open(name) => self.open(name.as_deref()),
-            Request::Page { level, filter, from, limit } => self.page(level, &filter, from, limit),
-            Request::State { target, since, tab } => {
+            WorkerRequest::Open(name) => self.open(name.as_deref()),
+            WorkerRequest::Page { level, filter, from, limit } => {
+                self.page(level, &filter, from, limit)
+            }
+            WorkerRequest::State { target, since, tab } => {
                 let session = self.session()?;
                 let (since, to) =
                     (since.map(|since| point(session, since)), point(session, target)?);
                 // The moment stood at before may be gone; then nothing is marked.
                 let view =
                     state::view(session, target, &to, since.and_then(Result::ok).as_ref(), tab)?;
-                Ok(Answer::State(Box::new(view)))
+                Ok(WorkerAnswer::State(Box::new(view)))
             }
-            Request::Detail { target, key } => {
+            WorkerRequest::Detail { target, key } => {
                 let session = self.session()?;
                 let sheet =
                     detail::entity(session, &point(session, target)?, target, &key, self.zone)?;
-                Ok(Answer::Sheet(Box::new(sheet)))
+                Ok(WorkerAnswer::Sheet(Box::new(sheet)))
             }
-            Request::Moment(row) => {
-                Ok(Answer::Sheet(Box::new(detail::moment(self.session()?, &row, self.zone)?)))
+            WorkerRequest::Moment(row) => {
+                Ok(WorkerAnswer::Sheet(Box::new(detail::moment(self.session()?, &row, self.zone)?)))
             }
-            Request::Compare { from, to, preview } => {
+            WorkerRequest::Compare { from, to, preview } => {
                 let session = self.session()?;
                 let (sheet, changes) = difference::sheet(session, from, to, preview)?;
                 Ok(if preview {
-                    Answer::Preview { target: to, sheet: Box::new(sheet), changes }
+                    WorkerAnswer::Preview { target: to, sheet: Box::new(sheet), changes }
                 } else {
-                    Answer::Sheet(Box::new(sheet))
+                    WorkerAnswer::Sheet(Box::new(sheet))
                 })
             }
-            Request::Charts { target } => self.charts(target),
-            Request::Strip(stretches) => {
+            WorkerRequest::Charts { target } => self.charts(target),
+            WorkerRequest::Strip(stretches) => {
                 let session = self.session()?;
                 let summary = session.summary()?;
                 let (first, last) = (summary.first_event, summary.last_event);
                 let Some((from, to)) = first.zip(last) else {
-                    return Ok(Answer::Strip(Box::default()));
+                    return Ok(WorkerAnswer::Strip(Box::default()));
                 };
                 let activity = session.activity(from, to, stretches)?;
-                Ok(Answer::Strip(Box::new(Strip { from, to, activity })))
+                Ok(WorkerAnswer::Strip(Box::new(ActivityStrip { from, to, activity })))
             }
-            Request::Find { wanted, from, way } => find::next(self.session()?, wanted, from, way),
-            Request::Jump { text, now } => find::jump(self.session()?, &text, now, self.zone),
-            Request::Sessions => self.sessions(),
-            Request::Watch => Ok(Answer::Watched(self.store.position()?)),
-            Request::Change { change, now } => change::run(self.session()?, &change, now),
-            Request::Export { path, text } => export(&path, &text),
+            WorkerRequest::Find { wanted, from, way } => {
+                landmark_search::next(self.session()?, wanted, from, way)
+            }
+            WorkerRequest::Jump { text, now } => {
+                landmark_search::jump(self.session()?, &text, now, self.zone)
+            }
+            WorkerRequest::Sessions => self.sessions(),
+            WorkerRequest::Watch => Ok(WorkerAnswer::Watched(self.store.position()?)),
+            WorkerRequest::Change { change, now } => change::run(self.session()?, &change, now),
+            WorkerRequest::Export { path, text } => export(&path, &text),
         }
     }
 
@@ -123,15 +134,15 @@ impl Worker {
         self.session.as_ref().ok_or_else(|| Error::not_found("session", "current"))
     }
 
-    fn open(&mut self, name: Option<&str>) -> Result<Answer> {
+    fn open(&mut self, name: Option<&str>) -> Result<WorkerAnswer> {
         let position = self.store.position()?;
         self.session = match name {
             Some(name) => Some(self.store.session(name)?),
             None => self.store.current_session()?,
         };
-        let Some(session) = &self.session else { return Ok(Answer::NoSession) };
+        let Some(session) = &self.session else { return Ok(WorkerAnswer::NoSession) };
         let summary = session.summary()?;
-        Ok(Answer::Opened(Box::new(Overview {
+        Ok(WorkerAnswer::Opened(Box::new(SessionOverview {
             name: summary.info.name,
             branch: summary.branch,
             count: summary.last_sequence,
@@ -145,30 +156,36 @@ impl Worker {
         })))
     }
 
-    fn page(&self, level: Level, filter: &Filter, from: PageFrom, limit: usize) -> Result<Answer> {
+    fn page(
+        &self,
+        level: TimelineLevel,
+        filter: &TimelineFilter,
+        from: PageAnchor,
+        limit: usize,
+    ) -> Result<WorkerAnswer> {
         let session = self.session()?;
-        let older = |place| rows(session, level, filter, place, Way::Older, limit);
-        let newer = |place| rows(session, level, filter, place, Way::Newer, limit);
+        let older = |place| rows(session, level, filter, place, PageDirection::Older, limit);
+        let newer = |place| rows(session, level, filter, place, PageDirection::Newer, limit);
         let (rows, older, newer) = match from {
-            PageFrom::Newest => {
+            PageAnchor::Newest => {
                 let (rows, next) = older(None)?;
                 (rows, next, None)
             }
-            PageFrom::Before(place) => {
+            PageAnchor::Before(place) => {
                 let (rows, next) = older(Some(place))?;
                 (rows, next, None)
             }
-            PageFrom::After(place) => {
+            PageAnchor::After(place) => {
                 let (mut rows, next) = newer(Some(place))?;
                 rows.reverse();
                 (rows, None, next)
             }
-            PageFrom::Oldest => {
+            PageAnchor::Oldest => {
                 let (mut rows, next) = newer(None)?;
                 rows.reverse();
                 (rows, None, next)
             }
-            PageFrom::Around(place) => {
+            PageAnchor::Around(place) => {
                 let (mut rows, next_newer) = newer(Some(place))?;
                 rows.reverse();
                 // What stands exactly there comes with what is older.
@@ -177,10 +194,10 @@ impl Worker {
                 (rows, next_older, next_newer)
             }
         };
-        Ok(Answer::Page { from, rows, older, newer })
+        Ok(WorkerAnswer::Page { from, rows, older, newer })
     }
 
-    fn charts(&self, target: Target) -> Result<Answer> {
+    fn charts(&self, target: MomentTarget) -> Result<WorkerAnswer> {
         let session = self.session()?;
         let summary = session.summary()?;
         let from = summary.first_event.unwrap_or_default();
@@ -188,10 +205,10 @@ impl Worker {
         let to = point.time().or(summary.last_event).unwrap_or(from);
         let confidence = state::confidence(session, &point, to)?;
         let activity = session.activity(from, to, 200)?;
-        Ok(Answer::Charts(Box::new(ChartData { from, to, confidence, activity })))
+        Ok(WorkerAnswer::Charts(Box::new(ChartValues { from, to, confidence, activity })))
     }
 
-    fn sessions(&self) -> Result<Answer> {
+    fn sessions(&self) -> Result<WorkerAnswer> {
         let shown = self.session.as_ref().map(Session::summary).transpose()?;
         let mut rows: Vec<SessionRow> = Vec::new();
         for summary in self.store.sessions()? {
@@ -209,14 +226,14 @@ impl Worker {
             });
         }
         rows.reverse();
-        Ok(Answer::Sessions(rows))
+        Ok(WorkerAnswer::Sessions(rows))
     }
 }
 
 /// Takes a request in, instead of an earlier one for the same pane. Writes are never left out.
-fn put(waiting: &mut VecDeque<(u64, Request)>, request: (u64, Request)) {
+fn put(waiting: &mut VecDeque<(u64, WorkerRequest)>, request: (u64, WorkerRequest)) {
     let slot = request.1.slot();
-    if slot != Slot::Session {
+    if slot != PaneSlot::Session {
         waiting.retain(|(_, other)| other.slot() != slot);
     }
     let place = waiting.iter().position(|(_, other)| other.slot() > slot);
@@ -225,21 +242,21 @@ fn put(waiting: &mut VecDeque<(u64, Request)>, request: (u64, Request)) {
 
 fn rows(
     session: &Session,
-    level: Level,
-    filter: &Filter,
-    from: Option<Place>,
-    way: Way,
+    level: TimelineLevel,
+    filter: &TimelineFilter,
+    from: Option<HistoryPosition>,
+    way: PageDirection,
     limit: usize,
-) -> Result<(Vec<crate::answer::Row>, Option<Place>)> {
+) -> Result<(Vec<crate::answer::TimelineRow>, Option<HistoryPosition>)> {
     let kinds = PageKinds {
-        revisions: level >= Level::Revisions,
+        revisions: level >= TimelineLevel::Revisions,
         checkpoints: true,
-        facts: level >= Level::Everything,
+        facts: level >= TimelineLevel::Everything,
     };
     let (mut found, mut next, mut looked) = (Vec::new(), from, 0);
     loop {
         let wanted = if filter.is_empty() { limit } else { limit.max(250) };
-        let page = session.page(kinds, filter.branch.as_deref(), next, way, wanted)?;
+        let page = session.history_page(kinds, filter.branch.as_deref(), next, way, wanted)?;
         looked += wanted;
         for item in &page.items {
             if row::passes(item, filter) {
@@ -248,63 +265,65 @@ fn rows(
         }
         next = page.next;
         let past = match way {
-            Way::Older => {
+            PageDirection::Older => {
                 filter.since.is_some_and(|since| next.is_some_and(|next| next.time < since))
             }
-            Way::Newer => {
+            PageDirection::Newer => {
                 filter.until.is_some_and(|until| next.is_some_and(|next| next.time > until))
             }
         };
         if past {
             next = None;
         }
-        if found.len() >= limit || next.is_none() || looked >= LOOKED_AT {
+        if found.len() >= limit || next.is_none() || looked >= MAX_SCANNED_ITEMS {
             return Ok((found, next));
         }
     }
 }
 
 /// The place just after this one, so that what stands before it includes this one.
-fn just_after(place: Place) -> Place {
-    use forge_store::store::Rank;
+fn just_after(place: HistoryPosition) -> HistoryPosition {
+    use forge_store::store::HistoryRank;
     let rank = match place.rank {
-        Rank::Sequence(u64::MAX) => {
-            return Place {
+        HistoryRank::Sequence(u64::MAX) => {
+            return HistoryPosition {
                 time: place.time.plus_micros(1),
-                rank: Rank::Fact { kind: 0, place: 0, hash: [0; 8] },
+                rank: HistoryRank::Fact { kind: 0, place: 0, hash: [0; 8] },
             };
         }
-        Rank::Sequence(sequence) => Rank::Sequence(sequence + 1),
-        Rank::Fact { kind, place, hash } => {
+        HistoryRank::Sequence(sequence) => HistoryRank::Sequence(sequence + 1),
+        HistoryRank::Fact { kind, place, hash } => {
             let number = u64::from_be_bytes(hash).wrapping_add(1);
-            Rank::Fact { kind, place, hash: number.to_be_bytes() }
+            HistoryRank::Fact { kind, place, hash: number.to_be_bytes() }
         }
     };
-    Place { rank, ..place }
+    HistoryPosition { rank, ..place }
 }
 
 /// The point that a target names.
-fn point(session: &Session, target: Target) -> Result<Point> {
+fn point(session: &Session, target: MomentTarget) -> Result<ResolvedMoment> {
     match target {
-        Target::Head => session.head(),
-        Target::Sequence(sequence) => session.sequence(sequence),
-        Target::Time(time) => session.at(time),
+        MomentTarget::Head => session.head(),
+        MomentTarget::Sequence(sequence) => session.at_sequence(sequence),
+        MomentTarget::Time(time) => session.at_time(time),
     }
 }
 
-fn export(path: &str, text: &str) -> Result<Answer> {
+fn export(path: &str, text: &str) -> Result<WorkerAnswer> {
     let write = || {
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
         file.write_all(text.as_bytes())
     };
     match write() {
-        Ok(()) => Ok(Answer::Done { said: format!("written to {path}"), command: String::new() }),
+        Ok(()) => {
+            Ok(WorkerAnswer::Done { said: format!("written to {path}"), command: String::new() })
+        }
         Err(error) => Err(Error::invalid(format!("cannot write '{path}': {error}"))),
     }
 }
 
 /// An error with all its causes, and what to do.
-pub(crate) fn failure(error: &Error) -> Failure {
+pub(crate) fn failure(error: &Error) -> WorkerFailure {
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
@@ -326,7 +345,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
         ErrorKind::Internal => "this is a bug in forge; what was acknowledged before is safe",
     };
     let damaged = error.kind() == ErrorKind::Corrupt;
-    Failure { message, advice: advice.to_owned(), damaged }
+    WorkerFailure { message, advice: advice.to_owned(), damaged }
 }
 
 #[cfg(test)]
@@ -336,11 +355,11 @@ mod tests {
     #[test]
     fn of_several_requests_for_one_pane_the_latest_waits_and_writes_all_do() {
         let mut waiting = VecDeque::new();
-        put(&mut waiting, (1, Request::Watch));
-        put(&mut waiting, (2, Request::Strip(80)));
-        put(&mut waiting, (3, Request::Strip(90)));
+        put(&mut waiting, (1, WorkerRequest::Watch));
+        put(&mut waiting, (2, WorkerRequest::Strip(80)));
+        put(&mut waiting, (3, WorkerRequest::Strip(90)));
         for generation in [4, 5] {
-            put(&mut waiting, (generation, Request::Open(None)));
+            put(&mut waiting, (generation, WorkerRequest::Open(None)));
         }
         let order: Vec<u64> = waiting.iter().map(|(generation, _)| *generation).collect();
         assert_eq!(order, [4, 5, 3, 1]);

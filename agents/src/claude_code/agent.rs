@@ -1,12 +1,12 @@
 //! Sub-agents. Each is one fact; each of its messages makes a version of it, which carries that message.
 
 use super::call::hash;
-use super::carry::{AgentState, Asked, OpenCall};
-use super::line::Line;
-use super::outcome::Answer;
-use super::scene::{Scene, Speaker, Spoken, Work, fields};
-use crate::lenient::{Whole, Word};
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use super::call_result::ClaudeCallResult;
+use super::line::ClaudeLine;
+use super::line_context::{LineContext, LineSpeaker, PieceBuilder, SpokenLine, fields};
+use super::transcript_state::{CallRequest, OpenCall, SubAgentState};
+use crate::lenient::{LenientInteger, LenientText};
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 
 /// How many lines of unnamed side chains are remembered: a line names the one before it, and several run at
@@ -18,18 +18,18 @@ const LAUNCHED: &str = "Async agent launched successfully";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Done<'a> {
+struct AgentCompletion<'a> {
     #[serde(borrow)]
-    agent_id: Word<'a>,
+    agent_id: LenientText<'a>,
     #[serde(borrow)]
-    status: Word<'a>,
-    total_duration_ms: Whole,
-    total_tokens: Whole,
+    status: LenientText<'a>,
+    total_duration_ms: LenientInteger,
+    total_tokens: LenientInteger,
 }
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// The agent a side chain's line belongs to; by its parent lines if it does not say.
-    pub(super) fn agent_of(&mut self, line: &Line<'_>, spoken: &Spoken<'_>) -> String {
+    pub(super) fn agent_of(&mut self, line: &ClaudeLine<'_>, spoken: &SpokenLine<'_>) -> String {
         let parent = line.parent_uuid.text();
         let chains = &self.carry.chains;
         let chain = || {
@@ -47,7 +47,7 @@ impl Work<'_> {
     }
 
     /// Notes an agent when it is first seen.
-    pub(super) fn meet(
+    pub(super) fn note_agent(
         &mut self,
         agent: &str,
         call: Option<&str>,
@@ -59,7 +59,9 @@ impl Work<'_> {
         }
         let open = call.and_then(|call| self.carry.calls.get(call)).map(|call| &call.asked);
         let (kind, description) = match open {
-            Some(Asked::Agent { kind, description, .. }) => (kind.clone(), description.clone()),
+            Some(CallRequest::Agent { kind, description, .. }) => {
+                (kind.clone(), description.clone())
+            }
             _ => (None, None),
         };
         let fields = fields([
@@ -69,18 +71,23 @@ impl Work<'_> {
             ("prompt", prompt().into()),
             ("started_at", at.to_string().into()),
         ]);
-        let state = AgentState { fields, ..AgentState::default() };
+        let state = SubAgentState { fields, ..SubAgentState::default() };
         self.carry.agents.insert(agent.to_owned(), state);
     }
 
     /// A version of the agent for what it said.
-    pub(super) fn agent_spoke(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>, mut message: Map) {
+    pub(super) fn agent_spoke(
+        &mut self,
+        scene: &LineContext<'_>,
+        spoken: &SpokenLine<'_>,
+        mut message: FieldMap,
+    ) {
         let Some(agent) = scene.agent.as_deref() else { return };
-        let first = spoken.content.said().filter(|_| spoken.speaker == Speaker::User);
+        let first = spoken.content.full_text().filter(|_| spoken.speaker == LineSpeaker::User);
         let unknown = !self.carry.agents.contains_key(agent);
         let prompt = first.as_ref().filter(|_| unknown);
         let call = prompt.and_then(|(prompt, _)| self.caller(&hash(prompt)));
-        self.meet(agent, call.as_deref(), scene.at, || {
+        self.note_agent(agent, call.as_deref(), scene.at, || {
             let (text, pointer) = first.as_ref()?;
             Some(scene.text(text, format!("/message/content{pointer}")))
         });
@@ -100,7 +107,7 @@ impl Work<'_> {
     fn caller(&self, prompt_hash: &str) -> Option<String> {
         let mut calls = self.carry.calls.iter();
         let found = calls.find(
-            |(_, call)| matches!(&call.asked, Asked::Agent { prompt, .. } if prompt == prompt_hash),
+            |(_, call)| matches!(&call.asked, CallRequest::Agent { prompt, .. } if prompt == prompt_hash),
         );
         found.map(|(id, _)| id.clone())
     }
@@ -108,17 +115,17 @@ impl Work<'_> {
     /// The version of an agent with what it came back with.
     pub(super) fn agent_done(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &LineContext<'_>,
         id: &str,
         call: &OpenCall,
-        answer: &Answer<'_>,
+        answer: &ClaudeCallResult<'_>,
     ) {
-        let done: Done<'_> = answer.object();
+        let done: AgentCompletion<'_> = answer.object();
         let own = Value::from(id);
         let known = self.carry.agents.iter().find(|(_, state)| state.is_of(&own));
         let known = known.map(|(agent, _)| agent.clone());
         // Of several results in a line only this is known.
-        let told = answer.told.as_ref().and_then(|(text, _)| {
+        let told = answer.shown_to_agent.as_ref().and_then(|(text, _)| {
             let (_, id) = text.strip_prefix(LAUNCHED)?.split_once("agentId: ")?;
             id.split_whitespace().next()
         });
@@ -131,7 +138,7 @@ impl Work<'_> {
         };
         if !self.carry.agents.contains_key(&agent) {
             self.carry.calls.insert(id.to_owned(), call.clone());
-            self.meet(&agent, Some(id), call.called_at, || None);
+            self.note_agent(&agent, Some(id), call.called_at, || None);
             self.carry.calls.remove(id);
         }
         if let Some(parent) = scene.agent.as_deref().filter(|parent| *parent != agent)
@@ -142,14 +149,14 @@ impl Work<'_> {
         let Some(state) = self.carry.agents.get(&agent) else { return };
         let started = |status: &str| status.contains("launched") || status.contains("spawned");
         let launched = done.status.text().is_some_and(started)
-            || answer.told.as_ref().is_some_and(|(text, _)| text.starts_with(LAUNCHED));
+            || answer.shown_to_agent.as_ref().is_some_and(|(text, _)| text.starts_with(LAUNCHED));
         let status = match answer.failure(false) {
             Some(failure) => failure.outcome(),
             None if launched => "running",
             None => "completed",
         };
         // What says that an agent was started is no result of it.
-        let told = answer.told.as_ref().filter(|(text, _)| !launched && !text.is_empty());
+        let told = answer.shown_to_agent.as_ref().filter(|(text, _)| !launched && !text.is_empty());
         let mut value = state.version(status);
         value.append(&mut fields([
             ("result", told.map(|(text, pointer)| scene.text(text, pointer)).into()),
@@ -160,14 +167,14 @@ impl Work<'_> {
     }
 }
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// The version of an agent that a notice says has ended: with this result, and more fields.
     pub(super) fn agent_ended(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &LineContext<'_>,
         agent: &str,
         (status, result): (&str, &str),
-        more: Map,
+        more: FieldMap,
     ) {
         let Some(state) = self.carry.agents.get_mut(agent) else { return };
         let said = hash(&format!("{status} {result}"));
@@ -182,13 +189,13 @@ impl Work<'_> {
     }
 }
 
-impl AgentState {
+impl SubAgentState {
     /// Whether this call started the agent.
     pub(super) fn is_of(&self, call: &Value) -> bool {
         self.fields.get("call") == Some(call)
     }
 
-    fn version(&self, status: &str) -> Map {
+    fn version(&self, status: &str) -> FieldMap {
         let mut value = self.fields.clone();
         value.append(&mut fields([
             ("status", status.into()),

@@ -1,13 +1,13 @@
 //! Lines beside the conversation: attachments, the queue, links. And what changes in it without a line of its
 //! own.
 
-use super::line::{Attachment, Content, Line, content};
+use super::line::{ClaudeAttachment, ClaudeLine, MessageContent, content};
+use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
 use super::message::parsed;
 use super::prompt::fields_of;
-use super::scene::{Scene, Spoken, Work, fields};
-use super::words::{self, Voice, Words};
-use crate::lenient::{List, Whole, Word};
-use crate::text;
+use super::typed_text::{self, TextAuthor, TypedText};
+use crate::lenient::{LenientInteger, LenientList, LenientText};
+use crate::long_text;
 use forge_store::model::{Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,39 +16,44 @@ use std::borrow::Cow;
 /// What the client finds wrong in a file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Diagnosed<'a> {
+struct FileDiagnostics<'a> {
     #[serde(borrow)]
-    uri: Word<'a>,
+    uri: LenientText<'a>,
     #[serde(borrow)]
-    diagnostics: List<Diagnostic<'a>>,
+    diagnostics: LenientList<EditorDiagnostic<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Diagnostic<'a> {
+struct EditorDiagnostic<'a> {
     #[serde(borrow)]
-    message: Word<'a>,
+    message: LenientText<'a>,
     #[serde(borrow)]
-    severity: Word<'a>,
+    severity: LenientText<'a>,
     #[serde(borrow)]
     range: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Span {
-    start: Position,
+struct DiagnosticRange {
+    start: DiagnosticPosition,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Position {
-    line: Whole,
+struct DiagnosticPosition {
+    line: LenientInteger,
 }
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// Reads a line that is no message.
-    pub(super) fn beside(&mut self, kind: &str, line: &Line<'_>, scene: &Scene<'_>) {
+    pub(super) fn read_other_line(
+        &mut self,
+        kind: &str,
+        line: &ClaudeLine<'_>,
+        scene: &LineContext<'_>,
+    ) {
         match kind {
             "queue-operation" => self.queue_line(line, scene),
             "pr-link" => {
@@ -58,19 +63,20 @@ impl Work<'_> {
                 }
             }
             _ => {
-                let attachment: Attachment<'_> = parsed(line.attachment).unwrap_or_default();
+                let attachment: ClaudeAttachment<'_> = parsed(line.attachment).unwrap_or_default();
                 let agent = line.agent_id.text().filter(|_| line.is_sidechain.0);
-                let scene = Scene { agent: agent.map(str::to_owned), ..scene.clone() };
+                let scene = LineContext { agent: agent.map(str::to_owned), ..scene.clone() };
                 self.attachment(line, &attachment, &scene);
             }
         }
     }
 
-    fn queue_line(&mut self, line: &Line<'_>, scene: &Scene<'_>) {
+    fn queue_line(&mut self, line: &ClaudeLine<'_>, scene: &LineContext<'_>) {
         let (operation, text) = (line.operation.text().unwrap_or_default(), line.content.text());
-        let content = text.map_or(Content::Nothing, |text| Content::Text(Cow::Borrowed(text)));
-        let words = words::of(&content, Voice::Unknown);
-        let own = words.as_ref().map(Words::text).or(text);
+        let content =
+            text.map_or(MessageContent::Nothing, |text| MessageContent::Text(Cow::Borrowed(text)));
+        let words = typed_text::find_typed_text(&content, TextAuthor::Unknown);
+        let own = words.as_ref().map(TypedText::text).or(text);
         if operation != "enqueue" {
             self.queue_operation(scene, operation, own, line.reason.text());
             return;
@@ -80,7 +86,7 @@ impl Work<'_> {
         let session = &self.carry.session;
         let (cwd, git_branch) = (session.cwd.clone(), session.git_branch.clone());
         let here =
-            Scene { cwd: cwd.as_deref(), git_branch: git_branch.as_deref(), ..scene.clone() };
+            LineContext { cwd: cwd.as_deref(), git_branch: git_branch.as_deref(), ..scene.clone() };
         if words.is_none() {
             self.notices(&here, text, "/content");
         }
@@ -94,7 +100,12 @@ impl Work<'_> {
         self.carry.claude.queue.push(scene, own, prompt);
     }
 
-    fn attachment(&mut self, line: &Line<'_>, attachment: &Attachment<'_>, scene: &Scene<'_>) {
+    fn attachment(
+        &mut self,
+        line: &ClaudeLine<'_>,
+        attachment: &ClaudeAttachment<'_>,
+        scene: &LineContext<'_>,
+    ) {
         let Some(id) = line.uuid.text() else { return };
         match attachment.kind.text().unwrap_or_default() {
             "queued_command" => self.queued(line, attachment, scene, id),
@@ -121,7 +132,7 @@ impl Work<'_> {
                     (_, true) => "failed",
                     _ => "open",
                 };
-                let shown = |text: &Word<'_>, name: &str| {
+                let shown = |text: &LenientText<'_>, name: &str| {
                     let pointer = format!("/attachment/{name}");
                     Value::from(text.text().map(|text| scene.text(text, pointer)))
                 };
@@ -140,35 +151,40 @@ impl Work<'_> {
     /// A text that left the queue in the middle of a turn.
     fn queued(
         &mut self,
-        line: &Line<'_>,
-        attachment: &Attachment<'_>,
-        scene: &Scene<'_>,
+        line: &ClaudeLine<'_>,
+        attachment: &ClaudeAttachment<'_>,
+        scene: &LineContext<'_>,
         id: &str,
     ) {
         let Ok(content) = content(attachment.prompt) else { return };
-        let Some((text, pointer)) = content.said() else { return };
+        let Some((text, pointer)) = content.full_text() else { return };
         let typed = attachment.command_mode.text().is_none_or(|mode| mode == "prompt");
         let voice = if typed && !attachment.is_meta.0 && !line.is_sidechain.0 {
-            words::voice(attachment.origin, None)
+            typed_text::voice(attachment.origin, None)
         } else {
-            Voice::Machine
+            TextAuthor::Machine
         };
-        if voice != Voice::Person {
+        if voice != TextAuthor::Person {
             self.notices(scene, &text, &format!("/attachment/prompt{pointer}"));
         }
-        let words = words::of(&content, voice);
+        let words = typed_text::find_typed_text(&content, voice);
         let recorded =
-            self.carry.claude.queue.delivers(words.as_ref().map_or(&text, Words::text), true);
+            self.carry.claude.queue.delivers(words.as_ref().map_or(&text, TypedText::text), true);
         if let Some(words) = words.filter(|_| !recorded && !self.is_copy(line)) {
             self.prompt(scene, id, &words, "/attachment/prompt");
         }
     }
 
-    fn diagnostics(&mut self, attachment: &Attachment<'_>, scene: &Scene<'_>, id: &str) {
-        let files: List<Diagnosed<'_>> = parsed(attachment.files).unwrap_or_default();
+    fn diagnostics(
+        &mut self,
+        attachment: &ClaudeAttachment<'_>,
+        scene: &LineContext<'_>,
+        id: &str,
+    ) {
+        let files: LenientList<FileDiagnostics<'_>> = parsed(attachment.files).unwrap_or_default();
         for (index, file) in files.0.iter().enumerate() {
             let lines = file.diagnostics.0.iter().filter_map(|found| {
-                let span: Span = parsed(found.range).unwrap_or_default();
+                let span: DiagnosticRange = parsed(found.range).unwrap_or_default();
                 let severity = found.severity.text().unwrap_or("Problem");
                 let message = found.message.text()?;
                 Some(match span.start.line.0 {
@@ -182,7 +198,7 @@ impl Work<'_> {
             let value = fields([
                 ("type", "diagnostics".into()),
                 ("path", path.into()),
-                ("text", text::beginning(&lines.join("\n"), text::INLINE_BYTES).into()),
+                ("text", long_text::beginning(&lines.join("\n"), long_text::INLINE_BYTES).into()),
                 ("agent", scene.agent.clone().into()),
             ]);
             let id = if index == 0 { id.to_owned() } else { format!("{id}/{}", index + 1) };
@@ -191,7 +207,7 @@ impl Work<'_> {
     }
 
     /// Makes a notice of another model than the one that answered before.
-    pub(super) fn model(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
+    pub(super) fn model(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
         // The client's own answers have a name in angle brackets.
         let named = spoken.message.model.text().filter(|model| !model.starts_with('<'));
         let Some(model) = named else { return };
@@ -202,7 +218,7 @@ impl Work<'_> {
     }
 
     /// Makes a notice of another permission mode than before.
-    pub(super) fn mode(&mut self, scene: &Scene<'_>, line: &Line<'_>, id: &str) {
+    pub(super) fn mode(&mut self, scene: &LineContext<'_>, line: &ClaudeLine<'_>, id: &str) {
         let Some(mode) = line.permission_mode.text() else { return };
         let before = self.carry.claude.mode.replace(mode.to_owned());
         if let Some(before) = before.filter(|before| before != mode) {
@@ -210,7 +226,7 @@ impl Work<'_> {
         }
     }
 
-    fn changed(&mut self, scene: &Scene<'_>, what: &str, id: &str, before: &str, now: &str) {
+    fn changed(&mut self, scene: &LineContext<'_>, what: &str, id: &str, before: &str, now: &str) {
         let value =
             fields([("type", what.into()), ("text", format!("{now} (before: {before})").into())]);
         self.facts.push(scene.fact(Kind::Notice, &format!("{what}:{id}"), value));

@@ -1,13 +1,13 @@
 //! Tool calls: what is kept of one until its result comes.
 
-use super::carry::{Asked, OpenCall};
+use super::line_context::{LineContext, PieceBuilder};
 use super::message::parsed;
-use super::scene::{Scene, Work};
+use super::transcript_state::{CallRequest, OpenCall};
 use super::{task, tool};
-use crate::lenient::{Flag, Word};
-use crate::patch::{Edit, Patch};
-use crate::verification::Verification;
-use crate::{shell, text};
+use crate::lenient::{LenientFlag, LenientText};
+use crate::patch::{EditDescription, UnifiedPatch};
+use crate::verification::CheckCommandLine;
+use crate::{long_text, shell};
 use forge_store::model::Value;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,28 +16,28 @@ use serde_json::value::RawValue;
 #[serde(default)]
 struct CommandInput<'a> {
     #[serde(borrow)]
-    command: Word<'a>,
+    command: LenientText<'a>,
     #[serde(borrow)]
-    description: Word<'a>,
-    run_in_background: Flag,
+    description: LenientText<'a>,
+    run_in_background: LenientFlag,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct AgentInput<'a> {
     #[serde(borrow)]
-    subagent_type: Word<'a>,
+    subagent_type: LenientText<'a>,
     #[serde(borrow)]
-    description: Word<'a>,
+    description: LenientText<'a>,
     #[serde(borrow)]
-    prompt: Word<'a>,
+    prompt: LenientText<'a>,
 }
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// Keeps a call whose result will be a fact. `at` leads to its block.
     pub(crate) fn call(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &LineContext<'_>,
         id: &str,
         name: &str,
         input: Option<&RawValue>,
@@ -47,8 +47,8 @@ impl Work<'_> {
             "Bash" | "PowerShell" => command(scene, input, at),
             "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(scene, input, at),
             "Task" | "Agent" => agent(input),
-            "TaskCreate" | "TaskUpdate" | "TodoWrite" => task::asked(scene, name, input, at),
-            _ => Some(tool::asked(scene, name, input, at)),
+            "TaskCreate" | "TaskUpdate" | "TodoWrite" => task::task_request(scene, name, input, at),
+            _ => Some(tool::tool_request(scene, name, input, at)),
         };
         if let Some(asked) = asked {
             let call = OpenCall {
@@ -62,16 +62,16 @@ impl Work<'_> {
     }
 }
 
-fn command(scene: &Scene<'_>, input: Option<&RawValue>, at: &str) -> Option<Asked> {
+fn command(scene: &LineContext<'_>, input: Option<&RawValue>, at: &str) -> Option<CallRequest> {
     let input: CommandInput<'_> = parsed(input).ok()?;
     let line = input.command.text().unwrap_or_default();
     let described = |text| scene.text(text, format!("{at}/input/description"));
-    Some(Asked::Command {
+    Some(CallRequest::Command {
         command: scene.text(line, format!("{at}/input/command")),
         description: input.description.text().map_or(Value::Null, described),
         background: input.run_in_background.0,
         commit: commits(line),
-        verification: Verification::of(line),
+        verification: CheckCommandLine::from_line(line),
     })
 }
 
@@ -97,10 +97,10 @@ pub(crate) fn commits(line: &str) -> bool {
         })
 }
 
-fn edit(scene: &Scene<'_>, input: Option<&RawValue>, at: &str) -> Option<Asked> {
-    let input: Edit<'_> = parsed(input).ok()?;
-    let Patch { text, added, removed } = input.patch().unwrap_or_default();
-    Some(Asked::Edit {
+fn edit(scene: &LineContext<'_>, input: Option<&RawValue>, at: &str) -> Option<CallRequest> {
+    let input: EditDescription<'_> = parsed(input).ok()?;
+    let UnifiedPatch { text, added, removed } = input.patch().unwrap_or_default();
+    Some(CallRequest::Edit {
         path: input.path().map(str::to_owned),
         patch: scene.text(&text, format!("{at}/input")),
         added,
@@ -108,10 +108,10 @@ fn edit(scene: &Scene<'_>, input: Option<&RawValue>, at: &str) -> Option<Asked> 
     })
 }
 
-fn agent(input: Option<&RawValue>) -> Option<Asked> {
+fn agent(input: Option<&RawValue>) -> Option<CallRequest> {
     let input: AgentInput<'_> = parsed(input).ok()?;
-    let short = |text: &str| text::beginning(text, text::INLINE_BYTES).to_owned();
-    Some(Asked::Agent {
+    let short = |text: &str| long_text::beginning(text, long_text::INLINE_BYTES).to_owned();
+    Some(CallRequest::Agent {
         kind: input.subagent_type.text().map(short),
         description: input.description.text().map(short),
         prompt: hash(input.prompt.text().unwrap_or_default()),

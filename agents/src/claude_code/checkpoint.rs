@@ -1,16 +1,16 @@
 //! The moments of a transcript that are worth a checkpoint: compactions, commits, and the passing of time.
 
-use super::carry::Compaction;
-use super::line::{Compacted, Line, Preserved};
+use super::line::{ClaudeLine, CompactionMetadata, PreservedMessages};
+use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
 use super::message::parsed;
-use super::scene::{Scene, Spoken, Work, fields};
-use crate::lenient::Name;
+use super::transcript_state::PendingCompaction;
+use crate::lenient::LenientId;
 use crate::piece::CheckpointDraft;
-use forge_store::model::{AutoTrigger, Map, Timestamp, Trigger, Value};
+use forge_store::model::{AutoTrigger, CheckpointTrigger, FieldMap, Timestamp, Value};
 
 const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     pub(crate) fn checkpoint(&mut self, at: Timestamp, draft: CheckpointDraft) {
         self.carry.last_checkpoint = Some(at);
         self.checkpoints.push(draft);
@@ -19,15 +19,15 @@ impl Work<'_> {
     /// A compaction's checkpoint; its summary follows.
     pub(crate) fn compaction(
         &mut self,
-        scene: &Scene<'_>,
-        line: &Line<'_>,
+        scene: &LineContext<'_>,
+        line: &ClaudeLine<'_>,
         uuid: &str,
-        compacted: &Compacted<'_>,
+        compacted: &CompactionMetadata<'_>,
     ) {
-        let preserved: Preserved = parsed(compacted.preserved_messages).unwrap_or_default();
+        let preserved: PreservedMessages = parsed(compacted.preserved_messages).unwrap_or_default();
         let all =
             if preserved.all_uuids.0.is_empty() { preserved.uuids } else { preserved.all_uuids };
-        let message = |uuid: Name| Some(Value::from([("message", uuid.0?.into())]));
+        let message = |uuid: LenientId| Some(Value::from([("message", uuid.0?.into())]));
         let kept: Vec<Value> = all.0.into_iter().filter_map(message).collect();
         let body = fields([
             ("trigger", compacted.trigger.text().into()),
@@ -37,22 +37,27 @@ impl Work<'_> {
             ("boundary", uuid.into()),
             ("logical_parent", line.logical_parent_uuid.text().into()),
         ]);
-        let pending = Compaction { uuid: uuid.to_owned(), at: scene.at, body };
+        let pending = PendingCompaction { uuid: uuid.to_owned(), at: scene.at, body };
         self.checkpoint(scene.at, pending.draft());
         self.carry.compaction = Some(pending);
     }
 
     /// A compaction's checkpoint where all that is known of it, the summary too, stands in one line.
-    pub(crate) fn compacted(&mut self, scene: &Scene<'_>, id: &str, summary: Option<Value>) {
+    pub(crate) fn single_line_compaction(
+        &mut self,
+        scene: &LineContext<'_>,
+        id: &str,
+        summary: Option<Value>,
+    ) {
         let body = fields([("boundary", id.into()), ("summary", summary.into())]);
-        let compaction = Compaction { uuid: id.to_owned(), at: scene.at, body };
+        let compaction = PendingCompaction { uuid: id.to_owned(), at: scene.at, body };
         self.checkpoint(scene.at, compaction.draft());
     }
 
     /// Completes the compaction before this line with the summary in it.
-    pub(crate) fn compaction_summary(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
+    pub(crate) fn compaction_summary(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
         let Some(mut compaction) = self.carry.compaction.take() else { return };
-        if let Some((text, pointer)) = spoken.content.said() {
+        if let Some((text, pointer)) = spoken.content.full_text() {
             let summary = scene.text(&text, format!("/message/content{pointer}"));
             compaction.body.insert("summary".to_owned(), summary);
         }
@@ -66,7 +71,7 @@ impl Work<'_> {
     }
 
     /// A commit's checkpoint, if the output of `git commit` says that there was one.
-    pub(crate) fn commit(&mut self, scene: &Scene<'_>, id: &str, output: &str) {
+    pub(crate) fn commit(&mut self, scene: &LineContext<'_>, id: &str, output: &str) {
         // Those of sub-agents are the session's commands, not its milestones.
         let Some(commit) = output.lines().rev().find_map(committed) else { return };
         if scene.agent.is_some() {
@@ -81,7 +86,7 @@ impl Work<'_> {
             time: scene.at,
             message: commit.subject.to_owned(),
             tags: vec!["commit".to_owned()],
-            trigger: Trigger::Automatic(AutoTrigger::CodeModified),
+            trigger: CheckpointTrigger::Automatic(AutoTrigger::CodeModified),
             body: Value::Map(body),
             key: format!("commit:{id}"),
         };
@@ -100,7 +105,7 @@ impl Work<'_> {
             time: at,
             message: format!("{} minutes since the last checkpoint", seconds / 60),
             tags: vec!["time".to_owned()],
-            trigger: Trigger::Automatic(AutoTrigger::SignificantTimePassed),
+            trigger: CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed),
             body: Value::Map(fields([("message", uuid.into()), ("seconds", seconds.into())])),
             key: format!("time:{uuid}"),
         };
@@ -108,7 +113,7 @@ impl Work<'_> {
     }
 }
 
-impl Compaction {
+impl PendingCompaction {
     pub(crate) fn draft(&self) -> CheckpointDraft {
         let number = |name| self.body.get(name).and_then(Value::as_i64);
         let trigger = self.body.get("trigger").and_then(Value::as_text).unwrap_or("unknown cause");
@@ -120,26 +125,26 @@ impl Compaction {
             time: self.at,
             message,
             tags: vec!["compaction".to_owned()],
-            trigger: Trigger::Automatic(AutoTrigger::ContextCompactionWarning),
-            body: Value::Map(Map::clone(&self.body)),
+            trigger: CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning),
+            body: Value::Map(FieldMap::clone(&self.body)),
             key: format!("compaction:{}", self.uuid),
         }
     }
 }
 
-struct Commit<'o> {
+struct GitCommitLine<'o> {
     branch: &'o str,
     sha: &'o str,
     subject: &'o str,
 }
 
 /// Reads `[branch sha] subject`, as git says it.
-fn committed(line: &str) -> Option<Commit<'_>> {
+fn committed(line: &str) -> Option<GitCommitLine<'_>> {
     let (inside, subject) = line.strip_prefix('[')?.split_once("] ")?;
     let (branch, sha) = inside.rsplit_once(' ')?;
     let branch = branch.strip_suffix(" (root-commit)").unwrap_or(branch);
     let is_sha = (7..=64).contains(&sha.len()) && sha.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_sha.then_some(Commit { branch, sha, subject })
+    is_sha.then_some(GitCommitLine { branch, sha, subject })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The lines of a transcript, as far as they are read.
 
-use crate::lenient::{self, Flag, List, Name, Whole, Word};
-use crate::text;
+use crate::lenient::{self, LenientFlag, LenientId, LenientInteger, LenientList, LenientText};
+use crate::long_text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -9,31 +9,31 @@ use std::borrow::Cow;
 /// A line of any type. What is large is left unread until it is known to matter.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Line<'a> {
+pub(crate) struct ClaudeLine<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Word<'a>,
+    pub(crate) kind: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) subtype: Word<'a>,
+    pub(crate) subtype: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) uuid: Word<'a>,
+    pub(crate) uuid: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) parent_uuid: Word<'a>,
+    pub(crate) parent_uuid: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) logical_parent_uuid: Word<'a>,
+    pub(crate) logical_parent_uuid: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) timestamp: Word<'a>,
+    pub(crate) timestamp: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) session_id: Word<'a>,
+    pub(crate) session_id: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) cwd: Word<'a>,
+    pub(crate) cwd: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) git_branch: Word<'a>,
+    pub(crate) git_branch: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) agent_id: Word<'a>,
-    pub(crate) is_sidechain: Flag,
-    pub(crate) is_meta: Flag,
-    pub(crate) is_compact_summary: Flag,
-    pub(crate) is_api_error_message: Flag,
+    pub(crate) agent_id: LenientText<'a>,
+    pub(crate) is_sidechain: LenientFlag,
+    pub(crate) is_meta: LenientFlag,
+    pub(crate) is_compact_summary: LenientFlag,
+    pub(crate) is_api_error_message: LenientFlag,
     #[serde(borrow)]
     pub(crate) message: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -41,53 +41,53 @@ pub(crate) struct Line<'a> {
     #[serde(borrow)]
     pub(crate) data: Option<&'a RawValue>,
     #[serde(borrow, rename = "parentToolUseID")]
-    pub(crate) parent_tool_use_id: Word<'a>,
+    pub(crate) parent_tool_use_id: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) content: Word<'a>,
-    pub(crate) duration_ms: Whole,
-    pub(crate) hook_count: Whole,
+    pub(crate) content: LenientText<'a>,
+    pub(crate) duration_ms: LenientInteger,
+    pub(crate) hook_count: LenientInteger,
     #[serde(borrow)]
     pub(crate) compact_metadata: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) microcompact_metadata: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(crate) custom_title: Word<'a>,
+    pub(crate) custom_title: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) ai_title: Word<'a>,
+    pub(crate) ai_title: LenientText<'a>,
     // Who spoke.
     #[serde(borrow)]
     pub(crate) origin: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(crate) prompt_source: Word<'a>,
+    pub(crate) prompt_source: LenientText<'a>,
     #[serde(borrow)]
     pub(crate) forked_from: Option<&'a RawValue>,
     #[serde(borrow, rename = "sourceToolUseID")]
-    pub(crate) source_tool_use_id: Word<'a>,
-    pub(crate) is_visible_in_transcript_only: Flag,
+    pub(crate) source_tool_use_id: LenientText<'a>,
+    pub(crate) is_visible_in_transcript_only: LenientFlag,
     #[serde(borrow)]
-    pub(crate) permission_mode: Word<'a>,
+    pub(crate) permission_mode: LenientText<'a>,
     // Why a call did not run.
     #[serde(borrow)]
-    pub(crate) tool_denial_kind: Word<'a>,
-    pub(crate) tool_denial_before_run: Flag,
-    pub(crate) tool_denial_after_run: Flag,
+    pub(crate) tool_denial_kind: LenientText<'a>,
+    pub(crate) tool_denial_before_run: LenientFlag,
+    pub(crate) tool_denial_after_run: LenientFlag,
     #[serde(borrow)]
-    pub(crate) tool_call_ended: Word<'a>,
+    pub(crate) tool_call_ended: LenientText<'a>,
     // Lines that are no messages.
     #[serde(borrow)]
     pub(crate) attachment: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(crate) operation: Word<'a>,
+    pub(crate) operation: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) reason: Word<'a>,
+    pub(crate) reason: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) pr_url: Word<'a>,
+    pub(crate) pr_url: LenientText<'a>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ClaudeLine<'a> {
     /// What the line says of a call that did not run or did not end.
-    pub(super) fn denial(&self) -> Denial<'a> {
-        Denial {
+    pub(super) fn denial(&self) -> CallDenial<'a> {
+        CallDenial {
             kind: self.tool_denial_kind.clone(),
             before_run: self.tool_denial_before_run.0 || self.tool_call_ended.is("not_started"),
             after_run: self.tool_denial_after_run.0,
@@ -97,8 +97,8 @@ impl<'a> Line<'a> {
 
 /// What a line says of a call that did not run or did not end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Denial<'a> {
-    pub(crate) kind: Word<'a>,
+pub(crate) struct CallDenial<'a> {
+    pub(crate) kind: LenientText<'a>,
     pub(crate) before_run: bool,
     pub(crate) after_run: bool,
 }
@@ -106,13 +106,13 @@ pub(crate) struct Denial<'a> {
 /// What a compaction boundary says of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Compacted<'a> {
+pub(crate) struct CompactionMetadata<'a> {
     #[serde(borrow)]
-    pub(crate) trigger: Word<'a>,
-    pub(crate) pre_tokens: Whole,
-    pub(crate) tokens_saved: Whole,
-    pub(crate) post_tokens: Whole,
-    pub(crate) compacted_tool_ids: Option<List<Name>>,
+    pub(crate) trigger: LenientText<'a>,
+    pub(crate) pre_tokens: LenientInteger,
+    pub(crate) tokens_saved: LenientInteger,
+    pub(crate) post_tokens: LenientInteger,
+    pub(crate) compacted_tool_ids: Option<LenientList<LenientId>>,
     #[serde(borrow)]
     pub(crate) preserved_messages: Option<&'a RawValue>,
 }
@@ -120,62 +120,62 @@ pub(crate) struct Compacted<'a> {
 /// The messages that a compaction kept word for word.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Preserved {
-    pub(crate) uuids: List<Name>,
-    pub(crate) all_uuids: List<Name>,
+pub(crate) struct PreservedMessages {
+    pub(crate) uuids: LenientList<LenientId>,
+    pub(crate) all_uuids: LenientList<LenientId>,
 }
 
 /// Who or what spoke.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Source<'a> {
+pub(crate) struct SpeakerOrigin<'a> {
     #[serde(borrow)]
-    pub(crate) kind: Word<'a>,
+    pub(crate) kind: LenientText<'a>,
 }
 
 /// What an attachment holds, whatever its type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Attachment<'a> {
+pub(crate) struct ClaudeAttachment<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Word<'a>,
+    pub(crate) kind: LenientText<'a>,
     // A queued command.
     #[serde(borrow)]
     pub(crate) prompt: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(crate) command_mode: Word<'a>,
+    pub(crate) command_mode: LenientText<'a>,
     #[serde(borrow)]
     pub(crate) origin: Option<&'a RawValue>,
-    pub(crate) is_meta: Flag,
+    pub(crate) is_meta: LenientFlag,
     // A file that was changed from outside.
     #[serde(borrow)]
-    pub(crate) filename: Word<'a>,
+    pub(crate) filename: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) snippet: Word<'a>,
+    pub(crate) snippet: LenientText<'a>,
     // The state of a background task.
-    pub(crate) task_id: Name,
+    pub(crate) task_id: LenientId,
     #[serde(borrow)]
-    pub(crate) status: Word<'a>,
+    pub(crate) status: LenientText<'a>,
     // What the editor finds wrong.
     #[serde(borrow)]
     pub(crate) files: Option<&'a RawValue>,
     // The goal of the session.
     #[serde(borrow)]
-    pub(crate) condition: Word<'a>,
+    pub(crate) condition: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) reason: Word<'a>,
-    pub(crate) met: Flag,
-    pub(crate) failed: Flag,
+    pub(crate) reason: LenientText<'a>,
+    pub(crate) met: LenientFlag,
+    pub(crate) failed: LenientFlag,
 }
 
 /// The `data` of a progress line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Progress<'a> {
+pub(crate) struct ProgressPayload<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Word<'a>,
+    pub(crate) kind: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) agent_id: Word<'a>,
+    pub(crate) agent_id: LenientText<'a>,
     #[serde(borrow)]
     pub(crate) prompt: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -185,13 +185,13 @@ pub(crate) struct Progress<'a> {
 /// A sub-agent's line inside a progress line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Nested<'a> {
+pub(crate) struct NestedLine<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Word<'a>,
+    pub(crate) kind: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) uuid: Word<'a>,
+    pub(crate) uuid: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) timestamp: Word<'a>,
+    pub(crate) timestamp: LenientText<'a>,
     #[serde(borrow)]
     pub(crate) message: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -201,13 +201,13 @@ pub(crate) struct Nested<'a> {
 /// What was said.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Message<'a> {
+pub(crate) struct ClaudeMessage<'a> {
     #[serde(borrow)]
-    pub(crate) role: Word<'a>,
+    pub(crate) role: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) id: Word<'a>,
+    pub(crate) id: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) model: Word<'a>,
+    pub(crate) model: LenientText<'a>,
     #[serde(borrow)]
     pub(crate) usage: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -217,32 +217,32 @@ pub(crate) struct Message<'a> {
 /// The tokens that a request used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Usage {
-    pub(crate) input_tokens: Whole,
-    pub(crate) output_tokens: Whole,
-    pub(crate) cache_read_input_tokens: Whole,
-    pub(crate) cache_creation_input_tokens: Whole,
+pub(crate) struct ClaudeTokenUsage {
+    pub(crate) input_tokens: LenientInteger,
+    pub(crate) output_tokens: LenientInteger,
+    pub(crate) cache_read_input_tokens: LenientInteger,
+    pub(crate) cache_creation_input_tokens: LenientInteger,
 }
 
 /// A part of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Block<'a> {
+pub(crate) struct ClaudeBlock<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Word<'a>,
+    pub(crate) kind: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) text: Word<'a>,
+    pub(crate) text: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) thinking: Word<'a>,
+    pub(crate) thinking: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) id: Word<'a>,
+    pub(crate) id: LenientText<'a>,
     #[serde(borrow)]
-    pub(crate) name: Word<'a>,
+    pub(crate) name: LenientText<'a>,
     #[serde(borrow)]
     pub(crate) input: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(crate) tool_use_id: Word<'a>,
-    pub(crate) is_error: Flag,
+    pub(crate) tool_use_id: LenientText<'a>,
+    pub(crate) is_error: LenientFlag,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     /// It is a plain text, not an object.
@@ -252,29 +252,29 @@ pub(crate) struct Block<'a> {
 
 /// The content of a message or of a tool's result.
 #[derive(Debug, Default)]
-pub(crate) enum Content<'a> {
+pub(crate) enum MessageContent<'a> {
     #[default]
     Nothing,
     Text(Cow<'a, str>),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<ClaudeBlock<'a>>),
 }
 
 /// A text and where it stands below the content: `""` if it is the whole.
-pub(crate) type Said<'c> = (Cow<'c, str>, String);
+pub(crate) type LocatedText<'c> = (Cow<'c, str>, String);
 
-impl<'a> Message<'a> {
-    pub(crate) fn content(&self) -> serde_json::Result<Content<'a>> {
+impl<'a> ClaudeMessage<'a> {
+    pub(crate) fn content(&self) -> serde_json::Result<MessageContent<'a>> {
         content(self.content)
     }
 }
 
-impl<'a> Block<'a> {
+impl<'a> ClaudeBlock<'a> {
     /// Leads from the content to the text of this block, which is the one with this number.
     pub(crate) fn pointer(&self, index: usize) -> String {
         if self.plain { format!("/{index}") } else { format!("/{index}/text") }
     }
 
-    pub(crate) fn content(&self) -> serde_json::Result<Content<'a>> {
+    pub(crate) fn content(&self) -> serde_json::Result<MessageContent<'a>> {
         content(self.content)
     }
 }
@@ -284,28 +284,28 @@ impl<'a> Block<'a> {
 /// # Errors
 ///
 /// It is neither.
-pub(crate) fn content(raw: Option<&RawValue>) -> serde_json::Result<Content<'_>> {
-    let Some(raw) = raw else { return Ok(Content::Nothing) };
+pub(crate) fn content(raw: Option<&RawValue>) -> serde_json::Result<MessageContent<'_>> {
+    let Some(raw) = raw else { return Ok(MessageContent::Nothing) };
     match raw.get().as_bytes().first() {
         Some(b'"') => {
-            let text: Word<'_> = serde_json::from_str(raw.get())?;
-            Ok(text.0.map_or(Content::Nothing, Content::Text))
+            let text: LenientText<'_> = serde_json::from_str(raw.get())?;
+            Ok(text.0.map_or(MessageContent::Nothing, MessageContent::Text))
         }
-        Some(b'[') => Ok(Content::Blocks(lenient::elements(raw.get(), |element| {
-            let text: Word<'_> = serde_json::from_str(element).ok()?;
-            Some(Block { plain: text.0.is_some(), text, ..Block::default() })
+        Some(b'[') => Ok(MessageContent::Blocks(lenient::elements(raw.get(), |element| {
+            let text: LenientText<'_> = serde_json::from_str(element).ok()?;
+            Some(ClaudeBlock { plain: text.0.is_some(), text, ..ClaudeBlock::default() })
         }))),
-        _ => Ok(Content::Nothing),
+        _ => Ok(MessageContent::Nothing),
     }
 }
 
-impl<'a> Content<'a> {
-    pub(crate) fn blocks(&self) -> &[Block<'a>] {
+impl<'a> MessageContent<'a> {
+    pub(crate) fn blocks(&self) -> &[ClaudeBlock<'a>] {
         if let Self::Blocks(blocks) = self { blocks } else { &[] }
     }
 
     /// All its text.
-    pub(crate) fn said(&self) -> Option<Said<'_>> {
+    pub(crate) fn full_text(&self) -> Option<LocatedText<'_>> {
         let blocks = match self {
             Self::Nothing => return None,
             Self::Text(text) => return Some((Cow::Borrowed(text), String::new())),
@@ -320,7 +320,7 @@ impl<'a> Content<'a> {
             let pointer = blocks.get(index).map_or_else(String::new, |block| block.pointer(index));
             return Some((Cow::Borrowed(first), pointer));
         }
-        let all = text::join(blocks.iter().filter_map(|block| block.text.0.as_deref()));
+        let all = long_text::join(blocks.iter().filter_map(|block| block.text.0.as_deref()));
         Some((Cow::Owned(all), String::new()))
     }
 }

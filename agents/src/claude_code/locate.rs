@@ -1,6 +1,6 @@
 //! Where the agent keeps its transcripts.
 
-use crate::lenient::Word;
+use crate::lenient::LenientText;
 use serde::Deserialize;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,7 +14,7 @@ const SEARCHED_BYTES: u64 = 1 << 20;
 
 /// A transcript on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct TranscriptFile {
     /// The file.
     pub path: PathBuf,
     /// Its size.
@@ -39,7 +39,7 @@ pub fn locate(
     config: &Path,
     directories: &[PathBuf],
     belongs: impl Fn(&Path) -> bool,
-) -> io::Result<Vec<Found>> {
+) -> io::Result<Vec<TranscriptFile>> {
     let names: Vec<String> = directories.iter().map(|directory| folder_name(directory)).collect();
     let mut found = Vec::new();
     for entry in read(&config.join("projects"))? {
@@ -76,7 +76,7 @@ fn read(folder: &Path) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntr
 
 /// The transcripts in the folder of a project. Newer versions keep sub-agents, and the runs of workflows with
 /// theirs, in a folder of their session.
-fn collect(folder: &Path, found: &mut Vec<Found>) -> io::Result<()> {
+fn collect(folder: &Path, found: &mut Vec<TranscriptFile>) -> io::Result<()> {
     let mut folders = vec![(folder.to_owned(), true)];
     while let Some((folder, top)) = folders.pop() {
         for entry in read(&folder)? {
@@ -94,7 +94,7 @@ fn collect(folder: &Path, found: &mut Vec<Found>) -> io::Result<()> {
             let named = path.extension().is_some_and(|extension| extension == "jsonl");
             if about.is_file() && named && (top || sub_agent) {
                 let (bytes, modified) = (about.len(), about.modified().ok());
-                found.push(Found { bytes, modified, sub_agent, path });
+                found.push(TranscriptFile { bytes, modified, sub_agent, path });
             }
         }
     }
@@ -105,16 +105,16 @@ fn collect(folder: &Path, found: &mut Vec<Found>) -> io::Result<()> {
 fn directory_of(path: &Path) -> Option<PathBuf> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Named<'a> {
+    struct WorkingDirectoryLine<'a> {
         #[serde(borrow)]
-        cwd: Word<'a>,
+        cwd: LenientText<'a>,
     }
     // A pipe would keep whoever opens it waiting.
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut lines = BufReader::new(File::open(path).ok()?.take(SEARCHED_BYTES));
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).ok()? > 0 {
-        let named: Named<'_> = serde_json::from_slice(&line).unwrap_or_default();
+        let named: WorkingDirectoryLine<'_> = serde_json::from_slice(&line).unwrap_or_default();
         if let Some(directory) = named.cwd.text() {
             return Some(directory.into());
         }

@@ -1,28 +1,31 @@
 //! Lines that say something.
 
-use super::line::{Compacted, Denial, Line, Message, Nested, Progress, Usage};
-use super::outcome::Answer;
-use super::refusal::is_refusal;
-use super::scene::{Scene, Speaker, Spoken, Work, fields, flag};
+use super::call_failure::is_refusal;
+use super::call_result::ClaudeCallResult;
+use super::line::{
+    CallDenial, ClaudeLine, ClaudeMessage, ClaudeTokenUsage, CompactionMetadata, NestedLine,
+    ProgressPayload,
+};
+use super::line_context::{LineContext, LineSpeaker, PieceBuilder, SpokenLine, fields, flag};
 use crate::inference;
-use crate::text::{self, Place};
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use crate::long_text::{self, SourceSpan};
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 const INTERRUPTED: &str = "[Request interrupted";
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// Reads one line.
     pub(crate) fn line(
         &mut self,
-        line: &Line<'_>,
-        place: Place,
+        line: &ClaudeLine<'_>,
+        place: SourceSpan,
         recorded_at: Timestamp,
     ) -> Result<(), String> {
         self.session(line);
         let kind = line.kind.text().unwrap_or_default();
-        let scene = |at, agent, base| Scene {
+        let scene = |at, agent, base| LineContext {
             place,
             at,
             recorded_at,
@@ -36,26 +39,26 @@ impl Work<'_> {
             "queue-operation" | "attachment" | "pr-link" => {
                 // Without a time it is no event.
                 if let Ok(at) = time(line.timestamp.text()) {
-                    self.beside(kind, line, &scene(at, None, ""));
+                    self.read_other_line(kind, line, &scene(at, None, ""));
                 }
                 return Ok(());
             }
             _ => {}
         }
-        let (Some(speaker), Some(uuid)) = (Speaker::of(kind), line.uuid.text()) else {
+        let (Some(speaker), Some(uuid)) = (LineSpeaker::from_kind(kind), line.uuid.text()) else {
             return Ok(());
         };
         let at = time(line.timestamp.text())?;
-        let message: Message<'_> = parsed(line.message)?;
+        let message: ClaudeMessage<'_> = parsed(line.message)?;
         let content = message.content().map_err(unreadable)?;
         let (result, denial) = (line.tool_use_result, line.denial());
-        let spoken = Spoken { speaker, uuid, message, content, result, denial };
+        let spoken = SpokenLine { speaker, uuid, message, content, result, denial };
         if line.is_sidechain.0 {
             let agent = self.agent_of(line, &spoken);
             let scene = scene(at, Some(agent), "");
-            let value = self.said(&scene, &spoken);
-            if speaker == Speaker::User
-                && let Some((text, pointer)) = spoken.content.said()
+            let value = self.read_spoken_line(&scene, &spoken);
+            if speaker == LineSpeaker::User
+                && let Some((text, pointer)) = spoken.content.full_text()
             {
                 self.notices(&scene, &text, &format!("/message/content{pointer}"));
             }
@@ -72,28 +75,28 @@ impl Work<'_> {
             ("compact_summary", flag(line.is_compact_summary.0)),
             ("api_error", flag(line.is_api_error_message.0)),
         ]);
-        value.append(&mut self.said(&scene, &spoken));
-        if speaker == Speaker::System {
+        value.append(&mut self.read_spoken_line(&scene, &spoken));
+        if speaker == LineSpeaker::System {
             self.system(&scene, line, uuid, &mut value);
         }
         match speaker {
             _ if line.is_compact_summary.0 => self.compaction_summary(&scene, &spoken),
-            Speaker::User => self.user(&scene, line, &spoken),
-            Speaker::Assistant => {
+            LineSpeaker::User => self.user(&scene, line, &spoken),
+            LineSpeaker::Assistant => {
                 self.queue_passed(&scene);
                 self.model(&scene, &spoken);
             }
-            Speaker::System => {}
+            LineSpeaker::System => {}
         }
         self.facts.push(scene.fact(Kind::Message, uuid, value));
-        if self.infer && speaker == Speaker::Assistant {
+        if self.infer && speaker == LineSpeaker::Assistant {
             self.infer(&scene, &spoken);
         }
         self.time_checkpoint(at, uuid);
         Ok(())
     }
 
-    fn session(&mut self, line: &Line<'_>) {
+    fn session(&mut self, line: &ClaudeLine<'_>) {
         let session = &mut self.carry.session;
         let update = |field: &mut Option<String>, value: Option<&str>| {
             if let Some(value) = value.filter(|value| field.as_deref() != Some(value)) {
@@ -112,45 +115,46 @@ impl Work<'_> {
 
     fn progress<'l>(
         &mut self,
-        line: &Line<'l>,
-        scene: impl FnOnce(Timestamp, Option<String>, &'static str) -> Scene<'l>,
+        line: &ClaudeLine<'l>,
+        scene: impl FnOnce(Timestamp, Option<String>, &'static str) -> LineContext<'l>,
     ) -> Result<(), String> {
-        let Ok(progress) = parsed::<Progress<'_>>(line.data) else { return Ok(()) };
+        let Ok(progress) = parsed::<ProgressPayload<'_>>(line.data) else { return Ok(()) };
         let (true, Some(agent)) = (progress.kind.is("agent_progress"), progress.agent_id.text())
         else {
             return Ok(());
         };
-        let nested: Nested<'_> = parsed(progress.message)?;
+        let nested: NestedLine<'_> = parsed(progress.message)?;
         let (Some(speaker), Some(uuid)) =
-            (Speaker::of(nested.kind.text().unwrap_or_default()), nested.uuid.text())
+            (LineSpeaker::from_kind(nested.kind.text().unwrap_or_default()), nested.uuid.text())
         else {
             return Ok(());
         };
         let at = time(nested.timestamp.text().or(line.timestamp.text()))?;
-        let message: Message<'_> = parsed(nested.message)?;
+        let message: ClaudeMessage<'_> = parsed(nested.message)?;
         let content = message.content().map_err(unreadable)?;
-        let (result, denial) = (nested.tool_use_result, Denial::default());
-        let spoken = Spoken { speaker, uuid, message, content, result, denial };
+        let (result, denial) = (nested.tool_use_result, CallDenial::default());
+        let spoken = SpokenLine { speaker, uuid, message, content, result, denial };
         let scene = scene(at, Some(agent.to_owned()), "/data/message");
-        self.meet(agent, line.parent_tool_use_id.text(), at, || {
+        self.note_agent(agent, line.parent_tool_use_id.text(), at, || {
             let prompt =
                 progress.prompt.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
-            prompt.map(|prompt| text::value(&prompt, scene.place, || "/data/prompt".to_owned()))
+            prompt
+                .map(|prompt| long_text::value(&prompt, scene.place, || "/data/prompt".to_owned()))
         });
-        let value = self.said(&scene, &spoken);
+        let value = self.read_spoken_line(&scene, &spoken);
         self.agent_spoke(&scene, &spoken, value);
         Ok(())
     }
 
     /// What any speaking line says; its calls are opened, its results closed.
-    fn said(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) -> Map {
+    fn read_spoken_line(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) -> FieldMap {
         let message = &spoken.message;
         let mut value = fields([
             ("role", message.role.text().unwrap_or(spoken.speaker.name()).into()),
             ("message_id", message.id.text().into()),
             ("model", message.model.text().into()),
         ]);
-        if let Ok(usage) = parsed::<Usage>(message.usage) {
+        if let Ok(usage) = parsed::<ClaudeTokenUsage>(message.usage) {
             value.append(&mut fields([
                 ("input_tokens", usage.input_tokens.0.into()),
                 ("output_tokens", usage.output_tokens.0.into()),
@@ -158,12 +162,14 @@ impl Work<'_> {
                 ("cache_creation_tokens", usage.cache_creation_input_tokens.0.into()),
             ]));
         }
-        let set = |value: &mut Map, name: &str, field: Value| {
+        let set = |value: &mut FieldMap, name: &str, field: Value| {
             value.insert(name.to_owned(), field);
         };
-        if let Some((text, pointer)) = spoken.content.said().filter(|(text, _)| !text.is_empty()) {
+        if let Some((text, pointer)) =
+            spoken.content.full_text().filter(|(text, _)| !text.is_empty())
+        {
             set(&mut value, "text", scene.text(&text, format!("/message/content{pointer}")));
-            if spoken.speaker == Speaker::User && text.starts_with(INTERRUPTED) {
+            if spoken.speaker == LineSpeaker::User && text.starts_with(INTERRUPTED) {
                 set(&mut value, "interrupted", true.into());
             }
         }
@@ -188,15 +194,16 @@ impl Work<'_> {
                 let (result, denial) = if alone {
                     (spoken.result, spoken.denial.clone())
                 } else {
-                    (None, Denial::default())
+                    (None, CallDenial::default())
                 };
-                let answer = Answer::of(block.is_error.0, &content, result, &at, denial);
+                let answer =
+                    ClaudeCallResult::from_line(block.is_error.0, &content, result, &at, denial);
                 let own = self.result(scene, id, &answer);
-                let said = content.said().filter(|(text, _)| !own && !text.is_empty());
+                let said = content.full_text().filter(|(text, _)| !own && !text.is_empty());
                 let text =
                     said.map(|(text, pointer)| scene.text(&text, format!("{at}/content{pointer}")));
-                let refused =
-                    block.is_error.0 && content.said().is_some_and(|(text, _)| is_refusal(&text));
+                let refused = block.is_error.0
+                    && content.full_text().is_some_and(|(text, _)| is_refusal(&text));
                 if refused {
                     set(&mut value, "refused", true.into());
                 }
@@ -217,8 +224,8 @@ impl Work<'_> {
     }
 
     /// What the sentences state, as facts of their own.
-    fn infer(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
-        let Some((text, _)) = spoken.content.said() else { return };
+    fn infer(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
+        let Some((text, _)) = spoken.content.full_text() else { return };
         for (number, found) in inference::read(&text).into_iter().enumerate() {
             let value = fields([
                 ("rule", found.rule.into()),
@@ -231,10 +238,16 @@ impl Work<'_> {
         }
     }
 
-    fn system(&mut self, scene: &Scene<'_>, line: &Line<'_>, uuid: &str, value: &mut Map) {
+    fn system(
+        &mut self,
+        scene: &LineContext<'_>,
+        line: &ClaudeLine<'_>,
+        uuid: &str,
+        value: &mut FieldMap,
+    ) {
         let subtype = line.subtype.text();
         let raw = line.compact_metadata.or(line.microcompact_metadata);
-        let compacted: Compacted<'_> = parsed(raw).unwrap_or_default();
+        let compacted: CompactionMetadata<'_> = parsed(raw).unwrap_or_default();
         let dropped = compacted
             .compacted_tool_ids
             .as_ref()
@@ -259,7 +272,7 @@ impl Work<'_> {
 fn time(text: Option<&str>) -> Result<Timestamp, String> {
     let text = text.ok_or("is a message without a time")?;
     Timestamp::parse_rfc3339(text).ok_or_else(|| {
-        format!("has the time '{}', which is not RFC 3339", text::beginning(text, 40))
+        format!("has the time '{}', which is not RFC 3339", long_text::beginning(text, 40))
     })
 }
 

@@ -1,7 +1,7 @@
 //! Transcripts of Claude Code: one JSON object a line, appended as the agent works.
 //!
-//! A [`Reader`] takes the file's bytes in blocks of any size and gives the facts and checkpoints of the lines that
-//! are whole. What later lines need to know of earlier ones is its [`Carry`]: kept beside the number of bytes taken,
+//! A [`TranscriptReader`] takes the file's bytes in blocks of any size and gives the facts and checkpoints of the lines that
+//! are whole. What later lines need to know of earlier ones is its [`TranscriptState`]: kept beside the number of bytes taken,
 //! it lets the next import go on where this one stopped. Reading in pieces, whatever the cuts, gives the facts and
 //! checkpoints that reading at once gives.
 //!
@@ -23,28 +23,30 @@
 
 mod agent;
 mod attachment;
+mod background_end;
 pub(crate) mod call;
-pub(crate) mod carry;
+mod call_failure;
+mod call_result;
 mod checkpoint;
 pub(crate) mod command;
-mod ends;
 mod line;
+pub(crate) mod line_context;
 mod locate;
 mod message;
-mod outcome;
 mod prompt;
 mod queue;
 mod reader;
-mod records;
-mod refusal;
-pub(crate) mod scene;
+mod record_split;
 mod task;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod words;
+pub(crate) mod transcript_state;
+mod typed_text;
 
-pub use carry::Carry;
-pub use locate::{Found, locate};
-pub use reader::{BadLine, Dialect, Ending, Options, Reader, is_whole};
-pub use records::session_of;
+pub use locate::{TranscriptFile, locate};
+pub use reader::{
+    InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, UnreadableLine, is_whole,
+};
+pub use record_split::session_of;
+pub use transcript_state::TranscriptState;

@@ -1,15 +1,20 @@
 //! Prompts: what a person asked for, in a line of its own or in the client's queue.
 
-use super::line::Line;
-use super::scene::{Scene, Spoken, Work, fields};
-use super::words::{self, Voice, Words, tagged};
-use crate::text;
-use forge_store::model::{Kind, Map, Value};
+use super::line::ClaudeLine;
+use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
+use super::typed_text::{self, TextAuthor, TypedText, tagged};
+use crate::long_text;
+use forge_store::model::{FieldMap, Kind, Value};
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// Reads what a user line says besides its message: a prompt, ends of background tasks, another
     /// permission mode.
-    pub(super) fn user(&mut self, scene: &Scene<'_>, line: &Line<'_>, spoken: &Spoken<'_>) {
+    pub(super) fn user(
+        &mut self,
+        scene: &LineContext<'_>,
+        line: &ClaudeLine<'_>,
+        spoken: &SpokenLine<'_>,
+    ) {
         self.mode(scene, line, spoken.uuid);
         let results = spoken.content.blocks().iter().any(|block| block.kind.is("tool_result"));
         if results {
@@ -17,18 +22,18 @@ impl Work<'_> {
         }
         let voice = match line.source_tool_use_id.text() {
             // What a skill says when the agent calls it.
-            Some(_) => Voice::Machine,
-            None => words::voice(line.origin, line.prompt_source.text()),
+            Some(_) => TextAuthor::Machine,
+            None => typed_text::voice(line.origin, line.prompt_source.text()),
         };
-        if voice != Voice::Person
-            && let Some((text, pointer)) = spoken.content.said()
+        if voice != TextAuthor::Person
+            && let Some((text, pointer)) = spoken.content.full_text()
         {
             self.notices(scene, &text, &format!("/message/content{pointer}"));
         }
         if line.is_meta.0 || line.is_visible_in_transcript_only.0 || self.is_copy(line) {
             return;
         }
-        let Some(words) = words::of(&spoken.content, voice) else { return };
+        let Some(words) = typed_text::find_typed_text(&spoken.content, voice) else { return };
         let whole = words.slash.then(|| slash(words.text()));
         if !self.carry.claude.queue.delivers(whole.as_deref().unwrap_or(words.text()), false) {
             self.prompt(scene, spoken.uuid, &words, "/message/content");
@@ -36,16 +41,22 @@ impl Work<'_> {
     }
 
     /// Makes the fact of a prompt; `pointer` leads to the content that holds its words.
-    pub(super) fn prompt(&mut self, scene: &Scene<'_>, id: &str, words: &Words<'_>, pointer: &str) {
+    pub(super) fn prompt(
+        &mut self,
+        scene: &LineContext<'_>,
+        id: &str,
+        words: &TypedText<'_>,
+        pointer: &str,
+    ) {
         if self.carry.session.first_prompt.is_none() && !words.slash {
-            self.carry.session.first_prompt = text::headline(words.text());
+            self.carry.session.first_prompt = long_text::headline(words.text());
         }
         let value = fields_of(scene, words, pointer);
         self.facts.push(scene.fact(Kind::Prompt, id, value));
     }
 
     /// Whether a line is a copy of another session's: that session has its prompt.
-    pub(super) fn is_copy(&self, line: &Line<'_>) -> bool {
+    pub(super) fn is_copy(&self, line: &ClaudeLine<'_>) -> bool {
         let own = self.carry.claude.own_session.as_deref();
         let other = line.session_id.text().is_some_and(|id| own.is_some_and(|own| own != id));
         other || line.forked_from.is_some_and(|raw| raw.get() != "null")
@@ -53,12 +64,12 @@ impl Work<'_> {
 }
 
 /// The fields of a prompt.
-pub(super) fn fields_of(scene: &Scene<'_>, words: &Words<'_>, pointer: &str) -> Map {
+pub(super) fn fields_of(scene: &LineContext<'_>, words: &TypedText<'_>, pointer: &str) -> FieldMap {
     let pointer = format!("{pointer}{}", words.pointer);
     let (text, part) = words.part();
     let whole = words.slash.then(|| slash(words.text()));
     let shown = match whole {
-        Some(whole) if whole.len() <= text::INLINE_BYTES => whole.into(),
+        Some(whole) if whole.len() <= long_text::INLINE_BYTES => whole.into(),
         // A long one cannot be pointed at in one piece: it is shown as it is.
         _ => scene.part(text, part, &pointer),
     };

@@ -9,13 +9,13 @@
 //! asked again while the prompt still waited.
 
 use super::call::hash;
-use super::carry::Carry;
-use super::scene::{Scene, Work};
-use forge_store::model::{Kind, Map, Timestamp};
+use super::line_context::{LineContext, PieceBuilder};
+use super::transcript_state::TranscriptState;
+use forge_store::model::{FieldMap, Kind, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The texts that are remembered.
-const MOST: usize = 64;
+const MAX_QUEUED_TEXTS: usize = 64;
 /// Why the client removes a text that it hands to the model or to an agent.
 const DELIVERED: [&str; 3] =
     ["absorbed_mid_turn", "delivered_to_agent", "delivered_as_tool_result"];
@@ -23,25 +23,25 @@ const DELIVERED: [&str; 3] =
 /// The client's queue, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Queue(Vec<Entry>);
+pub(crate) struct PromptQueue(Vec<QueueEntry>);
 
 /// A text in the queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Entry {
+struct QueueEntry {
     /// The hash of what was put in.
     text: String,
     /// What a person typed: the fields of its prompt. Nothing of what the client put in itself.
-    prompt: Option<Map>,
+    prompt: Option<FieldMap>,
     at: Timestamp,
     place: u64,
-    state: State,
+    state: QueueEntryState,
     /// A tool's result came after it: the next request to the model should have it.
     due: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum QueueEntryState {
     /// It waits.
     Waiting,
     /// It waits, and is a fact already.
@@ -54,18 +54,18 @@ enum State {
     Delivered,
 }
 
-impl Queue {
+impl PromptQueue {
     /// Puts in a text; `prompt` are the fields of the prompt that it is, if a person typed it.
-    pub(super) fn push(&mut self, scene: &Scene<'_>, text: &str, prompt: Option<Map>) {
-        if self.0.len() == MOST {
+    pub(super) fn push(&mut self, scene: &LineContext<'_>, text: &str, prompt: Option<FieldMap>) {
+        if self.0.len() == MAX_QUEUED_TEXTS {
             self.0.remove(0);
         }
-        self.0.push(Entry {
+        self.0.push(QueueEntry {
             text: hash(text),
             prompt,
             at: scene.at,
             place: scene.place.0,
-            state: State::Waiting,
+            state: QueueEntryState::Waiting,
             due: false,
         });
     }
@@ -76,9 +76,9 @@ impl Queue {
         let text = hash(text);
         let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
         let Some(entry) = self.0.get_mut(index) else { return false };
-        let recorded = matches!(entry.state, State::Recorded | State::Leaving);
-        if in_queue && entry.state == State::Waiting {
-            entry.state = State::Delivered;
+        let recorded = matches!(entry.state, QueueEntryState::Recorded | QueueEntryState::Leaving);
+        if in_queue && entry.state == QueueEntryState::Waiting {
+            entry.state = QueueEntryState::Delivered;
         } else {
             self.0.remove(index);
         }
@@ -98,18 +98,18 @@ impl Queue {
     /// The entry that is taken out first where the text is not given: what a person typed comes before what
     /// the client put in.
     fn first(&self) -> Option<usize> {
-        let find = |wanted: fn(&Entry) -> bool| self.0.iter().position(wanted);
-        find(|entry| entry.state == State::Delivered)
+        let find = |wanted: fn(&QueueEntry) -> bool| self.0.iter().position(wanted);
+        find(|entry| entry.state == QueueEntryState::Delivered)
             .or_else(|| find(|entry| entry.prompt.is_some() && entry.waits()))
-            .or_else(|| find(Entry::waits))
+            .or_else(|| find(QueueEntry::waits))
     }
 }
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// Carries out an operation on the queue other than `enqueue`.
     pub(super) fn queue_operation(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &LineContext<'_>,
         operation: &str,
         text: Option<&str>,
         reason: Option<&str>,
@@ -123,13 +123,15 @@ impl Work<'_> {
                 let delivered = reason.is_none_or(|reason| DELIVERED.contains(&reason));
                 entry.state = match before {
                     // A client that says why it removes a text writes a line for it.
-                    State::Waiting if reason.is_some() => State::Handed,
-                    _ => State::Leaving,
+                    QueueEntryState::Waiting if reason.is_some() => QueueEntryState::Handed,
+                    _ => QueueEntryState::Leaving,
                 };
                 let entry = entry.clone();
-                if !delivered || before == State::Delivered || !mine {
+                if !delivered || before == QueueEntryState::Delivered || !mine {
                     queue.0.retain(|other| *other != entry);
-                } else if entry.state == State::Leaving && before == State::Waiting {
+                } else if entry.state == QueueEntryState::Leaving
+                    && before == QueueEntryState::Waiting
+                {
                     self.record(scene, &entry);
                 }
             }
@@ -137,7 +139,9 @@ impl Work<'_> {
                 let index = if text.is_some() { queue.index_of(text) } else { queue.first() };
                 let Some(index) = index else { return };
                 match queue.0.get_mut(index) {
-                    Some(entry) if entry.state == State::Recorded => entry.state = State::Leaving,
+                    Some(entry) if entry.state == QueueEntryState::Recorded => {
+                        entry.state = QueueEntryState::Leaving;
+                    }
                     _ => {
                         queue.0.remove(index);
                     }
@@ -157,23 +161,25 @@ impl Work<'_> {
     }
 
     /// The agent speaks: what was due at its last request is a fact now.
-    pub(super) fn queue_passed(&mut self, scene: &Scene<'_>) {
+    pub(super) fn queue_passed(&mut self, scene: &LineContext<'_>) {
         let queue = queue(self.carry);
         if queue.0.is_empty() {
             return;
         }
-        let handed = queue.0.iter().filter(|entry| entry.state == State::Handed);
-        let mut new: Vec<Entry> = handed.cloned().collect();
-        queue.0.retain(|entry| !matches!(entry.state, State::Leaving | State::Handed));
-        let due = |entry: &&mut Entry| entry.due && entry.state == State::Waiting;
+        let handed = queue.0.iter().filter(|entry| entry.state == QueueEntryState::Handed);
+        let mut new: Vec<QueueEntry> = handed.cloned().collect();
+        queue.0.retain(|entry| {
+            !matches!(entry.state, QueueEntryState::Leaving | QueueEntryState::Handed)
+        });
+        let due = |entry: &&mut QueueEntry| entry.due && entry.state == QueueEntryState::Waiting;
         for entry in queue.0.iter_mut().filter(due).filter(|entry| !entry.is_slash()) {
-            entry.state = State::Recorded;
+            entry.state = QueueEntryState::Recorded;
             new.push(entry.clone());
         }
         new.iter().for_each(|entry| self.record(scene, entry));
     }
 
-    fn record(&mut self, scene: &Scene<'_>, entry: &Entry) {
+    fn record(&mut self, scene: &LineContext<'_>, entry: &QueueEntry) {
         let Some(prompt) = &entry.prompt else { return };
         let name = hash(&format!("{} {}", entry.at, entry.text));
         let id = format!("queue:{}", name.get(..16).unwrap_or(&name));
@@ -183,9 +189,9 @@ impl Work<'_> {
     }
 }
 
-impl Entry {
+impl QueueEntry {
     fn waits(&self) -> bool {
-        matches!(self.state, State::Waiting | State::Recorded)
+        matches!(self.state, QueueEntryState::Waiting | QueueEntryState::Recorded)
     }
 
     /// A command of the client waits for the end of the turn.
@@ -194,6 +200,6 @@ impl Entry {
     }
 }
 
-fn queue(carry: &mut Carry) -> &mut Queue {
+fn queue(carry: &mut TranscriptState) -> &mut PromptQueue {
     &mut carry.claude.queue
 }

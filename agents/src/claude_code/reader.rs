@@ -1,17 +1,17 @@
 //! Bytes to lines, lines to pieces.
 
-use super::carry::{Carry, Tail};
-use super::line::Line;
-use super::records::{self, Part};
-use super::scene::Work;
-use crate::piece::{Piece, SkippedLine};
-use crate::{codex, gemini, text};
+use super::line::ClaudeLine;
+use super::line_context::PieceBuilder;
+use super::record_split::{self, LinePart};
+use super::transcript_state::{LastLineState, TranscriptState};
+use crate::piece::{SkippedLine, TranscriptPiece};
+use crate::{codex, gemini, long_text};
 use forge_store::model::Timestamp;
 use std::io::BufRead;
 
 /// Whose lines they are. All of these agents append JSON objects, one a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
+pub enum TranscriptDialect {
     /// Claude Code's.
     #[default]
     ClaudeCode,
@@ -23,25 +23,25 @@ pub enum Dialect {
 
 /// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TranscriptOptions {
     /// Whether a line that cannot be read is an error; else it is skipped and reported.
     pub strict: bool,
     /// The longest line that is read, in bytes.
     pub max_line: u64,
     /// Whose lines they are.
-    pub dialect: Dialect,
+    pub dialect: TranscriptDialect,
     /// The file is one document, over however many lines: it is read when all of it is there.
     pub whole: bool,
     /// Whether rules read what the agent's sentences state ([`crate::inference`]).
     pub infer: bool,
 }
 
-impl Default for Options {
+impl Default for TranscriptOptions {
     fn default() -> Self {
         Self {
             strict: false,
             max_line: 64 << 20,
-            dialect: Dialect::default(),
+            dialect: TranscriptDialect::default(),
             whole: false,
             infer: false,
         }
@@ -50,7 +50,7 @@ impl Default for Options {
 
 /// What follows the bytes handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum InputEnding {
     /// More of the file: a line that is not whole waits for it.
     More,
     /// Nothing: the file ends here for now. Of a last line without a line break the whole JSON
@@ -61,7 +61,7 @@ pub enum Ending {
 /// A line that cannot be read, where every line must be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} (at byte {offset}) {reason}; import without strict to skip such lines")]
-pub struct BadLine {
+pub struct UnreadableLine {
     /// Its number, from 1.
     pub line: u64,
     /// Where it begins, in bytes.
@@ -75,21 +75,21 @@ const MAX_DEPTH: usize = 512;
 
 /// Reads a transcript piece by piece.
 #[derive(Clone, Debug)]
-pub struct Reader {
-    options: Options,
-    carry: Carry,
+pub struct TranscriptReader {
+    options: TranscriptOptions,
+    carry: TranscriptState,
 }
 
-impl Reader {
+impl TranscriptReader {
     /// A reader at the beginning of a file.
     #[must_use]
-    pub fn new(options: Options) -> Self {
-        Self::resume(options, Carry::default())
+    pub fn new(options: TranscriptOptions) -> Self {
+        Self::resume(options, TranscriptState::default())
     }
 
-    /// A reader that goes on where the one with this carry stopped, at [`Carry::offset`].
+    /// A reader that goes on where the one with this carry stopped, at [`TranscriptState::offset`].
     #[must_use]
-    pub fn resume(options: Options, carry: Carry) -> Self {
+    pub fn resume(options: TranscriptOptions, carry: TranscriptState) -> Self {
         Self { options, carry }
     }
 
@@ -102,39 +102,39 @@ impl Reader {
 
     /// What a later reader needs to go on.
     #[must_use]
-    pub fn carry(&self) -> &Carry {
+    pub fn carry(&self) -> &TranscriptState {
         &self.carry
     }
 
     /// What a later reader needs to go on, without a copy.
     #[must_use]
-    pub fn into_carry(self) -> Carry {
+    pub fn into_carry(self) -> TranscriptState {
         self.carry
     }
 
-    /// Reads the lines that are whole in `bytes`, which stand at [`Carry::offset`] in the file.
+    /// Reads the lines that are whole in `bytes`, which stand at [`TranscriptState::offset`] in the file.
     ///
     /// The next call wants the bytes behind those taken. If none were taken the line is longer than the block: hand
-    /// in a longer one (more than [`Options::max_line`] bytes are never needed; such a line is passed over).
+    /// in a longer one (more than [`TranscriptOptions::max_line`] bytes are never needed; such a line is passed over).
     /// `recorded_at` goes into every fact.
     ///
     /// # Errors
-    /// With [`Options::strict`] the first line that cannot be read; the reader must not be used again then.
+    /// With [`TranscriptOptions::strict`] the first line that cannot be read; the reader must not be used again then.
     pub fn read(
         &mut self,
         bytes: &[u8],
-        ending: Ending,
+        ending: InputEnding,
         recorded_at: Timestamp,
-    ) -> Result<Piece, BadLine> {
-        let mut piece = Piece::default();
+    ) -> Result<TranscriptPiece, UnreadableLine> {
+        let mut piece = TranscriptPiece::default();
         let start = self.carry.offset;
         let mut rest = bytes;
-        if self.carry.tail != Tail::Whole {
+        if self.carry.tail != LastLineState::Whole {
             rest = self.finish_line(rest, ending, recorded_at, &mut piece)?;
         }
         while !rest.is_empty() {
             let (line, after) = if self.options.whole { (rest, &[][..]) } else { cut(rest) };
-            if self.options.whole && (ending != Ending::File || !is_whole(line)) {
+            if self.options.whole && (ending != InputEnding::File || !is_whole(line)) {
                 break;
             }
             let overlong = line.len() as u64 > self.options.max_line;
@@ -145,9 +145,9 @@ impl Reader {
                     break;
                 }
                 after = &[];
-                self.carry.tail = Tail::Unended;
+                self.carry.tail = LastLineState::Unended;
             } else if line.last() != Some(&b'\n') {
-                self.carry.tail = Tail::Overlong;
+                self.carry.tail = LastLineState::Overlong;
             }
             self.carry.lines += 1;
             if overlong {
@@ -168,13 +168,13 @@ impl Reader {
     fn finish_line<'b>(
         &mut self,
         bytes: &'b [u8],
-        ending: Ending,
+        ending: InputEnding,
         recorded_at: Timestamp,
-        piece: &mut Piece,
-    ) -> Result<&'b [u8], BadLine> {
+        piece: &mut TranscriptPiece,
+    ) -> Result<&'b [u8], UnreadableLine> {
         let (mut line, after) = cut(bytes);
         let ended = line.last() == Some(&b'\n');
-        if self.carry.tail == Tail::Unended && !records::trimmed(line).is_empty() {
+        if self.carry.tail == LastLineState::Unended && !record_split::trimmed(line).is_empty() {
             if !ended {
                 line = self.unended(line, ending);
                 if line.is_empty() {
@@ -185,25 +185,31 @@ impl Reader {
         }
         self.carry.offset += line.len() as u64;
         if ended {
-            self.carry.tail = Tail::Whole;
+            self.carry.tail = LastLineState::Whole;
         }
         Ok(after)
     }
 
     /// What is read of a line whose line break is not there: the whole records that it begins with, at the end of a file.
-    fn unended<'b>(&self, line: &'b [u8], ending: Ending) -> &'b [u8] {
-        let blanks = if self.carry.tail == Tail::Unended { blanks_before(line) } else { 0 };
+    fn unended<'b>(&self, line: &'b [u8], ending: InputEnding) -> &'b [u8] {
+        let blanks =
+            if self.carry.tail == LastLineState::Unended { blanks_before(line) } else { 0 };
         let length = match ending {
-            Ending::File => records::whole_prefix(line).max(blanks),
-            Ending::More => 0,
+            InputEnding::File => record_split::whole_prefix(line).max(blanks),
+            InputEnding::More => 0,
         };
         line.get(..length).unwrap_or_default()
     }
 
-    fn skip(&self, piece: &mut Piece, offset: u64, reason: String) -> Result<(), BadLine> {
+    fn skip(
+        &self,
+        piece: &mut TranscriptPiece,
+        offset: u64,
+        reason: String,
+    ) -> Result<(), UnreadableLine> {
         let line = self.carry.lines;
         if self.options.strict {
-            return Err(BadLine { line, offset, reason });
+            return Err(UnreadableLine { line, offset, reason });
         }
         piece.skipped.push(SkippedLine { line, offset, reason });
         Ok(())
@@ -214,14 +220,14 @@ impl Reader {
         &mut self,
         line: &[u8],
         recorded_at: Timestamp,
-        piece: &mut Piece,
-    ) -> Result<(), BadLine> {
-        let range = records::trimmed(line);
+        piece: &mut TranscriptPiece,
+    ) -> Result<(), UnreadableLine> {
+        let range = record_split::trimmed(line);
         let start = self.carry.offset + range.start as u64;
         let text = line.get(range).unwrap_or_default();
         if text.is_empty() {
             if line.contains(&0) {
-                let reason = format!("{}: it holds only NUL bytes", records::NO_OBJECT);
+                let reason = format!("{}: it holds only NUL bytes", record_split::NO_OBJECT);
                 self.skip(piece, self.carry.offset, reason)?;
             }
             return Ok(());
@@ -232,25 +238,25 @@ impl Reader {
         {
             match self.record(text, start, recorded_at, piece) {
                 Ok(()) => return Ok(()),
-                Err(Unread::Message(reason)) => return self.skip(piece, start, reason),
-                Err(Unread::Json(_)) => {}
+                Err(UnreadRecord::Message(reason)) => return self.skip(piece, start, reason),
+                Err(UnreadRecord::Json(_)) => {}
             }
         }
-        for part in records::split(line, self.options.dialect) {
+        for part in record_split::split(line, self.options.dialect) {
             match part {
-                Part::Lost(at, reason) => {
+                LinePart::Lost(at, reason) => {
                     self.skip(piece, self.carry.offset + at as u64, reason)?;
                 }
-                Part::Record(range) => {
+                LinePart::Record(range) => {
                     let start = self.carry.offset + range.start as u64;
                     let text = line.get(range).unwrap_or_default();
                     let text = std::str::from_utf8(text).unwrap_or_default();
                     let read = if nests_too_deep(text.as_bytes()) {
-                        Err(Unread::Message(too_deep()))
+                        Err(UnreadRecord::Message(too_deep()))
                     } else {
                         self.record(text, start, recorded_at, piece)
                     };
-                    if let Err(Unread::Message(reason) | Unread::Json(reason)) = read {
+                    if let Err(UnreadRecord::Message(reason) | UnreadRecord::Json(reason)) = read {
                         self.skip(piece, start, reason)?;
                     }
                 }
@@ -265,40 +271,40 @@ impl Reader {
         text: &str,
         offset: u64,
         recorded_at: Timestamp,
-        piece: &mut Piece,
-    ) -> Result<(), Unread> {
+        piece: &mut TranscriptPiece,
+    ) -> Result<(), UnreadRecord> {
         let place = (offset, text.len() as u64);
-        let text = text::mended(text);
+        let text = long_text::replace_lone_surrogates(text);
         let first = piece.facts.len();
-        let mut work = Work {
+        let mut work = PieceBuilder {
             carry: &mut self.carry,
             facts: &mut piece.facts,
             checkpoints: &mut piece.checkpoints,
             infer: self.options.infer,
         };
-        let unread = |error| Unread::Json(format!("{}: {error}", records::NOT_WHOLE));
+        let unread = |error| UnreadRecord::Json(format!("{}: {error}", record_split::NOT_WHOLE));
         let read = match self.options.dialect {
-            Dialect::ClaudeCode => {
-                let line: Line<'_> = serde_json::from_str(&text).map_err(unread)?;
+            TranscriptDialect::ClaudeCode => {
+                let line: ClaudeLine<'_> = serde_json::from_str(&text).map_err(unread)?;
                 work.line(&line, place, recorded_at)
             }
-            Dialect::Codex => {
-                let line: codex::Line<'_> = serde_json::from_str(&text).map_err(unread)?;
+            TranscriptDialect::Codex => {
+                let line: codex::CodexLine<'_> = serde_json::from_str(&text).map_err(unread)?;
                 codex::line(&mut work, &line, place, recorded_at)
             }
-            Dialect::Gemini => {
-                let line: gemini::Line<'_> = serde_json::from_str(&text).map_err(unread)?;
+            TranscriptDialect::Gemini => {
+                let line: gemini::GeminiLine<'_> = serde_json::from_str(&text).map_err(unread)?;
                 gemini::line(&mut work, &line, place, recorded_at)
             }
         };
-        read.map_err(Unread::Message)?;
+        read.map_err(UnreadRecord::Message)?;
         last_of_each(&mut piece.facts, first);
         Ok(())
     }
 }
 
 /// Why a record is not read.
-enum Unread {
+enum UnreadRecord {
     /// It is no whole JSON.
     Json(String),
     /// What it says cannot be read.
@@ -315,13 +321,13 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
 
 /// The length of the blanks that a line begins with.
 fn blanks_before(line: &[u8]) -> usize {
-    records::trimmed(line).start
+    record_split::trimmed(line).start
 }
 
 /// Whether this is a whole JSON object, or several: a last line without a line break is read only then.
 #[must_use]
 pub fn is_whole(line: &[u8]) -> bool {
-    records::all_whole(line)
+    record_split::all_whole(line)
 }
 
 pub(super) fn too_deep() -> String {

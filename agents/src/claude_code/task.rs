@@ -1,12 +1,12 @@
 //! The agent's own task list: a version of a task for each change.
 
 use super::call::hash;
-use super::carry::{Asked, OpenCall};
+use super::call_result::{ClaudeCallResult, ToolUseResult};
+use super::line_context::{LineContext, PieceBuilder, fields};
 use super::message::parsed;
-use super::outcome::{Answer, Noted};
-use super::scene::{Scene, Work, fields};
-use crate::lenient::{List, Name, Word};
-use forge_store::model::{Kind, Map, Value};
+use super::transcript_state::{CallRequest, OpenCall};
+use crate::lenient::{LenientId, LenientList, LenientText};
+use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -14,64 +14,64 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct TaskInput<'a> {
-    task_id: Name,
+    task_id: LenientId,
     #[serde(borrow)]
-    subject: Word<'a>,
+    subject: LenientText<'a>,
     #[serde(borrow)]
-    description: Word<'a>,
+    description: LenientText<'a>,
     #[serde(borrow)]
-    active_form: Word<'a>,
+    active_form: LenientText<'a>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
     #[serde(borrow)]
-    owner: Word<'a>,
+    owner: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TodoInput<'a> {
     #[serde(borrow)]
-    todos: List<Todo<'a>>,
+    todos: LenientList<ClaudeTodo<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Todo<'a> {
+struct ClaudeTodo<'a> {
     #[serde(borrow)]
-    content: Word<'a>,
+    content: LenientText<'a>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
     #[serde(borrow)]
-    active_form: Word<'a>,
+    active_form: LenientText<'a>,
     #[serde(borrow)]
-    priority: Word<'a>,
+    priority: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Created {
+struct TaskCreated {
     task: CreatedTask,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CreatedTask {
-    id: Name,
+    id: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Updated {
+struct TaskUpdated {
     success: Option<bool>,
 }
 
 /// What a call asks of the task list. `at` leads to its block.
-pub(crate) fn asked(
-    scene: &Scene<'_>,
+pub(crate) fn task_request(
+    scene: &LineContext<'_>,
     tool: &str,
     input: Option<&RawValue>,
     at: &str,
-) -> Option<Asked> {
+) -> Option<CallRequest> {
     if tool == "TodoWrite" {
         let input: TodoInput<'_> = parsed(input).ok()?;
         let todos = input.todos.0.iter().enumerate();
@@ -86,10 +86,10 @@ pub(crate) fn asked(
             ]);
             Some((hash(text), item))
         });
-        return Some(Asked::Todos { items: items.collect() });
+        return Some(CallRequest::Todos { items: items.collect() });
     }
     let input: TaskInput<'_> = parsed(input).ok()?;
-    let text = |word: &Word<'_>, name: &str| {
+    let text = |word: &LenientText<'_>, name: &str| {
         Value::from(word.text().map(|text| scene.text(text, format!("{at}/input/{name}"))))
     };
     let fields = fields([
@@ -100,43 +100,50 @@ pub(crate) fn asked(
         ("owner", input.owner.text().into()),
     ]);
     match (tool, input.task_id.0) {
-        ("TaskUpdate", Some(id)) => Some(Asked::TaskChange { id, fields }),
-        ("TaskCreate", _) => Some(Asked::NewTask { fields }),
+        ("TaskUpdate", Some(id)) => Some(CallRequest::TaskChange { id, fields }),
+        ("TaskCreate", _) => Some(CallRequest::NewTask { fields }),
         _ => None,
     }
 }
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// Carries out what a call asked of the task list.
-    pub(crate) fn tasks(&mut self, scene: &Scene<'_>, call: &OpenCall, answer: &Answer<'_>) {
+    pub(crate) fn tasks(
+        &mut self,
+        scene: &LineContext<'_>,
+        call: &OpenCall,
+        answer: &ClaudeCallResult<'_>,
+    ) {
         if answer.error {
             return;
         }
         match &call.asked {
-            Asked::NewTask { fields } => {
-                let created: Created = answer.object();
-                let told = answer.told.as_ref().and_then(|(text, _)| number(text));
+            CallRequest::NewTask { fields } => {
+                let created: TaskCreated = answer.object();
+                let told = answer.shown_to_agent.as_ref().and_then(|(text, _)| number(text));
                 let Some(id) = created.task.id.0.or(told) else { return };
                 let mut task = fields.clone();
                 task.insert("status".to_owned(), "pending".into());
                 self.task(scene, &id, task);
             }
-            Asked::TaskChange { id, fields } => {
-                if answer.object::<Updated>().success == Some(false) {
+            CallRequest::TaskChange { id, fields } => {
+                if answer.object::<TaskUpdated>().success == Some(false) {
                     return;
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();
                 task.extend(fields.iter().map(|(name, value)| (name.clone(), value.clone())));
                 self.task(scene, id, task);
             }
-            Asked::Todos { items } if !matches!(answer.noted, Noted::Text(_)) => {
+            CallRequest::Todos { items }
+                if !matches!(answer.tool_use_result, ToolUseResult::Text(_)) =>
+            {
                 self.todos(scene, items);
             }
             _ => {}
         }
     }
 
-    fn task(&mut self, scene: &Scene<'_>, id: &str, task: Map) {
+    fn task(&mut self, scene: &LineContext<'_>, id: &str, task: FieldMap) {
         if self.carry.tasks.get(id) == Some(&task) {
             return;
         }
@@ -145,10 +152,10 @@ impl Work<'_> {
     }
 
     /// The list as written now: what is new or changed becomes a version, what was left out unfinished is dropped.
-    pub(crate) fn todos(&mut self, scene: &Scene<'_>, items: &BTreeMap<String, Map>) {
+    pub(crate) fn todos(&mut self, scene: &LineContext<'_>, items: &BTreeMap<String, FieldMap>) {
         let agent = scene.agent.clone().unwrap_or_default();
         let before = self.carry.todos.insert(agent, items.clone()).unwrap_or_default();
-        let status = |task: &Map| task.get("status").cloned();
+        let status = |task: &FieldMap| task.get("status").cloned();
         let gone = before.iter().filter(|(id, task)| {
             !items.contains_key(*id) && status(task) != Some("completed".into())
         });

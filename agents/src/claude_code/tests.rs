@@ -10,15 +10,17 @@ mod recorded;
 mod script;
 mod tasks;
 
-use super::{Ending, Options, Reader};
-use crate::piece::Piece;
+use super::{InputEnding, TranscriptOptions, TranscriptReader};
+use crate::piece::TranscriptPiece;
 use forge_store::model::{Fact, Kind, Timestamp, Value};
 
 const RECORDED_AT: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
 /// The whole file in one piece.
-fn at_once(bytes: &[u8]) -> Piece {
-    Reader::new(Options::default()).read(bytes, Ending::File, RECORDED_AT).unwrap()
+fn at_once(bytes: &[u8]) -> TranscriptPiece {
+    TranscriptReader::new(TranscriptOptions::default())
+        .read(bytes, InputEnding::File, RECORDED_AT)
+        .unwrap()
 }
 
 /// The recorded session of this name and where each save of it ended.
@@ -30,12 +32,12 @@ fn recorded(name: &str) -> Option<(Vec<u8>, Vec<usize>)> {
     Some((bytes, cuts.map(|cut| cut["bytes"].as_u64().unwrap() as usize).collect()))
 }
 
-fn of_kind(piece: &Piece, kind: Kind) -> Vec<&Fact> {
+fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
 /// The one fact of this kind.
-fn only(piece: &Piece, kind: Kind) -> &Fact {
+fn only(piece: &TranscriptPiece, kind: Kind) -> &Fact {
     let found = of_kind(piece, kind);
     assert_eq!(found.len(), 1, "{found:?}");
     found[0]

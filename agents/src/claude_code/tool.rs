@@ -1,79 +1,84 @@
 //! Uses of tools that are no commands, edits, task lists or sub-agents: what was read, searched, fetched and
 //! asked.
 
-use super::carry::{Asked, OpenCall};
+use super::call_failure::{self, CallFailure};
+use super::call_result::ClaudeCallResult;
+use super::line_context::{LineContext, PieceBuilder, fields};
 use super::message::parsed;
-use super::outcome::Answer;
-use super::refusal::{self, Failure};
-use super::scene::{Scene, Work, fields};
-use crate::lenient::{Whole, Word};
+use super::transcript_state::{CallRequest, OpenCall};
+use crate::lenient::{LenientInteger, LenientText};
 use crate::tool_use;
-use forge_store::model::{Kind, Map, Value};
+use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Input<'a> {
+struct ClaudeToolInput<'a> {
     #[serde(borrow)]
-    plan: Word<'a>,
+    plan: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Noted<'a> {
-    duration_ms: Whole,
+struct ClaudeToolResult<'a> {
+    duration_ms: LenientInteger,
     #[serde(borrow)]
     answers: Option<&'a RawValue>,
     #[serde(borrow)]
-    plan: Word<'a>,
+    plan: LenientText<'a>,
 }
 
 /// What a call of any other tool asks for. `at` leads to its block.
-pub(crate) fn asked(scene: &Scene<'_>, tool: &str, input: Option<&RawValue>, at: &str) -> Asked {
+pub(crate) fn tool_request(
+    scene: &LineContext<'_>,
+    tool: &str,
+    input: Option<&RawValue>,
+    at: &str,
+) -> CallRequest {
     let mut fields = tool_use::input_fields(scene, input, &format!("{at}/input"));
     if tool == "ExitPlanMode" {
-        let input: Input<'_> = parsed(input).unwrap_or_default();
+        let input: ClaudeToolInput<'_> = parsed(input).unwrap_or_default();
         if let Some(plan) = input.plan.text() {
             fields.insert("plan".to_owned(), scene.text(plan, format!("{at}/input/plan")));
         }
     }
-    Asked::Tool { fields }
+    CallRequest::Tool { fields }
 }
 
-impl Work<'_> {
+impl PieceBuilder<'_> {
     /// Makes the fact of the use of a tool.
     pub(super) fn tool(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &LineContext<'_>,
         id: &str,
         call: &OpenCall,
-        answer: &Answer<'_>,
+        answer: &ClaudeCallResult<'_>,
     ) {
         let asked = match &call.asked {
-            Asked::Tool { fields } => fields.clone(),
+            CallRequest::Tool { fields } => fields.clone(),
             // Of the others what matters of the call is kept only as far as it was to be done.
-            Asked::Edit { path, patch, .. } => {
+            CallRequest::Edit { path, patch, .. } => {
                 fields([("path", path.clone().into()), ("patch", patch.clone())])
             }
-            Asked::Agent { kind, description, .. } => fields([(
+            CallRequest::Agent { kind, description, .. } => fields([(
                 "input",
                 Value::Map(fields([
                     ("subagent_type", kind.clone().into()),
                     ("description", description.clone().into()),
                 ])),
             )]),
-            _ => Map::new(),
+            _ => FieldMap::new(),
         };
         let failure = answer.failure(false);
-        let noted: Noted<'_> = answer.object();
+        let noted: ClaudeToolResult<'_> = answer.object();
         let reason = failure.and_then(|_| {
             let (text, pointer) = answer.refused_text()?;
-            Some(scene.part(&text, refusal::reason(&text), pointer))
+            Some(scene.part(&text, call_failure::reason(&text), pointer))
         });
         let mut value = fields([
             ("tool", call.tool.as_str().into()),
-            ("outcome", failure.map_or("finished", Failure::outcome).into()),
+            ("outcome", failure.map_or("finished", CallFailure::outcome).into()),
             ("reason", reason.into()),
             ("called_at", call.called_at.to_string().into()),
             ("duration_ms", noted.duration_ms.0.into()),
@@ -91,9 +96,9 @@ impl Work<'_> {
 }
 
 /// What a person answered to each question.
-fn answers(scene: &Scene<'_>, noted: &Noted<'_>) -> Option<Value> {
-    let answers: Map = serde_json::from_str(noted.answers?.get()).ok()?;
+fn answers(scene: &LineContext<'_>, noted: &ClaudeToolResult<'_>) -> Option<Value> {
+    let answers: FieldMap = serde_json::from_str(noted.answers?.get()).ok()?;
     let answers = Value::Map(answers);
-    (answers != Value::Map(Map::new()))
+    (answers != Value::Map(FieldMap::new()))
         .then(|| tool_use::kept(scene, answers, "/toolUseResult/answers", 0))
 }

@@ -1,14 +1,14 @@
 //! Sub-agents that a session starts. Each has a rollout of its own; here is what its parent is told.
 
-use super::Scene;
-use super::call::Call;
-use super::output::Answer;
-use super::state::OpenTool;
-use crate::claude_code::carry::AgentState;
-use crate::claude_code::scene::{Work, fields};
-use crate::lenient::Word;
-use crate::text;
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use super::LineContext;
+use super::call::CodexCall;
+use super::call_result::CodexCallResult;
+use super::state::OpenToolCall;
+use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::claude_code::transcript_state::SubAgentState;
+use crate::lenient::LenientText;
+use crate::long_text;
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// The calls whose result says how agents are.
 const CALLS: [&str; 4] = ["spawn_agent", "wait", "wait_agent", "close_agent"];
 /// Other calls that talk with agents.
-const TALK: [&str; 6] =
+const MESSAGING_CALLS: [&str; 6] =
     ["send_input", "send_message", "resume_agent", "list_agents", "followup_task", "write_stdin"];
 
 fn own_name(tool: &str) -> &str {
@@ -31,27 +31,31 @@ pub(super) fn is_call(tool: &str) -> bool {
 /// Whether a tool's use is no fact of its own: the agents' facts tell of it.
 pub(super) fn is_talk(tool: &str) -> bool {
     let waits = is_call(tool) && own_name(tool) != "spawn_agent";
-    waits || (!tool.starts_with("mcp__") && TALK.contains(&own_name(tool)))
+    waits || (!tool.starts_with("mcp__") && MESSAGING_CALLS.contains(&own_name(tool)))
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Spawn<'a> {
+struct SpawnArguments<'a> {
     #[serde(borrow)]
-    agent_type: Word<'a>,
+    agent_type: LenientText<'a>,
     #[serde(borrow)]
-    task_name: Word<'a>,
+    task_name: LenientText<'a>,
     #[serde(borrow)]
-    message: Word<'a>,
+    message: LenientText<'a>,
 }
 
 /// The fields of the agent that a call asks for.
-pub(super) fn asked(scene: &Scene<'_>, call: &Call<'_>, input: Option<&RawValue>) -> Option<Map> {
+pub(super) fn requested_agent(
+    scene: &LineContext<'_>,
+    call: &CodexCall<'_>,
+    input: Option<&RawValue>,
+) -> Option<FieldMap> {
     if call.name != "spawn_agent" || call.namespace.is_some_and(|it| it.starts_with("mcp__")) {
         return None;
     }
     let input = input.map(RawValue::get).filter(|json| json.starts_with('{'))?;
-    let spawn: Spawn<'_> = serde_json::from_str(input).ok()?;
+    let spawn: SpawnArguments<'_> = serde_json::from_str(input).ok()?;
     let prompt = spawn.message.text().map(|text| scene.text(text, "/arguments#json/message"));
     Some(fields([
         ("type", spawn.agent_type.text().into()),
@@ -64,19 +68,24 @@ pub(super) fn asked(scene: &Scene<'_>, call: &Call<'_>, input: Option<&RawValue>
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Spawned<'a> {
+struct SpawnResult<'a> {
     #[serde(borrow)]
-    agent_id: Word<'a>,
+    agent_id: LenientText<'a>,
     #[serde(borrow)]
-    task_name: Word<'a>,
+    task_name: LenientText<'a>,
     #[serde(borrow)]
     status: Option<&'a RawValue>,
 }
 
 /// What the result of such a call says of agents.
-pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, open: &OpenTool, answer: &Answer) {
+pub(super) fn result(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    open: &OpenToolCall,
+    answer: &CodexCallResult,
+) {
     let Some(json) = Some(&answer.text).filter(|text| text.starts_with('{')) else { return };
-    let Ok(said) = serde_json::from_str::<Spawned<'_>>(json) else { return };
+    let Ok(said) = serde_json::from_str::<SpawnResult<'_>>(json) else { return };
     if own_name(&open.tool) == "spawn_agent" {
         if let Some(agent) = said.agent_id.text().or(said.task_name.text()) {
             started(work, scene, agent, open.agent.clone().unwrap_or_default());
@@ -90,16 +99,22 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, open: &OpenTool, an
     statuses(work, scene, said.status, &pointer);
 }
 
-fn started(work: &mut Work<'_>, scene: &Scene<'_>, agent: &str, fields: Map) {
+fn started(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, agent: &str, fields: FieldMap) {
     if work.carry.agents.contains_key(agent) {
         return;
     }
-    let state = AgentState { fields, ..AgentState::default() };
+    let state = SubAgentState { fields, ..SubAgentState::default() };
     work.carry.agents.insert(agent.to_owned(), state);
     version(work, scene, agent, "running", Value::Null);
 }
 
-fn version(work: &mut Work<'_>, scene: &Scene<'_>, agent: &str, status: &str, result: Value) {
+fn version(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    agent: &str,
+    status: &str,
+    result: Value,
+) {
     let Some(state) = work.carry.agents.get(agent) else { return };
     let mut value = state.fields.clone();
     value.append(&mut fields([("status", status.into()), ("result", result)]));
@@ -109,15 +124,20 @@ fn version(work: &mut Work<'_>, scene: &Scene<'_>, agent: &str, status: &str, re
 /// A status with what the agent came back with: `"running"`, or `{"completed": "..."}`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ended<'a> {
+struct AgentEndStatus<'a> {
     #[serde(borrow)]
-    completed: Option<Word<'a>>,
+    completed: Option<LenientText<'a>>,
     #[serde(borrow)]
-    errored: Option<Word<'a>>,
+    errored: Option<LenientText<'a>>,
 }
 
 /// The statuses of agents, by agent. `pointer` leads to them.
-fn statuses(work: &mut Work<'_>, scene: &Scene<'_>, raw: Option<&RawValue>, pointer: &str) {
+fn statuses(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    raw: Option<&RawValue>,
+    pointer: &str,
+) {
     let Some(json) = raw.map(RawValue::get).filter(|json| json.starts_with('{')) else { return };
     let Ok(all) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json) else { return };
     for (agent, raw) in all {
@@ -127,18 +147,19 @@ fn statuses(work: &mut Work<'_>, scene: &Scene<'_>, raw: Option<&RawValue>, poin
 }
 
 fn status(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     agent: &str,
     raw: &RawValue,
     shown: impl Fn(&str, &str) -> Value,
 ) {
-    let ended = raw.get().starts_with('{').then(|| serde_json::from_str::<Ended<'_>>(raw.get()));
+    let ended =
+        raw.get().starts_with('{').then(|| serde_json::from_str::<AgentEndStatus<'_>>(raw.get()));
     let (word, result) = match ended {
-        Some(Ok(Ended { completed: Some(text), .. })) => {
+        Some(Ok(AgentEndStatus { completed: Some(text), .. })) => {
             ("completed", text.text().map(|text| shown(text, "completed")))
         }
-        Some(Ok(Ended { errored: Some(text), .. })) => {
+        Some(Ok(AgentEndStatus { errored: Some(text), .. })) => {
             ("failed", text.text().map(|text| shown(text, "errored")))
         }
         _ => match raw.get().trim_matches('"') {
@@ -158,45 +179,45 @@ fn status(
 }
 
 /// A notice for the model that an agent ended: an element around JSON.
-pub(super) fn notified(work: &mut Work<'_>, scene: &Scene<'_>, message: &str) {
+pub(super) fn notified(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, message: &str) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Notified<'a> {
+    struct AgentNotification<'a> {
         #[serde(borrow)]
-        agent_id: Word<'a>,
+        agent_id: LenientText<'a>,
         #[serde(borrow)]
-        agent_path: Word<'a>,
+        agent_path: LenientText<'a>,
         #[serde(borrow)]
         status: Option<&'a RawValue>,
     }
     let inside = message.trim().strip_prefix("<subagent_notification>");
     let inside = inside.and_then(|text| text.strip_suffix("</subagent_notification>"));
     let Some(json) = inside.map(str::trim).filter(|text| text.starts_with('{')) else { return };
-    let Ok(said) = serde_json::from_str::<Notified<'_>>(json) else { return };
+    let Ok(said) = serde_json::from_str::<AgentNotification<'_>>(json) else { return };
     if let (Some(agent), Some(raw)) = (said.agent_id.text().or(said.agent_path.text()), said.status)
     {
-        let cut = |text: &str, _: &str| text::beginning(text, text::INLINE_BYTES).into();
+        let cut = |text: &str, _: &str| long_text::beginning(text, long_text::INLINE_BYTES).into();
         status(work, scene, agent, raw, cut);
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Collaboration<'a> {
+struct CollaborationItem<'a> {
     #[serde(borrow, alias = "call_id")]
-    id: Word<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    tool: Word<'a>,
+    tool: LenientText<'a>,
     #[serde(borrow)]
-    prompt: Word<'a>,
+    prompt: LenientText<'a>,
     #[serde(borrow)]
-    receiver_thread_ids: Option<Vec<Word<'a>>>,
+    receiver_thread_ids: Option<Vec<LenientText<'a>>>,
     #[serde(borrow)]
-    new_thread_id: Word<'a>,
+    new_thread_id: LenientText<'a>,
     #[serde(borrow)]
-    new_agent_nickname: Word<'a>,
+    new_agent_nickname: LenientText<'a>,
     #[serde(borrow)]
-    new_agent_role: Word<'a>,
+    new_agent_role: LenientText<'a>,
     #[serde(borrow)]
     agents_states: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -205,15 +226,15 @@ struct Collaboration<'a> {
 
 /// A completed item about agents.
 pub(super) fn item(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     raw: &RawValue,
     started_at: Option<Timestamp>,
 ) {
-    let Ok(one) = serde_json::from_str::<Collaboration<'_>>(raw.get()) else { return };
+    let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if matches!(one.tool.text(), Some("spawnAgent" | "spawn_agent")) {
         let agents = one.receiver_thread_ids.as_deref().unwrap_or_default();
-        for agent in agents.iter().filter_map(Word::text) {
+        for agent in agents.iter().filter_map(LenientText::text) {
             begun(work, scene, &one, agent, "/item", started_at);
         }
     }
@@ -221,8 +242,8 @@ pub(super) fn item(
 }
 
 /// The end of an event about agents.
-pub(super) fn event(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue) {
-    let Ok(one) = serde_json::from_str::<Collaboration<'_>>(raw.get()) else { return };
+pub(super) fn event(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: &RawValue) {
+    let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if let Some(agent) = one.new_thread_id.text() {
         begun(work, scene, &one, agent, "", None);
     }
@@ -230,9 +251,9 @@ pub(super) fn event(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue) {
 }
 
 fn begun(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    one: &Collaboration<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    one: &CollaborationItem<'_>,
     agent: &str,
     base: &str,
     started_at: Option<Timestamp>,

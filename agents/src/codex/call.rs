@@ -1,51 +1,51 @@
 //! Calls of Codex's tools: commands in a shell, patches, the plan.
 
-use super::Scene;
-use super::state::{Poll, ScriptCommand, push};
+use super::LineContext;
+use super::state::{PollTarget, ScriptCommand, push};
 use super::{patch, script, tool};
 use crate::claude_code::call::{commits, hash};
-use crate::claude_code::carry::{Asked, OpenCall};
-use crate::claude_code::scene::{Work, fields};
-use crate::lenient::{Name, Word};
-use crate::text;
-use crate::verification::Verification;
+use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::claude_code::transcript_state::{CallRequest, OpenCall};
+use crate::lenient::{LenientId, LenientText};
+use crate::long_text;
+use crate::verification::CheckCommandLine;
 use forge_store::model::Value;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Arguments<'a> {
+struct CodexCallArguments<'a> {
     #[serde(borrow)]
     command: Option<&'a RawValue>,
     #[serde(borrow)]
-    cmd: Word<'a>,
+    cmd: LenientText<'a>,
     #[serde(borrow)]
-    input: Word<'a>,
+    input: LenientText<'a>,
     #[serde(borrow)]
-    workdir: Word<'a>,
+    workdir: LenientText<'a>,
     #[serde(borrow)]
-    working_directory: Word<'a>,
+    working_directory: LenientText<'a>,
     #[serde(borrow)]
-    justification: Word<'a>,
-    session_id: Name,
-    cell_id: Name,
+    justification: LenientText<'a>,
+    session_id: LenientId,
+    cell_id: LenientId,
     #[serde(borrow)]
-    plan: Option<Vec<Step<'a>>>,
+    plan: Option<Vec<PlanStep<'a>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Step<'a> {
+struct PlanStep<'a> {
     #[serde(borrow)]
-    step: Word<'a>,
+    step: LenientText<'a>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
 }
 
 /// A call, as its line gives it.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct CodexCall<'a> {
     pub(super) id: &'a str,
     pub(super) name: &'a str,
     pub(super) namespace: Option<&'a str>,
@@ -57,12 +57,12 @@ pub(super) struct Call<'a> {
 }
 
 /// Keeps a call until its result comes.
-pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
+pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &CodexCall<'_>) {
     if let (Some(input), None) = (call.input, call.namespace) {
         match call.name {
             "apply_patch" => {
                 let files = patch::files(scene, input, "/input", None);
-                open(work, scene, call, None, Asked::Patch { files });
+                open(work, scene, call, None, CallRequest::Patch { files });
             }
             "exec" => scripted(work, scene, call.id, input),
             _ => tool::keep(work, scene, call),
@@ -76,14 +76,14 @@ pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
     };
     let parsed = json.trim_start().starts_with('{').then(|| serde_json::from_str(json));
     let Some(Ok(arguments)) = parsed else { return };
-    let arguments: Arguments<'_> = arguments;
+    let arguments: CodexCallArguments<'_> = arguments;
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
     match call.name {
         _ if call.namespace.is_some() => tool::keep(work, scene, call),
         "apply_patch" => {
             if let Some(input) = arguments.input.text() {
                 let files = patch::files(scene, input, &format!("{at}/input"), directory);
-                open(work, scene, call, None, Asked::Patch { files });
+                open(work, scene, call, None, CallRequest::Patch { files });
             }
         }
         "update_plan" => open(work, scene, call, None, plan(scene, &arguments, at)),
@@ -92,13 +92,13 @@ pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
         }
         "write_stdin" => {
             if let Some(process) = arguments.session_id.0 {
-                let poll = Poll::Process(process);
+                let poll = PollTarget::Process(process);
                 work.carry.other.codex.polls.insert(call.id.to_owned(), poll);
             }
         }
         "wait" if arguments.cell_id.0.is_some() => {
             if let Some(cell) = arguments.cell_id.0 {
-                work.carry.other.codex.polls.insert(call.id.to_owned(), Poll::Cell(cell));
+                work.carry.other.codex.polls.insert(call.id.to_owned(), PollTarget::Cell(cell));
             }
         }
         _ => tool::keep(work, scene, call),
@@ -106,13 +106,13 @@ pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
 }
 
 fn open(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    call: &Call<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    call: &CodexCall<'_>,
     directory: Option<&str>,
-    asked: Asked,
+    asked: CallRequest,
 ) {
-    if matches!(&asked, Asked::Patch { files } if files.is_empty()) {
+    if matches!(&asked, CallRequest::Patch { files } if files.is_empty()) {
         return;
     }
     let cwd = match (scene.cwd, directory) {
@@ -126,10 +126,10 @@ fn open(
 }
 
 fn command(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    call: &Call<'_>,
-    arguments: &Arguments<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    call: &CodexCall<'_>,
+    arguments: &CodexCallArguments<'_>,
     at: &str,
 ) {
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
@@ -146,7 +146,7 @@ fn command(
                 [name, text] if name == "apply_patch" || name == "applypatch" => {
                     let pointer = format!("{at}/command/1");
                     let files = patch::files(scene, text, &pointer, directory);
-                    return open(work, scene, call, None, Asked::Patch { files });
+                    return open(work, scene, call, None, CallRequest::Patch { files });
                 }
                 words => match line_of(words) {
                     Some(line) => (line.to_owned(), format!("{at}/command/2")),
@@ -159,13 +159,13 @@ fn command(
     if let Some(applied) = patch::applied(&line, directory) {
         let files = patch::files(scene, &line, &pointer, applied.directory.as_deref());
         if applied.alone {
-            return open(work, scene, call, None, Asked::Patch { files });
+            return open(work, scene, call, None, CallRequest::Patch { files });
         }
         work.carry.other.codex.patches.insert(call.id.to_owned(), files);
     }
     let why = arguments.justification.text();
     let why = why.map_or(Value::Null, |why| scene.text(why, format!("{at}/justification")));
-    open(work, scene, call, directory, asked(scene, &line, &pointer, why));
+    open(work, scene, call, directory, command_request(scene, &line, &pointer, why));
 }
 
 /// The command line in the words `bash -lc LINE`.
@@ -181,30 +181,35 @@ pub(super) fn line_of(words: &[String]) -> Option<&str> {
 }
 
 /// What a command line asks for. `pointer` leads to it; without one a long line is cut.
-pub(super) fn asked(scene: &Scene<'_>, line: &str, pointer: &str, description: Value) -> Asked {
+pub(super) fn command_request(
+    scene: &LineContext<'_>,
+    line: &str,
+    pointer: &str,
+    description: Value,
+) -> CallRequest {
     let command = if pointer.is_empty() {
-        text::beginning(line, text::INLINE_BYTES).into()
+        long_text::beginning(line, long_text::INLINE_BYTES).into()
     } else {
         scene.text(line, pointer)
     };
-    Asked::Command {
+    CallRequest::Command {
         command,
         description,
         background: false,
         commit: commits(line),
-        verification: Verification::of(line),
+        verification: CheckCommandLine::from_line(line),
     }
 }
 
 /// Keeps the commands of a script until other lines report them.
-fn scripted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, input: &str) {
+fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, input: &str) {
     let commands = script::commands(input).into_iter();
     // A patch is reported as one.
     let commands =
         commands.filter(|named| !patch::applied(&named.command, None).is_some_and(|it| it.alone));
     let commands = commands.enumerate().map(|(index, named)| {
         let cwd = named.directory.as_deref().or(scene.cwd).map(str::to_owned);
-        let asked = asked(scene, &named.command, "", Value::Null);
+        let asked = command_request(scene, &named.command, "", Value::Null);
         let call = OpenCall { called_at: scene.at, cwd, tool: "exec".to_owned(), asked };
         ScriptCommand { id: format!("{id}/{}", index + 1), hash: hash(named.command.trim()), call }
     });
@@ -213,7 +218,7 @@ fn scripted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, input: &str) {
 }
 
 /// Takes the command of a script that has this line. It was the first of its kind to be called.
-pub(super) fn scripted_as(work: &mut Work<'_>, line: &str) -> Option<ScriptCommand> {
+pub(super) fn scripted_as(work: &mut PieceBuilder<'_>, line: &str) -> Option<ScriptCommand> {
     let own = hash(line.trim());
     let state = &mut work.carry.other.codex;
     if let Some(place) = state.unended.iter().position(|one| one.hash == own) {
@@ -230,13 +235,13 @@ pub(super) fn scripted_as(work: &mut Work<'_>, line: &str) -> Option<ScriptComma
 }
 
 /// Notes commands of a script whose end may still be reported.
-pub(super) fn await_end(work: &mut Work<'_>, commands: Vec<ScriptCommand>) {
+pub(super) fn await_end(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand>) {
     for command in commands {
         push(&mut work.carry.other.codex.unended, command);
     }
 }
 
-fn plan(scene: &Scene<'_>, arguments: &Arguments<'_>, at: &str) -> Asked {
+fn plan(scene: &LineContext<'_>, arguments: &CodexCallArguments<'_>, at: &str) -> CallRequest {
     let steps = arguments.plan.as_deref().unwrap_or_default();
     let items = steps.iter().enumerate().filter_map(|(index, step)| {
         let text = step.step.text()?;
@@ -244,5 +249,5 @@ fn plan(scene: &Scene<'_>, arguments: &Arguments<'_>, at: &str) -> Asked {
         let status = step.status.text().unwrap_or("pending");
         Some((hash(text), fields([("subject", subject), ("status", status.into())])))
     });
-    Asked::Todos { items: items.collect() }
+    CallRequest::Todos { items: items.collect() }
 }

@@ -1,34 +1,39 @@
 //! Compactions: what a summary says, and what was kept word for word.
 
-use super::{Payload, Scene, speak};
-use crate::claude_code::scene::{Work, fields, flag};
-use crate::lenient::Word;
-use crate::text;
-use forge_store::model::{Map, Value};
+use super::{CodexPayload, LineContext, speak};
+use crate::claude_code::line_context::{PieceBuilder, fields, flag};
+use crate::lenient::LenientText;
+use crate::long_text;
+use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// How many of the kept messages a checkpoint names: the newest.
-const KEPT: usize = 128;
+const MAX_RETAINED_MESSAGES: usize = 128;
 
 /// A message of the history that goes on after a compaction, in either of its forms.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Kept<'a> {
+struct RetainedMessage<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
-    role: Word<'a>,
+    role: LenientText<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
     #[serde(borrow)]
-    item_id: Word<'a>,
+    item_id: LenientText<'a>,
 }
 
 /// Reads a compaction: a message, and a checkpoint with the summary and what was kept.
-pub(super) fn compacted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>) {
+pub(super) fn compacted(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    payload: &CodexPayload<'_>,
+) {
     let summary = payload.message.text().map(|text| scene.text(text, "/message"));
     let value = fields([
         ("role", "system".into()),
@@ -37,7 +42,7 @@ pub(super) fn compacted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payloa
         ("compact_summary", flag(summary.is_some())),
     ]);
     speak(work, scene, id, value);
-    work.compacted(scene, id, summary);
+    work.single_line_compaction(scene, id, summary);
     let history = kept(scene, payload);
     if let Some(checkpoint) = work.checkpoints.last_mut()
         && let Value::Map(body) = &mut checkpoint.body
@@ -47,11 +52,11 @@ pub(super) fn compacted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payloa
 }
 
 /// The fields of the checkpoint that tell what was kept.
-fn kept(scene: &Scene<'_>, payload: &Payload<'_>) -> Map {
+fn kept(scene: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
     let (list, base) = match (payload.replacement_history_entries, payload.replacement_history) {
         (Some(entries), _) => (entries, "/replacement_history_entries"),
         (None, Some(history)) => (history, "/replacement_history"),
-        (None, None) => return Map::new(),
+        (None, None) => return FieldMap::new(),
     };
     let items: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
     let mut kept = Vec::new();
@@ -70,7 +75,7 @@ fn kept(scene: &Scene<'_>, payload: &Payload<'_>) -> Map {
         match item.kind.text() {
             Some("compaction" | "compaction_summary" | "context_compaction") => encrypted = true,
             Some("message") => {
-                let content = text::of_content(item.content, &format!("{at}/content"));
+                let content = long_text::content_text(item.content, &format!("{at}/content"));
                 let Some((text, pointer)) = content else { continue };
                 let role = item.role.text().unwrap_or("assistant");
                 let text = scene.text(&text, pointer);
@@ -79,7 +84,7 @@ fn kept(scene: &Scene<'_>, payload: &Payload<'_>) -> Map {
             _ => {}
         }
     }
-    let left_out = kept.len().saturating_sub(KEPT);
+    let left_out = kept.len().saturating_sub(MAX_RETAINED_MESSAGES);
     kept.drain(..left_out);
     fields([
         ("kept", if kept.is_empty() { Value::Null } else { Value::List(kept) }),
@@ -88,7 +93,7 @@ fn kept(scene: &Scene<'_>, payload: &Payload<'_>) -> Map {
     ])
 }
 
-fn read(raw: &RawValue) -> Kept<'_> {
+fn read(raw: &RawValue) -> RetainedMessage<'_> {
     let json = raw.get();
     let object = json.starts_with('{').then(|| serde_json::from_str(json).ok());
     object.flatten().unwrap_or_default()

@@ -1,13 +1,13 @@
 //! Events and completed items: what Codex reports beside the calls and results of the model.
 
-use super::call::{asked, line_of};
-use super::ending::{self, End, Event};
-use super::{Scene, output, prompt, tool};
-use crate::claude_code::carry::OpenCall;
+use super::call::{command_request, line_of};
+use super::command_end::{self, CodexCommandEnd, ReportedCommand};
+use super::{LineContext, call_result, prompt, tool};
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::scene::{Work, fields};
-use crate::lenient::{Name, Whole, Word};
-use crate::patch::Edit;
+use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::claude_code::transcript_state::OpenCall;
+use crate::lenient::{LenientId, LenientInteger, LenientText};
+use crate::patch::EditDescription;
 use forge_store::model::{Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,27 +16,27 @@ use std::collections::BTreeMap;
 /// The end of a command: the payload of `exec_command_end`, or an item `CommandExecution`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Execution<'a> {
+struct CommandExecution<'a> {
     #[serde(borrow, alias = "call_id")]
-    id: Word<'a>,
-    process_id: Name,
+    id: LenientText<'a>,
+    process_id: LenientId,
     #[serde(borrow)]
     command: Option<&'a RawValue>,
     #[serde(borrow)]
-    cwd: Word<'a>,
+    cwd: LenientText<'a>,
     #[serde(borrow)]
-    source: Word<'a>,
+    source: LenientText<'a>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
     #[serde(borrow)]
-    stdout: Word<'a>,
+    stdout: LenientText<'a>,
     #[serde(borrow)]
-    stderr: Word<'a>,
+    stderr: LenientText<'a>,
     #[serde(borrow)]
-    aggregated_output: Word<'a>,
+    aggregated_output: LenientText<'a>,
     #[serde(borrow)]
-    formatted_output: Word<'a>,
-    exit_code: Whole,
+    formatted_output: LenientText<'a>,
+    exit_code: LenientInteger,
     #[serde(borrow)]
     duration: Option<&'a RawValue>,
 }
@@ -44,58 +44,58 @@ struct Execution<'a> {
 /// A change of files: the payload of `patch_apply_end`, or an item `FileChange`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Changed<'a> {
+struct FileChangeEvent<'a> {
     #[serde(borrow, alias = "call_id")]
-    id: Word<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
     success: Option<bool>,
     #[serde(borrow)]
-    stderr: Word<'a>,
+    stderr: LenientText<'a>,
     #[serde(borrow)]
     changes: BTreeMap<String, &'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Change<'a> {
+struct FileChange<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
-    unified_diff: Word<'a>,
+    unified_diff: LenientText<'a>,
     #[serde(borrow)]
-    content: Word<'a>,
+    content: LenientText<'a>,
     #[serde(borrow)]
-    move_path: Word<'a>,
+    move_path: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Spoken<'a> {
+struct UserMessageItem<'a> {
     #[serde(borrow)]
-    id: Word<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    content: Vec<Part<'a>>,
+    content: Vec<ItemTextPart<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Part<'a> {
+struct ItemTextPart<'a> {
     #[serde(borrow)]
-    text: Word<'a>,
+    text: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Item<'a> {
+struct CompletedItem<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
 }
 
 /// How long something took: seconds and nanoseconds.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Duration {
+struct CodexDuration {
     secs: u64,
     nanos: u32,
 }
@@ -103,15 +103,15 @@ struct Duration {
 /// Reads how long something took, in milliseconds.
 pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
     let raw = raw?.get();
-    let Duration { secs, nanos } =
+    let CodexDuration { secs, nanos } =
         raw.starts_with('{').then(|| serde_json::from_str(raw).ok())??;
     i64::try_from(secs.checked_mul(1000)?.checked_add(u64::from(nanos / 1_000_000))?).ok()
 }
 
 /// Reads an item that was completed. `started_at` is when it began.
 pub(super) fn item(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     raw: &RawValue,
     own_id: &str,
     started_at: Option<Timestamp>,
@@ -120,43 +120,57 @@ pub(super) fn item(
     if !raw.get().starts_with('{') {
         return;
     }
-    let Ok(Item { kind }) = serde_json::from_str::<Item<'_>>(raw.get()) else { return };
+    let Ok(CompletedItem { kind }) = serde_json::from_str::<CompletedItem<'_>>(raw.get()) else {
+        return;
+    };
     match kind.text().unwrap_or_default() {
         "CommandExecution" | "commandExecution" => {
             execution(work, scene, raw, "/item", started_at);
         }
         "FileChange" | "fileChange" => changed(work, scene, raw, "/item"),
         "UserMessage" | "userMessage" if copied => {}
-        "UserMessage" | "userMessage" => said(work, scene, raw, own_id),
+        "UserMessage" | "userMessage" => user_message_item(work, scene, raw, own_id),
         kind => tool::item(work, scene, kind, raw, started_at),
     }
 }
 
 /// A prompt, as an item tells it.
-fn said(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, own_id: &str) {
-    let Ok(spoken) = serde_json::from_str::<Spoken<'_>>(raw.get()) else { return };
+fn user_message_item(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    raw: &RawValue,
+    own_id: &str,
+) {
+    let Ok(spoken) = serde_json::from_str::<UserMessageItem<'_>>(raw.get()) else { return };
     let id = spoken.id.text().unwrap_or(own_id);
     let texts = spoken.content.iter().enumerate();
     let mut texts = texts.filter_map(|(index, part)| Some((index, part.text.text()?)));
     let Some((index, text)) = texts.next() else { return };
     if texts.next().is_none() {
         let pointer = format!("/item/content/{index}/text");
-        return prompt::of_event(work, scene, id, text, &pointer, prompt::source::ITEM);
+        return prompt::push_event_prompt(work, scene, id, text, &pointer, prompt::source::ITEM);
     }
     // As a pointer to all of them reads it.
     let all: Vec<&str> = spoken.content.iter().filter_map(|part| part.text.0.as_deref()).collect();
-    prompt::of_event(work, scene, id, &all.join("\n"), "/item/content", prompt::source::ITEM);
+    prompt::push_event_prompt(
+        work,
+        scene,
+        id,
+        &all.join("\n"),
+        "/item/content",
+        prompt::source::ITEM,
+    );
 }
 
 /// The end of a command.
 pub(super) fn execution(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     started_at: Option<Timestamp>,
 ) {
-    let Ok(one) = serde_json::from_str::<Execution<'_>>(raw.get()) else { return };
+    let Ok(one) = serde_json::from_str::<CommandExecution<'_>>(raw.get()) else { return };
     // What was typed into a command is no command.
     let typed =
         matches!(one.source.text(), Some("unified_exec_interaction" | "unifiedExecInteraction"));
@@ -172,12 +186,12 @@ pub(super) fn execution(
     ];
     let text = texts.into_iter().find_map(|(word, name)| Some((word.text()?, name)));
     let (text, name) = text.unwrap_or_default();
-    let told = End {
+    let told = CodexCommandEnd {
         exit_code: one.exit_code.0,
         outcome: match (status, one.exit_code.0) {
             ("declined", _) => REFUSED,
             (_, Some(_)) if text.starts_with("command timed out after ") => "timed_out",
-            (_, Some(code)) => output::outcome(Some(code)),
+            (_, Some(code)) => call_result::outcome(Some(code)),
             ("completed", None) => "finished",
             ("failed", None) => "failed",
             _ => "unknown",
@@ -196,8 +210,8 @@ pub(super) fn execution(
         Some("user_shell" | "userShell") => "typed by the person".into(),
         _ => Value::Null,
     };
-    let asked = asked(scene, &line, &pointer, description);
-    let event = Event {
+    let asked = command_request(scene, &line, &pointer, description);
+    let event = ReportedCommand {
         id,
         process: one.process_id.0.as_deref(),
         line: &line,
@@ -208,16 +222,16 @@ pub(super) fn execution(
             asked,
         },
     };
-    ending::reported(work, scene, &event, end);
+    command_end::command_reported(work, scene, &event, end);
 }
 
 /// A process that could not be made has the code that stands for none.
-fn unless_it_failed_to_start(end: End<'_>) -> End<'_> {
+fn unless_it_failed_to_start(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
     let begins =
         ["execution error", "Failed to create unified exec process", "exec_command failed"];
     let failed = begins.iter().any(|begin| end.output.starts_with(begin));
     if end.outcome == REFUSED || (end.exit_code == Some(-1) && failed) {
-        return End { exit_code: None, duration_ms: None, not_started: true, ..end };
+        return CodexCommandEnd { exit_code: None, duration_ms: None, not_started: true, ..end };
     }
     end
 }
@@ -262,15 +276,20 @@ pub(super) fn path_of(address: &str) -> String {
 }
 
 /// A change of files.
-pub(super) fn changed(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, base: &str) {
-    let Ok(one) = serde_json::from_str::<Changed<'_>>(raw.get()) else { return };
+pub(super) fn changed(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    raw: &RawValue,
+    base: &str,
+) {
+    let Ok(one) = serde_json::from_str::<FileChangeEvent<'_>>(raw.get()) else { return };
     let Some(id) = one.id.text() else { return };
     let applied = match (one.status.text(), one.success) {
         (Some("completed"), _) | (None, Some(true)) => true,
         (Some("in_progress" | "inProgress"), _) => return,
         _ => false,
     };
-    if !ending::patch_reported(work, scene, id, applied) {
+    if !command_end::patch_reported(work, scene, id, applied) {
         return;
     }
     if !applied {
@@ -283,7 +302,7 @@ pub(super) fn changed(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, ba
     }
     let changes = one.changes.iter().filter(|(_, raw)| raw.get().starts_with('{'));
     for (number, (path, raw)) in changes.enumerate() {
-        let Ok(change) = serde_json::from_str::<Change<'_>>(raw.get()) else { continue };
+        let Ok(change) = serde_json::from_str::<FileChange<'_>>(raw.get()) else { continue };
         let pointer = format!("{base}/changes/{}", path.replace('~', "~0").replace('/', "~1"));
         let (patch, added, removed) = match change.unified_diff.text() {
             Some(diff) => {
@@ -291,7 +310,10 @@ pub(super) fn changed(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, ba
                 (scene.text(diff, format!("{pointer}/unified_diff")), added, removed)
             }
             None => {
-                match serde_json::from_str::<Edit<'_>>(raw.get()).ok().and_then(|it| it.patch()) {
+                match serde_json::from_str::<EditDescription<'_>>(raw.get())
+                    .ok()
+                    .and_then(|it| it.patch())
+                {
                     Some(patch) if !patch.text.is_empty() => {
                         (scene.text(&patch.text, &pointer), patch.added, patch.removed)
                     }
@@ -314,7 +336,7 @@ pub(super) fn changed(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, ba
             ("cwd", scene.cwd.into()),
             ("git_branch", scene.git_branch.into()),
         ]);
-        ending::edited(work, scene, id, number, value);
+        command_end::edited(work, scene, id, number, value);
     }
 }
 

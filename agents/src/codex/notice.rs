@@ -1,48 +1,54 @@
 //! What a session is told beside its messages, and the tokens that a message took.
 
-use super::Scene;
-use crate::claude_code::scene::{Work, fields};
-use crate::lenient::{Whole, Word};
-use forge_store::model::{Fact, Kind, Origin, Value};
+use super::LineContext;
+use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::lenient::{LenientInteger, LenientText};
+use forge_store::model::{Fact, FactOrigin, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// A notice of this type.
-pub(super) fn notice(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, kind: &str, text: Value) {
+pub(super) fn notice(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    kind: &str,
+    text: Value,
+) {
     let value = fields([("type", kind.into()), ("text", text)]);
     work.facts.push(scene.fact(Kind::Notice, id, value));
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Event<'a> {
+struct NoticeEvent<'a> {
     #[serde(borrow)]
-    reason: Word<'a>,
+    reason: LenientText<'a>,
     #[serde(borrow)]
-    message: Word<'a>,
+    message: LenientText<'a>,
     #[serde(borrow)]
     codex_error_info: Option<&'a RawValue>,
     #[serde(borrow)]
     goal: Option<&'a RawValue>,
-    num_turns: Whole,
+    num_turns: LenientInteger,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Goal<'a> {
+struct SessionGoal<'a> {
     #[serde(borrow)]
-    objective: Word<'a>,
+    objective: LenientText<'a>,
 }
 
 /// Reads an event that is told as a notice, if it is one.
-pub(super) fn of_event(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+pub(super) fn push_event_notice(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     id: &str,
     event: &str,
     raw: &RawValue,
 ) {
-    let Ok(one) = serde_json::from_str::<Event<'_>>(raw.get()) else { return };
+    let Ok(one) = serde_json::from_str::<NoticeEvent<'_>>(raw.get()) else { return };
     match event {
         "turn_aborted" => {
             let reason = one.reason.text().map(|reason| scene.text(reason, "/reason"));
@@ -61,7 +67,7 @@ pub(super) fn of_event(
         }
         "thread_goal_updated" => {
             let goal = one.goal.filter(|raw| raw.get().starts_with('{'));
-            let goal = goal.and_then(|raw| serde_json::from_str::<Goal<'_>>(raw.get()).ok());
+            let goal = goal.and_then(|raw| serde_json::from_str::<SessionGoal<'_>>(raw.get()).ok());
             if let Some(text) = goal.as_ref().and_then(|goal| goal.objective.text()) {
                 notice(work, scene, id, "goal", scene.text(text, "/goal/objective"));
             }
@@ -72,39 +78,43 @@ pub(super) fn of_event(
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Usage {
-    input_tokens: Whole,
-    cached_input_tokens: Whole,
-    cache_write_input_tokens: Whole,
-    output_tokens: Whole,
-    total_tokens: Whole,
+struct CodexTokenUsage {
+    input_tokens: LenientInteger,
+    cached_input_tokens: LenientInteger,
+    cache_write_input_tokens: LenientInteger,
+    output_tokens: LenientInteger,
+    total_tokens: LenientInteger,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Usages<'a> {
+struct CodexTokenCount<'a> {
     #[serde(borrow)]
     last_token_usage: Option<&'a RawValue>,
     #[serde(borrow)]
     total_token_usage: Option<&'a RawValue>,
 }
 
-fn usage(raw: Option<&RawValue>) -> Option<Usage> {
+fn usage(raw: Option<&RawValue>) -> Option<CodexTokenUsage> {
     let json = raw?.get();
     json.starts_with('{').then(|| serde_json::from_str(json).ok())?
 }
 
 /// The tokens of one response of the model, which a record of their own gives.
-pub(super) fn tokens(work: &mut Work<'_>, scene: &Scene<'_>, raw: Option<&RawValue>) {
+pub(super) fn tokens(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: Option<&RawValue>) {
     if let Some(usage) = usage(raw) {
         count(work, scene, &usage);
     }
 }
 
 /// The tokens of the last response, in an event that comes once for each and whenever a limit changes.
-pub(super) fn token_count(work: &mut Work<'_>, scene: &Scene<'_>, raw: Option<&RawValue>) {
+pub(super) fn token_count(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    raw: Option<&RawValue>,
+) {
     let Some(json) = raw.map(RawValue::get).filter(|json| json.starts_with('{')) else { return };
-    let Ok(usages) = serde_json::from_str::<Usages<'_>>(json) else { return };
+    let Ok(usages) = serde_json::from_str::<CodexTokenCount<'_>>(json) else { return };
     let total = usage(usages.total_token_usage).and_then(|total| total.total_tokens.0);
     let state = &mut work.carry.other.codex;
     if total.is_none() || state.total_tokens == total {
@@ -115,9 +125,9 @@ pub(super) fn token_count(work: &mut Work<'_>, scene: &Scene<'_>, raw: Option<&R
 }
 
 /// Another version of the last message of the model, with its tokens.
-fn count(work: &mut Work<'_>, scene: &Scene<'_>, usage: &Usage) {
+fn count(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, usage: &CodexTokenUsage) {
     let Some(last) = work.carry.other.codex.untold_tokens.take() else { return };
-    let positive = |whole: Whole| whole.0.and_then(|number| u64::try_from(number).ok());
+    let positive = |whole: LenientInteger| whole.0.and_then(|number| u64::try_from(number).ok());
     let read = positive(usage.cached_input_tokens);
     let written = positive(usage.cache_write_input_tokens);
     // The input holds those of the cache.
@@ -134,7 +144,7 @@ fn count(work: &mut Work<'_>, scene: &Scene<'_>, usage: &Usage) {
         kind: Kind::Message,
         id: last.id,
         at: last.at,
-        origin: Origin::Imported,
+        origin: FactOrigin::Imported,
         place: last.place.0,
         recorded_at: scene.recorded_at,
         value: Value::Map(value),

@@ -1,9 +1,9 @@
 //! Patches in Codex's own form, and the command lines that hand one to `apply_patch`.
 
-use super::Scene;
-use crate::claude_code::carry::PatchedFile;
-use crate::shell::{self, Joint};
-use crate::text;
+use super::LineContext;
+use crate::claude_code::transcript_state::PatchedFile;
+use crate::long_text;
+use crate::shell::{self, CommandSeparator};
 use forge_store::model::Value;
 
 const BEGIN: &str = "*** Begin Patch";
@@ -13,7 +13,7 @@ const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete Fil
 /// The files of a patch. `directory` is where its paths count from; `pointer` leads to `text`, which may hold more than
 /// the patch. Without a pointer long parts are cut.
 pub(super) fn files(
-    scene: &Scene<'_>,
+    scene: &LineContext<'_>,
     text: &str,
     pointer: &str,
     directory: Option<&str>,
@@ -50,9 +50,9 @@ pub(super) fn files(
     let files = files.into_iter().map(|(mut file, start, end)| {
         file.patch = if pointer.is_empty() {
             let part = text.get(start..end).unwrap_or_default();
-            text::beginning(part, text::INLINE_BYTES).into()
+            long_text::beginning(part, long_text::INLINE_BYTES).into()
         } else {
-            text::part(text, start..end, scene.place, || format!("{}{pointer}", scene.base))
+            long_text::part(text, start..end, scene.place, || format!("{}{pointer}", scene.base))
         };
         file
     });
@@ -82,7 +82,7 @@ pub(super) fn is_relative(path: &str) -> bool {
 
 /// How a command line uses `apply_patch`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Applied {
+pub(super) struct ApplyPatchCommand {
     /// Where the patch is applied, as far as the line changes the directory.
     pub(super) directory: Option<String>,
     /// The line does nothing else.
@@ -90,7 +90,7 @@ pub(super) struct Applied {
 }
 
 /// Whether a command line hands a patch to `apply_patch`.
-pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<Applied> {
+pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchCommand> {
     if !line.contains(BEGIN) {
         return None;
     }
@@ -106,7 +106,7 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<Applied> {
             found.get_or_insert(here.clone());
         } else if let [cd, to] = command.words.as_slice()
             && cd == "cd"
-            && matches!(command.joint, Joint::And | Joint::Other)
+            && matches!(command.joint, CommandSeparator::And | CommandSeparator::Other)
         {
             here = Some(match (to.starts_with('/'), &here) {
                 (false, Some(from)) => format!("{}/{to}", from.trim_end_matches('/')),
@@ -116,7 +116,7 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<Applied> {
             alone = false;
         }
     }
-    Some(Applied { directory: found?, alone })
+    Some(ApplyPatchCommand { directory: found?, alone })
 }
 
 #[cfg(test)]
@@ -145,7 +145,7 @@ mod tests {
     fn a_command_line_that_applies_a_patch_is_known() {
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
         let known = |directory: Option<&str>, alone| {
-            Some(Applied { directory: directory.map(str::to_owned), alone })
+            Some(ApplyPatchCommand { directory: directory.map(str::to_owned), alone })
         };
         for (line, expected) in [
             (format!("apply_patch <<'EOF'\n{patch}\nEOF"), known(None, true)),

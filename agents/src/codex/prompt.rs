@@ -1,11 +1,11 @@
 //! Who wrote a user message: the person, or Codex in the person's name.
 
-use super::Scene;
-use super::state::Copying;
+use super::LineContext;
+use super::state::ForkCopyState;
 use crate::claude_code::call::hash;
-use crate::claude_code::scene::{Work, fields};
-use crate::lenient::Word;
-use crate::text;
+use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::lenient::LenientText;
+use crate::long_text;
 use forge_store::model::{Kind, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -101,34 +101,35 @@ fn request(text: &str) -> Range<usize> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Passthrough<'a> {
+struct PassthroughMetadata<'a> {
     #[serde(borrow)]
-    content_item_kinds: Option<Vec<Word<'a>>>,
+    content_item_kinds: Option<Vec<LenientText<'a>>>,
 }
 
 /// What the person wrote in a user message: the text that the pointer leads to, and its part. `None` if all of it is
 /// Codex's own.
-pub(super) fn of_message(
+pub(super) fn typed_in_message(
     content: Option<&RawValue>,
     metadata: Option<&RawValue>,
 ) -> Option<(String, Range<usize>, String)> {
     let raw = content?;
-    let kinds: Passthrough<'_> =
+    let kinds: PassthroughMetadata<'_> =
         metadata.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let kinds = kinds.content_item_kinds.unwrap_or_default();
     let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
-        let (text, pointer) = text::of_content(Some(raw), "/content")?;
+        let (text, pointer) = long_text::content_text(Some(raw), "/content")?;
         let range = request(&text);
         return (!is_injected(&text)).then_some((text, range, pointer));
     };
     let known = kinds.len() == items.len();
     let mut texts: Vec<(usize, String, String)> = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let Some((text, pointer)) = text::of_content(Some(item), &format!("/content/{index}"))
+        let Some((text, pointer)) =
+            long_text::content_text(Some(item), &format!("/content/{index}"))
         else {
             continue;
         };
-        let kind = kinds.get(index).and_then(Word::text).filter(|_| known);
+        let kind = kinds.get(index).and_then(LenientText::text).filter(|_| known);
         let by_person = match kind {
             Some(kind) if kind != "unknown" => kind == "user" || kind.starts_with("user."),
             _ => !is_injected(&text),
@@ -146,7 +147,7 @@ pub(super) fn of_message(
     // Several parts: the text of the whole content, from the first of them to the last.
     let before = said(items.get(..first).unwrap_or_default());
     let parts = said(items.get(first..=last).unwrap_or_default());
-    let (whole, pointer) = text::of_content(Some(raw), "/content")?;
+    let (whole, pointer) = long_text::content_text(Some(raw), "/content")?;
     let start = if before.is_empty() { 0 } else { before.len() + 1 };
     let range = start..(start + parts.len()).min(whole.len());
     let inner = request(whole.get(range.clone())?);
@@ -158,15 +159,15 @@ pub(super) fn of_message(
 fn said(items: &[&RawValue]) -> String {
     let texts: Vec<String> = items
         .iter()
-        .filter_map(|item| text::of_content(Some(item), "").map(|(text, _)| text))
+        .filter_map(|item| long_text::content_text(Some(item), "").map(|(text, _)| text))
         .collect();
-    text::join(texts.iter().map(String::as_str))
+    long_text::join(texts.iter().map(String::as_str))
 }
 
 /// A prompt, if it is the person's, of this session, and not reported before. `part` is what the person wrote of `text`.
-pub(super) fn tell(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+pub(super) fn push_prompt(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     id: &str,
     (text, part, pointer): (&str, Range<usize>, &str),
     source: u8,
@@ -182,7 +183,7 @@ pub(super) fn tell(
         return;
     }
     if work.carry.session.first_prompt.is_none() {
-        work.carry.session.first_prompt = text::headline(said);
+        work.carry.session.first_prompt = long_text::headline(said);
     }
     let value = fields([
         ("text", scene.part(text, part, pointer)),
@@ -193,22 +194,22 @@ pub(super) fn tell(
 }
 
 /// A prompt that an event tells in one text.
-pub(super) fn of_event(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+pub(super) fn push_event_prompt(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     id: &str,
     text: &str,
     pointer: &str,
     source: u8,
 ) {
     if !is_injected(text) {
-        tell(work, scene, id, (text, request(text), pointer), source);
+        push_prompt(work, scene, id, (text, request(text), pointer), source);
     }
 }
 
 /// What a line is known by where lines may be copies of another session's.
 #[derive(Debug)]
-pub(super) struct Trace<'a> {
+pub(super) struct LineOrigin<'a> {
     pub(super) at: Timestamp,
     pub(super) ordinal: Option<i64>,
     pub(super) turn: Option<&'a str>,
@@ -216,10 +217,10 @@ pub(super) struct Trace<'a> {
     pub(super) inherited: bool,
 }
 
-impl Trace<'_> {
+impl LineOrigin<'_> {
     /// Whether the line is a copy from the session that this one was forked from. Copies follow the first line of the
     /// fork; the fork's own lines begin with a turn of its own, or after a pause.
-    pub(super) fn is_copied(&self, work: &mut Work<'_>) -> bool {
+    pub(super) fn is_copied(&self, work: &mut PieceBuilder<'_>) -> bool {
         let state = &mut work.carry.other.codex;
         if self.inherited {
             return true;
@@ -231,7 +232,7 @@ impl Trace<'_> {
         let began = state.began;
         let own = match self.turn.and_then(made_at) {
             Some(made) => began.is_some_and(|began| made >= began),
-            None => self.at.micros_since(copying.last) > Copying::PAUSE_MICROS,
+            None => self.at.micros_since(copying.last) > ForkCopyState::PAUSE_MICROS,
         };
         let before = began.is_some_and(|began| self.at < began);
         if own && !before {
@@ -243,7 +244,7 @@ impl Trace<'_> {
     }
 }
 
-impl Copying {
+impl ForkCopyState {
     /// Copies are written in one go; the person needs longer to type.
     const PAUSE_MICROS: i64 = 5_000_000;
 

@@ -2,7 +2,7 @@
 
 /// A command that a script names as a plain text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct LiteralCommand {
     pub(super) command: String,
     pub(super) directory: Option<String>,
 }
@@ -10,19 +10,19 @@ pub(super) struct Named {
 /// The functions that run a command, and the names of their arguments.
 const RUNNERS: [&str; 4] = ["exec_command(", "shell_command(", "local_shell(", "shell("];
 /// A script that calls more than this is not a list of commands.
-const MOST: usize = 64;
+const MAX_SCRIPT_COMMANDS: usize = 64;
 
 /// The commands that a script names, in its order. A command that the script puts together from parts is not known.
-pub(super) fn commands(script: &str) -> Vec<Named> {
+pub(super) fn commands(script: &str) -> Vec<LiteralCommand> {
     let calls = script.match_indices("tools.").filter_map(|(at, tools)| {
         let call = script.get(at + tools.len()..)?;
         RUNNERS.iter().find_map(|name| call.strip_prefix(name))
     });
-    calls.take(MOST).filter_map(named).collect()
+    calls.take(MAX_SCRIPT_COMMANDS).filter_map(literal_command).collect()
 }
 
 /// The command of a call whose arguments begin here.
-fn named(arguments: &str) -> Option<Named> {
+fn literal_command(arguments: &str) -> Option<LiteralCommand> {
     let mut rest = arguments.trim_start().strip_prefix('{')?;
     let (mut command, mut directory) = (None, None);
     let mut depth = 0_usize;
@@ -71,7 +71,7 @@ fn named(arguments: &str) -> Option<Named> {
         }
         rest = after;
     }
-    Some(Named { command: command?, directory })
+    Some(LiteralCommand { command: command?, directory })
 }
 
 fn is_name(character: char) -> bool {

@@ -1,17 +1,17 @@
 //! Uses of Codex' other tools: images viewed, searches, MCP servers, plans proposed.
 
-use super::call::Call;
+use super::call::CodexCall;
+use super::call_result;
 use super::event::{duration_ms, path_of};
-use super::output;
-use super::state::OpenTool;
-use super::{Scene, agent};
+use super::state::OpenToolCall;
+use super::{LineContext, agent};
 use crate::claude_code::call::hash;
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::scene::{Work, fields};
-use crate::lenient::{Flag, Word};
-use crate::text;
+use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::lenient::{LenientFlag, LenientText};
+use crate::long_text;
 use crate::tool_use::input_fields;
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const SEARCH_EVENT: u8 = 2;
 const SEARCH_ITEM: u8 = 4;
 
 /// Keeps the call of a tool until its result comes.
-pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
+pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &CodexCall<'_>) {
     let input = call.arguments.and_then(|json| serde_json::from_str::<&RawValue>(json).ok());
     let fields = match call.input {
         Some(text) => {
@@ -31,38 +31,38 @@ pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
         }
         None => input_fields(scene, input, "/arguments#json"),
     };
-    let open = OpenTool {
+    let open = OpenToolCall {
         called_at: scene.at,
         tool: full_name(call.namespace, call.name),
         fields,
-        agent: agent::asked(scene, call, input),
+        agent: agent::requested_agent(scene, call, input),
         questions: questions(call, input),
     };
     work.carry.other.codex.tools.insert(call.id.to_owned(), open);
 }
 
 /// The questions that a call asks the person, by their names.
-fn questions(call: &Call<'_>, input: Option<&RawValue>) -> BTreeMap<String, String> {
+fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String, String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Asks<'a> {
+    struct CodexQuestionList<'a> {
         #[serde(borrow)]
-        questions: Option<Vec<Question<'a>>>,
+        questions: Option<Vec<CodexQuestion<'a>>>,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Question<'a> {
+    struct CodexQuestion<'a> {
         #[serde(borrow)]
-        id: Word<'a>,
+        id: LenientText<'a>,
         #[serde(borrow)]
-        question: Word<'a>,
+        question: LenientText<'a>,
     }
     if call.name != "request_user_input" {
         return BTreeMap::new();
     }
-    let asks: Asks<'_> = object(input);
+    let asks: CodexQuestionList<'_> = object(input);
     let named = asks.questions.into_iter().flatten().filter_map(|one| {
-        let text = text::beginning(one.question.text()?, text::INLINE_BYTES);
+        let text = long_text::beginning(one.question.text()?, long_text::INLINE_BYTES);
         Some((one.id.text()?.to_owned(), text.to_owned()))
     });
     named.collect()
@@ -72,19 +72,19 @@ fn questions(call: &Call<'_>, input: Option<&RawValue>) -> BTreeMap<String, Stri
 fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Answered {
-        answers: BTreeMap<String, Chosen>,
+    struct CodexAnswers {
+        answers: BTreeMap<String, ChosenAnswers>,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Chosen {
+    struct ChosenAnswers {
         answers: Vec<String>,
     }
-    let said = answer.starts_with('{').then(|| serde_json::from_str::<Answered>(answer).ok());
+    let said = answer.starts_with('{').then(|| serde_json::from_str::<CodexAnswers>(answer).ok());
     let Some(Some(said)) = said.filter(|_| !questions.is_empty()) else { return Value::Null };
     let answers = said.answers.into_iter().map(|(name, chosen)| {
         let text = chosen.answers.join("\n");
-        let text = text::beginning(&text, text::INLINE_BYTES).to_owned();
+        let text = long_text::beginning(&text, long_text::INLINE_BYTES).to_owned();
         (questions.get(&name).cloned().unwrap_or(name), text.into())
     });
     Value::Map(answers.collect())
@@ -92,14 +92,19 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
 
 /// The use of `apply_patch` that was refused: no edit, but a use of a tool.
 pub(super) fn refused_edit(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     id: &str,
     path: &str,
     reason: Value,
 ) {
-    let ended =
-        Used { tool: "apply_patch", outcome: REFUSED, reason, called_at: None, duration_ms: None };
+    let ended = ToolUseEnd {
+        tool: "apply_patch",
+        outcome: REFUSED,
+        reason,
+        called_at: None,
+        duration_ms: None,
+    };
     used(work, scene, id, fields([("path", path.into())]), &ended);
 }
 
@@ -113,7 +118,7 @@ fn full_name(namespace: Option<&str>, name: &str) -> String {
 }
 
 /// How a tool's use ended.
-struct Used<'a> {
+struct ToolUseEnd<'a> {
     tool: &'a str,
     outcome: &'static str,
     reason: Value,
@@ -121,7 +126,13 @@ struct Used<'a> {
     duration_ms: Option<i64>,
 }
 
-fn used(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, mut value: Map, used: &Used<'_>) {
+fn used(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    mut value: FieldMap,
+    used: &ToolUseEnd<'_>,
+) {
     value.append(&mut fields([
         ("tool", used.tool.into()),
         ("outcome", used.outcome.into()),
@@ -133,11 +144,16 @@ fn used(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, mut value: Map, used: 
 }
 
 /// Closes the call that a result belongs to.
-pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Option<&RawValue>) {
+pub(super) fn result(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    raw: Option<&RawValue>,
+) {
     let Some(open) = work.carry.other.codex.tools.remove(id) else { return };
-    let Some(answer) = output::read(raw) else { return };
+    let Some(answer) = call_result::read(raw) else { return };
     work.carry.other.codex.end(id);
-    let told = &answer.told;
+    let told = &answer.status;
     let outcome = match told.outcome {
         // A result came.
         "unknown" | "background" => "finished",
@@ -159,28 +175,28 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Opti
         _ => Value::Null,
     };
     let called_at = Some(open.called_at);
-    let ended = Used { tool: &open.tool, outcome, reason, called_at, duration_ms: None };
+    let ended = ToolUseEnd { tool: &open.tool, outcome, reason, called_at, duration_ms: None };
     used(work, scene, id, value, &ended);
 }
 
 /// What an event or an item tells of a tool's use.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Reported<'a> {
+struct ReportedToolUse<'a> {
     #[serde(borrow, alias = "call_id")]
-    id: Word<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
     invocation: Option<&'a RawValue>,
     #[serde(borrow)]
-    server: Word<'a>,
+    server: LenientText<'a>,
     #[serde(borrow)]
-    namespace: Word<'a>,
+    namespace: LenientText<'a>,
     #[serde(borrow)]
-    tool: Word<'a>,
+    tool: LenientText<'a>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
     success: Option<bool>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
@@ -189,23 +205,23 @@ struct Reported<'a> {
     #[serde(borrow)]
     duration: Option<&'a RawValue>,
     #[serde(borrow)]
-    path: Word<'a>,
+    path: LenientText<'a>,
     #[serde(borrow)]
-    text: Word<'a>,
+    text: LenientText<'a>,
 }
 
 /// The result of a call of an MCP server, in either form.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct McpResult<'a> {
+struct McpCallResult<'a> {
     #[serde(borrow, rename = "Err")]
-    err: Word<'a>,
+    err: LenientText<'a>,
     #[serde(borrow, rename = "Ok")]
     ok: Option<&'a RawValue>,
     #[serde(alias = "isError")]
-    is_error: Flag,
+    is_error: LenientFlag,
     #[serde(borrow)]
-    message: Word<'a>,
+    message: LenientText<'a>,
 }
 
 fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
@@ -215,25 +231,25 @@ fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
 
 /// The end of a call of an MCP server.
 pub(super) fn mcp_ended(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     started_at: Option<Timestamp>,
 ) {
-    let one: Reported<'_> = object(Some(raw));
+    let one: ReportedToolUse<'_> = object(Some(raw));
     let (inner, at) = match one.invocation {
         Some(invocation) => (object(Some(invocation)), format!("{base}/invocation")),
         None => (object(Some(raw)), base.to_owned()),
     };
-    let call: Reported<'_> = inner;
+    let call: ReportedToolUse<'_> = inner;
     let (Some(id), Some(tool)) = (one.id.text(), call.tool.text()) else { return };
-    let Some(open) = news(work, id) else { return };
+    let Some(open) = take_unended_call(work, id) else { return };
     let server = call.server.text().map(|server| format!("mcp__{server}"));
     let name = full_name(server.as_deref().or(call.namespace.text()), tool);
-    let result: McpResult<'_> = object(one.result);
-    let inner: McpResult<'_> = object(result.ok);
-    let error: McpResult<'_> = object(one.error);
+    let result: McpCallResult<'_> = object(one.result);
+    let inner: McpCallResult<'_> = object(result.ok);
+    let error: McpCallResult<'_> = object(one.error);
     let failed = result.is_error.0
         || inner.is_error.0
         || result.err.text().is_some()
@@ -251,7 +267,7 @@ pub(super) fn mcp_ended(
         (false, _, Some("in_progress" | "inProgress")) => return,
         _ => "finished",
     };
-    let ended = Used {
+    let ended = ToolUseEnd {
         tool: &name,
         outcome,
         reason: reason.map(|text| scene.text(text, format!("{base}/{pointer}"))).into(),
@@ -266,7 +282,7 @@ pub(super) fn mcp_ended(
 }
 
 /// The open call of this name, if its end is news.
-fn news(work: &mut Work<'_>, id: &str) -> Option<Option<OpenTool>> {
+fn take_unended_call(work: &mut PieceBuilder<'_>, id: &str) -> Option<Option<OpenToolCall>> {
     let state = &mut work.carry.other.codex;
     if state.has_ended(id) {
         return None;
@@ -277,8 +293,8 @@ fn news(work: &mut Work<'_>, id: &str) -> Option<Option<OpenTool>> {
 
 /// An item that was completed, of a tool.
 pub(super) fn item(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     kind: &str,
     raw: &RawValue,
     started_at: Option<Timestamp>,
@@ -289,12 +305,12 @@ pub(super) fn item(
         }
         "WebSearch" | "webSearch" => searched(work, scene, raw, "/item", None, SEARCH_ITEM),
         "ImageView" | "imageView" => {
-            let one: Reported<'_> = object(Some(raw));
+            let one: ReportedToolUse<'_> = object(Some(raw));
             let Some(id) = one.id.text() else { return };
-            let Some(open) = news(work, id) else { return };
+            let Some(open) = take_unended_call(work, id) else { return };
             let value = fields([("path", one.path.text().map(path_of).into())]);
             let called_at = open.map(|open| open.called_at).or(started_at);
-            let ended = Used {
+            let ended = ToolUseEnd {
                 tool: "view_image",
                 outcome: "finished",
                 reason: Value::Null,
@@ -304,10 +320,10 @@ pub(super) fn item(
             used(work, scene, id, value, &ended);
         }
         "Plan" | "plan" => {
-            let one: Reported<'_> = object(Some(raw));
+            let one: ReportedToolUse<'_> = object(Some(raw));
             let (Some(id), Some(text)) = (one.id.text(), one.text.text()) else { return };
             let value = fields([("plan", scene.text(text, "/item/text"))]);
-            let ended = Used {
+            let ended = ToolUseEnd {
                 tool: "plan",
                 outcome: "finished",
                 reason: Value::Null,
@@ -323,48 +339,53 @@ pub(super) fn item(
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Search<'a> {
+struct WebSearch<'a> {
     #[serde(borrow, alias = "call_id")]
-    id: Word<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    query: Word<'a>,
+    query: LenientText<'a>,
     #[serde(borrow)]
     action: Option<&'a RawValue>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct SearchAction<'a> {
+struct WebSearchAction<'a> {
     #[serde(borrow)]
-    query: Word<'a>,
+    query: LenientText<'a>,
     #[serde(borrow)]
-    url: Word<'a>,
+    url: LenientText<'a>,
     #[serde(borrow)]
-    pattern: Word<'a>,
+    pattern: LenientText<'a>,
 }
 
 /// A search of the web as the model called it.
-pub(super) fn search_call(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, own_id: &str) {
+pub(super) fn search_call(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    raw: &RawValue,
+    own_id: &str,
+) {
     searched(work, scene, raw, "", Some(own_id), SEARCH_CALL);
 }
 
 /// A search of the web as an event reports it.
-pub(super) fn search_ended(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue) {
+pub(super) fn search_ended(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: &RawValue) {
     searched(work, scene, raw, "", None, SEARCH_EVENT);
 }
 
 fn searched(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     own_id: Option<&str>,
     source: u8,
 ) {
-    let one: Search<'_> = object(Some(raw));
-    let action: SearchAction<'_> = object(one.action);
+    let one: WebSearch<'_> = object(Some(raw));
+    let action: WebSearchAction<'_> = object(one.action);
     let Some(id) = one.id.text().or(own_id) else { return };
     let (query, pointer) = match action.query.text() {
         Some(query) => (Some(query), format!("{base}/action/query")),
@@ -393,7 +414,7 @@ fn searched(
         Some("completed") | None => "finished",
         Some(_) => "unknown",
     };
-    let ended = Used {
+    let ended = ToolUseEnd {
         tool: "web_search",
         outcome,
         reason: Value::Null,

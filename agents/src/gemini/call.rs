@@ -2,13 +2,13 @@
 
 use super::{shell, tool};
 use crate::claude_code::call::{commits, hash};
-use crate::claude_code::carry::Running;
-use crate::claude_code::command::{REFUSED, Ran, merged};
-use crate::claude_code::scene::{Scene, Work, fields, flag};
-use crate::lenient::{Name, Word, object, objects};
-use crate::text;
-use crate::verification::Verification;
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use crate::claude_code::command::{CommandRun, REFUSED, merged};
+use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
+use crate::claude_code::transcript_state::BackgroundProcess;
+use crate::lenient::{LenientId, LenientText, object, objects};
+use crate::long_text;
+use crate::verification::CheckCommandLine;
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -19,71 +19,71 @@ const MAX_RUNNING: usize = 256;
 /// A call as it is recorded.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Call<'a> {
-    id: Name,
+pub(super) struct GeminiCall<'a> {
+    id: LenientId,
     #[serde(borrow)]
-    name: Word<'a>,
+    name: LenientText<'a>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
     #[serde(borrow)]
-    timestamp: Word<'a>,
+    timestamp: LenientText<'a>,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     result_display: Option<&'a RawValue>,
-    agent_id: Name,
+    agent_id: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Arguments<'a> {
+struct GeminiCallArguments<'a> {
     #[serde(borrow)]
-    command: Word<'a>,
+    command: LenientText<'a>,
     #[serde(borrow)]
-    description: Word<'a>,
+    description: LenientText<'a>,
     #[serde(borrow)]
-    dir_path: Word<'a>,
+    dir_path: LenientText<'a>,
     #[serde(borrow)]
-    directory: Word<'a>,
+    directory: LenientText<'a>,
     #[serde(borrow)]
-    file_path: Word<'a>,
+    file_path: LenientText<'a>,
     #[serde(borrow)]
-    agent_name: Word<'a>,
+    agent_name: LenientText<'a>,
     #[serde(borrow)]
-    prompt: Word<'a>,
+    prompt: LenientText<'a>,
     #[serde(borrow)]
     todos: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Todo<'a> {
+struct GeminiTodo<'a> {
     #[serde(borrow)]
-    description: Word<'a>,
+    description: LenientText<'a>,
     #[serde(borrow)]
-    status: Word<'a>,
+    status: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Display<'a> {
+struct ResultDisplay<'a> {
     #[serde(borrow)]
-    file_diff: Word<'a>,
+    file_diff: LenientText<'a>,
     #[serde(borrow)]
-    original_content: Word<'a>,
+    original_content: LenientText<'a>,
     #[serde(borrow)]
-    file_path: Word<'a>,
+    file_path: LenientText<'a>,
     #[serde(borrow)]
-    agent_name: Word<'a>,
+    agent_name: LenientText<'a>,
     #[serde(borrow)]
-    result: Word<'a>,
+    result: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct ResultPart<'a> {
+struct FunctionResponsePart<'a> {
     #[serde(borrow)]
     function_response: Option<&'a RawValue>,
 }
@@ -97,16 +97,16 @@ struct FunctionResponse<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Response<'a> {
+struct ToolResponse<'a> {
     #[serde(borrow)]
-    output: Word<'a>,
+    output: LenientText<'a>,
     #[serde(borrow)]
-    error: Word<'a>,
+    error: LenientText<'a>,
 }
 
 /// What the model was told as the result of a call.
 #[derive(Debug, Default)]
-pub(super) struct Told<'a> {
+pub(super) struct GeminiCallResult<'a> {
     pub(super) text: Cow<'a, str>,
     /// The error that is named beside an output.
     pub(super) error: Option<Cow<'a, str>>,
@@ -115,53 +115,62 @@ pub(super) struct Told<'a> {
 }
 
 /// The calls of a message with their places in it.
-pub(super) fn read(raw: Option<&RawValue>) -> Vec<(usize, Call<'_>)> {
+pub(super) fn read(raw: Option<&RawValue>) -> Vec<(usize, GeminiCall<'_>)> {
     objects(raw)
 }
 
-impl<'a> Call<'a> {
+impl<'a> GeminiCall<'a> {
     /// What a message says of it.
     pub(super) fn named(&self) -> Value {
         Value::from([("id", self.id.0.clone().into()), ("name", self.name.text().into())])
     }
 
     /// The result, with the pointer to it; `base` leads to the call.
-    fn told(&self, base: &str) -> Told<'a> {
+    fn result_text(&self, base: &str) -> GeminiCallResult<'a> {
         let at = format!("{base}/result");
         let raw = self.result;
         if let Some(raw) = raw.filter(|raw| raw.get().starts_with('"')) {
-            let text: Word<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
-            return Told { text: text.0.unwrap_or_default(), error: None, pointer: at };
+            let text: LenientText<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+            return GeminiCallResult { text: text.0.unwrap_or_default(), error: None, pointer: at };
         }
-        for (index, part) in objects::<ResultPart<'_>>(raw) {
+        for (index, part) in objects::<FunctionResponsePart<'_>>(raw) {
             let Some(response) = part.function_response else { continue };
             let response: FunctionResponse<'_> = object(Some(response));
-            let Response { output, error } = object(response.response);
+            let ToolResponse { output, error } = object(response.response);
             let at = format!("{at}/{index}/functionResponse/response");
             return match (output.0, error.0) {
-                (Some(text), error) => Told { text, error, pointer: format!("{at}/output") },
-                (None, Some(text)) => Told { text, error: None, pointer: format!("{at}/error") },
-                (None, None) => Told::default(),
+                (Some(text), error) => {
+                    GeminiCallResult { text, error, pointer: format!("{at}/output") }
+                }
+                (None, Some(text)) => {
+                    GeminiCallResult { text, error: None, pointer: format!("{at}/error") }
+                }
+                (None, None) => GeminiCallResult::default(),
             };
         }
-        Told::default()
+        GeminiCallResult::default()
     }
 }
 
 /// Makes the fact of a call that has ended, once. `base` leads to it.
-pub(super) fn done(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>, base: &str) {
+pub(super) fn done(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    call: &GeminiCall<'_>,
+    base: &str,
+) {
     let status = call.status.text().unwrap_or_default();
     let (Some(id), "success" | "error" | "cancelled") = (call.id.0.as_deref(), status) else {
         return;
     };
-    if work.carry.other.tell(id) {
+    if work.carry.other.mark_reported(id) {
         return;
     }
-    let arguments: Arguments<'_> = object(call.args);
+    let arguments: GeminiCallArguments<'_> = object(call.args);
     let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(scene.at);
-    let scene = Scene { at, agent: None, ..*scene };
+    let scene = LineContext { at, agent: None, ..*scene };
     let name = call.name.text().unwrap_or_default();
-    let told = call.told(base);
+    let told = call.result_text(base);
     match name {
         "run_shell_command" => command(work, &scene, (id, call), &arguments, &told, base),
         "replace" | "write_file" | "edit" if status == "success" => {
@@ -172,7 +181,8 @@ pub(super) fn done(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>, base
             agent(work, &scene, (id, call), &arguments, &told, base);
         }
         _ => {
-            let used = tool::Use { id, name, status, input: call.args, told: &told, base };
+            let used =
+                tool::GeminiToolUse { id, name, status, input: call.args, told: &told, base };
             tool::used(work, &scene, &used);
             if name == "list_background_processes" {
                 processes(work, &scene, &told.text);
@@ -181,8 +191,13 @@ pub(super) fn done(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>, base
     }
 }
 
-fn todos(work: &mut Work<'_>, scene: &Scene<'_>, list: Option<&RawValue>, base: &str) {
-    let items = objects::<Todo<'_>>(list).into_iter().filter_map(|(index, todo)| {
+fn todos(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    list: Option<&RawValue>,
+    base: &str,
+) {
+    let items = objects::<GeminiTodo<'_>>(list).into_iter().filter_map(|(index, todo)| {
         let text = todo.description.text()?;
         let subject = scene.text(text, format!("{base}/args/todos/{index}/description"));
         let status = todo.status.text().unwrap_or("pending");
@@ -192,11 +207,11 @@ fn todos(work: &mut Work<'_>, scene: &Scene<'_>, list: Option<&RawValue>, base: 
 }
 
 fn command(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    (id, call): (&str, &Call<'_>),
-    arguments: &Arguments<'_>,
-    told: &Told<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    (id, call): (&str, &GeminiCall<'_>),
+    arguments: &GeminiCallArguments<'_>,
+    told: &GeminiCallResult<'_>,
     base: &str,
 ) {
     let line = arguments.command.text().unwrap_or_default();
@@ -214,7 +229,7 @@ fn command(
     let output = if refused && end.output.is_empty() { 0..told.text.len() } else { end.output };
     more.extend(merged(scene, end.outcome, &told.text, output.clone(), &told.pointer));
     let description = arguments.description.text();
-    let verification = Verification::of(line).filter(|_| !refused);
+    let verification = CheckCommandLine::from_line(line).filter(|_| !refused);
     let command = scene.text(line, format!("{base}/args/command"));
     let description =
         description.map_or(Value::Null, |it| scene.text(it, format!("{base}/args/description")));
@@ -224,7 +239,7 @@ fn command(
         if running.len() >= MAX_RUNNING {
             running.pop_first();
         }
-        let kept = Running {
+        let kept = BackgroundProcess {
             id: id.to_owned(),
             command: command.clone(),
             description: description.clone(),
@@ -233,7 +248,7 @@ fn command(
         };
         running.insert(pid.to_owned(), kept);
     }
-    let ran = Ran {
+    let ran = CommandRun {
         command,
         description,
         exit_code: end.exit_code,
@@ -243,18 +258,18 @@ fn command(
         verification: verification.as_ref(),
         commits: commits && end.outcome == "finished",
     };
-    work.ran(scene, id, ran);
+    work.push_command_run(scene, id, ran);
 }
 
 /// A second version of a command in the background, with how it ended.
 pub(super) fn ended_later(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     pid: &str,
     (outcome, exit_code): (&'static str, Option<i64>),
 ) {
     let Some(ran) = work.carry.other.running.remove(pid) else { return };
-    let later = Ran {
+    let later = CommandRun {
         command: ran.command,
         description: ran.description,
         exit_code,
@@ -264,11 +279,11 @@ pub(super) fn ended_later(
         verification: ran.verification.as_ref(),
         commits: false,
     };
-    work.ran(scene, &ran.id, later);
+    work.push_command_run(scene, &ran.id, later);
 }
 
 /// The list of what went to the background: `- [PID 7] EXITED: `cargo build` (Exit Code: 1)`.
-fn processes(work: &mut Work<'_>, scene: &Scene<'_>, list: &str) {
+fn processes(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, list: &str) {
     for line in list.lines() {
         let Some((pid, rest)) = line.strip_prefix("- [PID ").and_then(|it| it.split_once("] "))
         else {
@@ -294,14 +309,14 @@ fn processes(work: &mut Work<'_>, scene: &Scene<'_>, list: &str) {
 }
 
 fn edit(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
     id: &str,
-    call: &Call<'_>,
-    arguments: &Arguments<'_>,
+    call: &GeminiCall<'_>,
+    arguments: &GeminiCallArguments<'_>,
     base: &str,
 ) {
-    let display: Display<'_> = object(call.result_display);
+    let display: ResultDisplay<'_> = object(call.result_display);
     let patch = display.file_diff.text();
     let count = |sign: char, header: &str| {
         let lines = patch.unwrap_or_default().lines();
@@ -324,14 +339,14 @@ fn edit(
 
 /// A sub-agent that came back. Its own messages are in a recording of their own.
 fn agent(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    (id, call): (&str, &Call<'_>),
-    arguments: &Arguments<'_>,
-    told: &Told<'_>,
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    (id, call): (&str, &GeminiCall<'_>),
+    arguments: &GeminiCallArguments<'_>,
+    told: &GeminiCallResult<'_>,
     base: &str,
 ) {
-    let display: Display<'_> = object(call.result_display);
+    let display: ResultDisplay<'_> = object(call.result_display);
     let prompt = arguments.prompt.text();
     let status = match call.status.text() {
         Some("success") => "completed",
@@ -343,8 +358,8 @@ fn agent(
         None if told.text.is_empty() => Value::Null,
         None => scene.text(&told.text, &told.pointer),
     };
-    let short = |text: &str| text::beginning(text, text::INLINE_BYTES).to_owned();
-    let value: Map = fields([
+    let short = |text: &str| long_text::beginning(text, long_text::INLINE_BYTES).to_owned();
+    let value: FieldMap = fields([
         ("type", arguments.agent_name.text().or(display.agent_name.text()).map(short).into()),
         ("prompt", prompt.map(|it| scene.text(it, format!("{base}/args/prompt"))).into()),
         ("call", id.into()),

@@ -4,8 +4,8 @@
 //! a hook adds, the files that an `@path` names, the summary of a compressed conversation, the results of calls. Each
 //! has a part or a form of its own. A `<` at the beginning proves nothing.
 
-use crate::lenient::{Name, Word, object, objects};
-use crate::text::{self, Place};
+use crate::lenient::{LenientId, LenientText, object, objects};
+use crate::long_text::{self, SourceSpan};
 use forge_store::model::Value;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -37,7 +37,7 @@ const FILES_END: &str = "--- End of content ---";
 
 /// What a person typed.
 #[derive(Debug)]
-pub(super) struct Typed {
+pub(super) struct TypedPrompt {
     pub(super) text: String,
     /// The same as the value of a fact.
     pub(super) value: Value,
@@ -46,9 +46,9 @@ pub(super) struct Typed {
 /// A part of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Part<'a> {
+struct PromptPart<'a> {
     #[serde(borrow)]
-    text: Word<'a>,
+    text: LenientText<'a>,
     #[serde(borrow)]
     function_response: Option<&'a RawValue>,
 }
@@ -57,12 +57,12 @@ struct Part<'a> {
 pub(super) fn results(content: Option<&RawValue>) -> Vec<Value> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Result {
-        id: Name,
+    struct FunctionResponseId {
+        id: LenientId,
     }
-    let parts = objects::<Part<'_>>(content).into_iter();
-    let results =
-        parts.filter_map(|(_, part)| object::<Result>(Some(part.function_response?)).id.0);
+    let parts = objects::<PromptPart<'_>>(content).into_iter();
+    let results = parts
+        .filter_map(|(_, part)| object::<FunctionResponseId>(Some(part.function_response?)).id.0);
     results.map(|id| Value::from([("id", id.into())])).collect()
 }
 
@@ -70,10 +70,10 @@ pub(super) fn results(content: Option<&RawValue>) -> Vec<Value> {
 pub(super) fn typed(
     content: Option<&RawValue>,
     display: Option<&RawValue>,
-    place: Place,
+    place: SourceSpan,
     base: &str,
-) -> Option<Typed> {
-    if let Some((text, pointer)) = text::of_content(display, "/displayContent") {
+) -> Option<TypedPrompt> {
+    if let Some((text, pointer)) = long_text::content_text(display, "/displayContent") {
         let range = by_person(&text, false)?;
         return one(&text, range, place, &format!("{base}{pointer}"));
     }
@@ -96,16 +96,16 @@ pub(super) fn typed(
         return one(text, range.clone(), place, &format!("{base}/content{pointer}"));
     }
     let texts = found.iter().filter_map(|(text, range, _)| text.get(range.clone()));
-    let text = text::join(texts);
+    let text = long_text::join(texts);
     // Of several parts, so that nothing can point at it.
-    let value = text::beginning(&text, text::INLINE_BYTES).into();
-    (!text.trim().is_empty()).then_some(Typed { text, value })
+    let value = long_text::beginning(&text, long_text::INLINE_BYTES).into();
+    (!text.trim().is_empty()).then_some(TypedPrompt { text, value })
 }
 
-fn one(text: &str, range: Range<usize>, place: Place, pointer: &str) -> Option<Typed> {
+fn one(text: &str, range: Range<usize>, place: SourceSpan, pointer: &str) -> Option<TypedPrompt> {
     let said = text.get(range.clone())?;
-    let value = text::part(text, range, place, || pointer.to_owned());
-    (!said.trim().is_empty()).then(|| Typed { text: said.to_owned(), value })
+    let value = long_text::part(text, range, place, || pointer.to_owned());
+    (!said.trim().is_empty()).then(|| TypedPrompt { text: said.to_owned(), value })
 }
 
 /// The texts of a content with what leads to each, and whether it holds the result of a call.
@@ -121,11 +121,11 @@ fn parts(content: &RawValue) -> (Vec<(Cow<'_, str>, String)>, bool) {
         let at = if json.starts_with('[') { format!("/{index}") } else { String::new() };
         match item.get().as_bytes().first() {
             Some(b'"') => {
-                let word: Word<'_> = serde_json::from_str(item.get()).unwrap_or_default();
+                let word: LenientText<'_> = serde_json::from_str(item.get()).unwrap_or_default();
                 texts.extend(word.0.map(|text| (text, at)));
             }
             Some(b'{') => {
-                let part: Part<'_> = serde_json::from_str(item.get()).unwrap_or_default();
+                let part: PromptPart<'_> = serde_json::from_str(item.get()).unwrap_or_default();
                 answers |= part.function_response.is_some();
                 texts.extend(part.text.0.map(|text| (text, format!("{at}/text"))));
             }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// How a command ended, as far as its answer says it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Ended<'t> {
+pub(super) struct GeminiCommandEnd<'t> {
     pub(super) outcome: &'static str,
     pub(super) exit_code: Option<i64>,
     /// The number or name of the signal that ended it.
@@ -50,10 +50,10 @@ pub(super) fn not_started(told: &str) -> bool {
 }
 
 /// Reads the answer to a call of the shell. `status` is that of the call, `error` what its response says of an error.
-pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> Ended<'t> {
+pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> GeminiCommandEnd<'t> {
     let inside = unwrapped(told);
     let text = told.get(inside.clone()).unwrap_or_default();
-    let end = |outcome| Ended {
+    let end = |outcome| GeminiCommandEnd {
         outcome,
         exit_code: None,
         signal: None,
@@ -75,13 +75,16 @@ pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> End
     for begin in ["Command moved to background (PID: ", "Command is running in background. PID: "] {
         if let Some(rest) = first.strip_prefix(begin) {
             let pid = rest.get(..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
-            return Ended { pid: pid.filter(|pid| !pid.is_empty()), ..end("background") };
+            return GeminiCommandEnd {
+                pid: pid.filter(|pid| !pid.is_empty()),
+                ..end("background")
+            };
         }
     }
     if status == "error" {
         return end("failed");
     }
-    let run = Run::read(text);
+    let run = ShellRunFields::read(text);
     let code = run.exit_code.and_then(|code| code.parse().ok());
     let (outcome, exit_code) = match (code, run.signal) {
         (Some(0), None) => ("finished", code),
@@ -92,7 +95,7 @@ pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> End
         (None, None) => ("unknown", None),
     };
     let output = inside.start + run.output.start..inside.start + run.output.end;
-    Ended { exit_code, signal: run.signal, output, ..end(outcome) }
+    GeminiCommandEnd { exit_code, signal: run.signal, output, ..end(outcome) }
 }
 
 /// The text inside the mark that newer versions put around what a program printed.
@@ -106,7 +109,7 @@ fn unwrapped(told: &str) -> Range<usize> {
 
 /// The fields of a run that ended.
 #[derive(Debug, Default)]
-struct Run<'t> {
+struct ShellRunFields<'t> {
     exit_code: Option<&'t str>,
     signal: Option<&'t str>,
     background: bool,
@@ -115,7 +118,7 @@ struct Run<'t> {
     newer: bool,
 }
 
-impl<'t> Run<'t> {
+impl<'t> ShellRunFields<'t> {
     /// The fields are read from the end, in the order they are written in: the output may hold such lines too.
     fn read(text: &'t str) -> Self {
         let mut rest = text.trim_end();

@@ -1,14 +1,16 @@
-use crate::claude_code::{Dialect, Ending, Options, Reader};
-use crate::{Piece, resolve};
+use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
+use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
 
-fn options() -> Options {
-    Options { dialect: Dialect::Gemini, ..Options::default() }
+fn options() -> TranscriptOptions {
+    TranscriptOptions { dialect: TranscriptDialect::Gemini, ..TranscriptOptions::default() }
 }
 
-fn read(text: &str) -> Piece {
-    Reader::new(options()).read(text.as_bytes(), Ending::File, Timestamp::default()).unwrap()
+fn read(text: &str) -> TranscriptPiece {
+    TranscriptReader::new(options())
+        .read(text.as_bytes(), InputEnding::File, Timestamp::default())
+        .unwrap()
 }
 
 fn lines(records: &[Json]) -> String {
@@ -40,7 +42,7 @@ fn shell(second: u32, id: &str, command: &str, status: &str, output: &str) -> Js
         "result": [{"functionResponse": {"id": id, "name": "run_shell_command", "response": {"output": output}}}]})
 }
 
-fn of(piece: &Piece, kind: Kind) -> Vec<&Fact> {
+fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
@@ -171,11 +173,11 @@ fn an_older_recording_is_one_document() {
         gemini(2, "m2", &json!([shell(3, "c1", "ls", "success", &format!("Output: {long}"))])),
     ]);
     let script = serde_json::to_string_pretty(&document).unwrap();
-    let whole = Options { whole: true, ..options() };
-    let mut reader = Reader::new(whole);
+    let whole = TranscriptOptions { whole: true, ..options() };
+    let mut reader = TranscriptReader::new(whole);
     let half = &script.as_bytes()[..script.len() / 2];
-    assert_eq!(reader.read(half, Ending::File, Timestamp::default()).unwrap().taken, 0);
-    let piece = reader.read(script.as_bytes(), Ending::File, Timestamp::default()).unwrap();
+    assert_eq!(reader.read(half, InputEnding::File, Timestamp::default()).unwrap().taken, 0);
+    let piece = reader.read(script.as_bytes(), InputEnding::File, Timestamp::default()).unwrap();
     assert_eq!(piece.taken, script.len() as u64);
     assert_eq!(piece.session.clone().unwrap().agent_session, "g1");
     assert_eq!((of(&piece, Kind::Prompt).len(), of(&piece, Kind::Command).len()), (1, 1));
@@ -213,14 +215,14 @@ fn wherever_the_file_is_cut_the_same_is_read() {
     ]);
     let whole = read(&script);
     for cut in 0..script.len() {
-        let mut first = Reader::new(options());
+        let mut first = TranscriptReader::new(options());
         let piece =
-            first.read(&script.as_bytes()[..cut], Ending::More, Timestamp::default()).unwrap();
+            first.read(&script.as_bytes()[..cut], InputEnding::More, Timestamp::default()).unwrap();
         let taken = usize::try_from(piece.taken).unwrap();
         let (mut facts, mut checkpoints) = (piece.facts, piece.checkpoints);
         let carry = serde_json::from_slice(&serde_json::to_vec(first.carry()).unwrap()).unwrap();
-        let piece = Reader::resume(options(), carry)
-            .read(&script.as_bytes()[taken..], Ending::File, Timestamp::default())
+        let piece = TranscriptReader::resume(options(), carry)
+            .read(&script.as_bytes()[taken..], InputEnding::File, Timestamp::default())
             .unwrap();
         facts.extend(piece.facts);
         checkpoints.extend(piece.checkpoints);
@@ -234,7 +236,7 @@ fn call(second: u32, id: &str, name: &str, args: &Json, status: &str, response: 
 }
 
 /// The facts of this kind by id: the last version of each.
-fn last<'a>(piece: &'a Piece, kind: Kind, id: &str) -> &'a Fact {
+fn last<'a>(piece: &'a TranscriptPiece, kind: Kind, id: &str) -> &'a Fact {
     of(piece, kind).into_iter().rev().find(|fact| fact.id == id).unwrap()
 }
 

@@ -1,46 +1,46 @@
 //! Uses of Gemini CLI's other tools: files read, searches, pages fetched, questions, plans, MCP.
 
-use super::call::Told;
+use super::call::GeminiCallResult;
 use super::shell;
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::scene::{Scene, Work, fields};
-use crate::lenient::{Word, object, objects};
+use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
+use crate::lenient::{LenientText, object, objects};
 use crate::tool_use::input_fields;
-use forge_store::model::{Kind, Map, Value};
+use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// A use of a tool that has ended.
 #[derive(Debug)]
-pub(super) struct Use<'a> {
+pub(super) struct GeminiToolUse<'a> {
     pub(super) id: &'a str,
     pub(super) name: &'a str,
     pub(super) status: &'a str,
     pub(super) input: Option<&'a RawValue>,
-    pub(super) told: &'a Told<'a>,
+    pub(super) told: &'a GeminiCallResult<'a>,
     /// What leads to the call from the message.
     pub(super) base: &'a str,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Input<'a> {
+struct GeminiToolInput<'a> {
     #[serde(borrow)]
-    prompt: Word<'a>,
+    prompt: LenientText<'a>,
     #[serde(borrow)]
     questions: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Question<'a> {
+struct GeminiQuestion<'a> {
     #[serde(borrow)]
-    question: Word<'a>,
+    question: LenientText<'a>,
 }
 
 /// Makes the fact of a use.
-pub(super) fn used(work: &mut Work<'_>, scene: &Scene<'_>, used: &Use<'_>) {
+pub(super) fn used(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, used: &GeminiToolUse<'_>) {
     let told = &used.told.text;
     let refused = refused(used);
     let outcome = match used.status {
@@ -55,7 +55,7 @@ pub(super) fn used(work: &mut Work<'_>, scene: &Scene<'_>, used: &Use<'_>) {
         (None, _) if told.is_empty() => Value::Null,
         (None, _) => scene.text(told, &used.told.pointer),
     };
-    let input: Input<'_> = object(used.input);
+    let input: GeminiToolInput<'_> = object(used.input);
     let mut value = input_fields(scene, used.input, &format!("{}/args", used.base));
     if let (false, Some(address)) =
         (value.contains_key("address"), input.prompt.text().and_then(address))
@@ -64,7 +64,7 @@ pub(super) fn used(work: &mut Work<'_>, scene: &Scene<'_>, used: &Use<'_>) {
     }
     let answers = match used.name {
         "ask_user" => answers(input.questions, told),
-        _ => Map::new(),
+        _ => FieldMap::new(),
     };
     value.append(&mut fields([
         ("tool", used.name.into()),
@@ -76,7 +76,7 @@ pub(super) fn used(work: &mut Work<'_>, scene: &Scene<'_>, used: &Use<'_>) {
 }
 
 /// Why a use was refused, if it was: it never started, or the person was asked and said no.
-fn refused<'a>(used: &Use<'a>) -> Option<&'a str> {
+fn refused<'a>(used: &GeminiToolUse<'a>) -> Option<&'a str> {
     let told = &*used.told.text;
     let no = match used.name {
         "ask_user" => told.starts_with("User dismissed ask_user dialog"),
@@ -99,17 +99,17 @@ fn address(prompt: &str) -> Option<&str> {
 }
 
 /// What the person answered, by question: the result counts the questions from 0.
-fn answers(questions: Option<&RawValue>, told: &str) -> Map {
+fn answers(questions: Option<&RawValue>, told: &str) -> FieldMap {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Answered {
+    struct GeminiAnswers {
         answers: BTreeMap<String, String>,
     }
-    let answered: Answered = Some(told)
+    let answered: GeminiAnswers = Some(told)
         .filter(|it| it.starts_with('{'))
         .and_then(|it| serde_json::from_str(it).ok())
         .unwrap_or_default();
-    let questions: BTreeMap<usize, Question<'_>> = objects(questions).into_iter().collect();
+    let questions: BTreeMap<usize, GeminiQuestion<'_>> = objects(questions).into_iter().collect();
     answered
         .answers
         .into_iter()

@@ -1,12 +1,12 @@
 //! One event, whichever agent sent it.
 
-use crate::claude_code::Dialect;
+use crate::claude_code::TranscriptDialect;
 use serde_json::Value;
 use std::path::PathBuf;
 
 /// An agent whose hooks are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Agent {
+pub enum HookAgent {
     /// Claude Code.
     Claude,
     /// Codex CLI.
@@ -19,7 +19,7 @@ pub enum Agent {
     OpenCode,
 }
 
-impl Agent {
+impl HookAgent {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
@@ -38,18 +38,18 @@ impl Agent {
 
     /// The agent of this word; `claude-code` is Claude Code too.
     #[must_use]
-    pub fn named(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         let word = if word == "claude-code" { "claude" } else { word };
         Self::ALL.into_iter().find(|agent| agent.word() == word)
     }
 
     /// How its transcripts are written, if they are understood.
     #[must_use]
-    pub const fn dialect(self) -> Option<Dialect> {
+    pub const fn dialect(self) -> Option<TranscriptDialect> {
         match self {
-            Self::Claude => Some(Dialect::ClaudeCode),
-            Self::Codex => Some(Dialect::Codex),
-            Self::Gemini => Some(Dialect::Gemini),
+            Self::Claude => Some(TranscriptDialect::ClaudeCode),
+            Self::Codex => Some(TranscriptDialect::Codex),
+            Self::Gemini => Some(TranscriptDialect::Gemini),
             Self::Cursor | Self::OpenCode => None,
         }
     }
@@ -66,7 +66,7 @@ impl Agent {
 
 /// How a session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum SessionStartKind {
     /// Afresh.
     Startup,
     /// Going on with one that had ended.
@@ -99,12 +99,12 @@ pub struct ToolUse {
     /// Why it was not let run, if it was not; empty if the agent does not say why.
     pub refused: Option<String>,
     /// How a command ended, where the agent is not Claude Code, whose form says it in `response` and `error`.
-    pub ended: Ended,
+    pub ended: HookCommandEnd,
 }
 
 /// How a command ended, as far as its agent says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ended {
+pub enum HookCommandEnd {
     /// The agent does not say.
     #[default]
     Unknown,
@@ -116,11 +116,11 @@ pub enum Ended {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Happening {
+pub enum HookEventKind {
     /// A session begins or goes on.
     SessionStart {
         /// How.
-        start: Start,
+        start: SessionStartKind,
     },
     /// The agent is asked for something.
     Prompt {
@@ -164,9 +164,9 @@ pub enum Happening {
 
 /// What an agent tells a hook.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct HookEvent {
     /// Which agent.
-    pub agent: Agent,
+    pub agent: HookAgent,
     /// The event, in the agent's own word.
     pub name: String,
     /// The agent's own id of its session.
@@ -184,5 +184,5 @@ pub struct Event {
     /// The turn or generation it happened in, if the agent says.
     pub turn: Option<String>,
     /// What happened.
-    pub happening: Happening,
+    pub happening: HookEventKind,
 }

@@ -1,6 +1,6 @@
 //! What coding agents tell their hooks, and how to answer them: five dialects, one event.
 //!
-//! [`Event::read`] turns what stands on a hook's standard input into one event, whichever agent sent it. [`room`]
+//! [`HookEvent::read`] turns what stands on a hook's standard input into one event, whichever agent sent it. [`room`]
 //! says how much text the agent takes back at that event, [`answer`] writes the text in the agent's own form, and
 //! [`tool_facts`] makes facts of a tool call. Nothing here blocks an agent: no answer refuses, stops or asks anything.
 //!
@@ -16,18 +16,18 @@
 //! # Ok::<(), forge_agents::hook::Unreadable>(())
 //! ```
 
-mod answer;
-mod ended;
+mod command_end;
 mod event;
+mod other_tool;
+mod parse_event;
 mod prompt;
-mod read;
+mod reply;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod used;
 
-pub use answer::{Room, answer, room};
-pub use event::{Agent, Ended, Event, Happening, Start, ToolUse};
+pub use event::{HookAgent, HookCommandEnd, HookEvent, HookEventKind, SessionStartKind, ToolUse};
+pub use parse_event::{HookInputError, plain};
 pub use prompt::prompt_fact;
-pub use read::{Unreadable, plain};
+pub use reply::{ReplyBudget, answer, room};
 pub use tool::tool_facts;

@@ -1,9 +1,9 @@
 //! The prompt that a hook tells of, where no transcript will bring it.
 
-use super::event::{Event, Happening};
+use super::event::{HookEvent, HookEventKind};
 use super::tool::kept_within;
-use crate::claude_code::scene::fields;
-use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
+use crate::claude_code::line_context::fields;
+use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 
 /// A prompt is kept up to this many bytes: no transcript brings the whole.
 const PROMPT_BYTES: usize = 64 << 10;
@@ -11,8 +11,8 @@ const PROMPT_BYTES: usize = 64 << 10;
 /// What a person asked for, as a fact at the time of the hook. `None` where nobody says what was asked, and where the
 /// agent has a transcript that is read: that brings each prompt with an id of its own, and there would be two.
 #[must_use]
-pub fn prompt_fact(event: &Event, now: Timestamp) -> Option<Fact> {
-    let Happening::Prompt { text: Some(text) } = &event.happening else { return None };
+pub fn prompt_fact(event: &HookEvent, now: Timestamp) -> Option<Fact> {
+    let HookEventKind::Prompt { text: Some(text) } = &event.happening else { return None };
     if event.agent.dialect().is_some() && event.transcript.is_some() {
         return None;
     }
@@ -25,7 +25,7 @@ pub fn prompt_fact(event: &Event, now: Timestamp) -> Option<Fact> {
         kind: Kind::Prompt,
         id: format!("{}-{}", event.agent.word(), hash.get(..16).unwrap_or_default()),
         at: now,
-        origin: Origin::Hook,
+        origin: FactOrigin::Hook,
         place: 0,
         recorded_at: now,
         value: Value::Map(fields([

@@ -1,16 +1,16 @@
 use super::*;
-use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
+use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 use serde_json::json;
 
-fn event(agent: Agent, name: &str, input: &serde_json::Value) -> Event {
-    Event::read(agent, name, input.to_string().as_bytes()).unwrap()
+fn event(agent: HookAgent, name: &str, input: &serde_json::Value) -> HookEvent {
+    HookEvent::read(agent, name, input.to_string().as_bytes()).unwrap()
 }
 
 fn now() -> Timestamp {
     Timestamp::parse_rfc3339("2026-02-01T10:00:00Z").unwrap()
 }
 
-fn facts(agent: Agent, name: &str, input: &serde_json::Value) -> Vec<Fact> {
+fn facts(agent: HookAgent, name: &str, input: &serde_json::Value) -> Vec<Fact> {
     tool_facts(&event(agent, name, input), now())
 }
 
@@ -27,20 +27,20 @@ fn those_that_announce_a_compaction_say_the_same() {
         json!({"conversation_id":"s","workspace_roots":["/w"],"trigger":"auto","context_tokens":9});
     let opencode = json!({"sessionID":"s","directory":"/w"});
     for (agent, name, input) in [
-        (Agent::Claude, "PreCompact", claude),
-        (Agent::Codex, "PreCompact", codex),
-        (Agent::Cursor, "preCompact", cursor),
-        (Agent::OpenCode, "session.compacting", opencode),
+        (HookAgent::Claude, "PreCompact", claude),
+        (HookAgent::Codex, "PreCompact", codex),
+        (HookAgent::Cursor, "preCompact", cursor),
+        (HookAgent::OpenCode, "session.compacting", opencode),
     ] {
         let event = event(agent, name, &input);
         assert_eq!(event.session.as_deref(), Some("s"), "{agent:?}");
         assert_eq!(event.cwd.as_deref(), Some(std::path::Path::new("/w")), "{agent:?}");
-        let Happening::PreCompact { automatic, tokens } = event.happening else {
+        let HookEventKind::PreCompact { automatic, tokens } = event.happening else {
             panic!("{agent:?}: {event:?}")
         };
         let (wanted, count) = match agent {
-            Agent::OpenCode => (None, None),
-            Agent::Cursor => (Some(true), Some(9)),
+            HookAgent::OpenCode => (None, None),
+            HookAgent::Cursor => (Some(true), Some(9)),
             _ => (Some(true), None),
         };
         assert_eq!((automatic, tokens), (wanted, count), "{agent:?}");
@@ -51,8 +51,8 @@ fn those_that_announce_a_compaction_say_the_same() {
 #[test]
 fn the_event_before_each_request_is_no_compaction() {
     let input = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto"});
-    let event = event(Agent::Gemini, "PreCompress", &input);
-    assert_eq!((event.happening.clone(), room(&event)), (Happening::Other, None));
+    let event = event(HookAgent::Gemini, "PreCompress", &input);
+    assert_eq!((event.happening.clone(), room(&event)), (HookEventKind::Other, None));
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn a_prompt_is_a_persons_unless_the_agent_says_otherwise() {
         (Some("schedule_wakeup"), None),
     ] {
         let input = json!({"session_id":"s","prompt":"go on","source":source});
-        let event = event(Agent::Claude, "UserPromptSubmit", &input);
-        assert_eq!(event.happening, Happening::Prompt { text: wanted.map(str::to_owned) });
+        let event = event(HookAgent::Claude, "UserPromptSubmit", &input);
+        assert_eq!(event.happening, HookEventKind::Prompt { text: wanted.map(str::to_owned) });
     }
 }
 
@@ -77,21 +77,21 @@ fn a_prompt_is_kept_where_no_transcript_brings_it() {
     };
     let cursor = |turn: &str| {
         let input = json!({"conversation_id":"s","generation_id":turn,"prompt":"fix it"});
-        kept(Agent::Cursor, "beforeSubmitPrompt", input).unwrap()
+        kept(HookAgent::Cursor, "beforeSubmitPrompt", input).unwrap()
     };
     let (first, value) = cursor("g1");
     assert_eq!(value.field("text"), Some(&"fix it".into()));
     assert_eq!(cursor("g1").0, first, "told of twice it is one");
     assert_ne!(cursor("g2").0, first, "asked again it is another");
     let input = json!({"sessionID":"s","messageID":"m1","prompt":"/init now"});
-    let (_, value) = kept(Agent::OpenCode, "chat.message", input).unwrap();
+    let (_, value) = kept(HookAgent::OpenCode, "chat.message", input).unwrap();
     assert_eq!(value.field("tags"), Some(&vec!["slash"].into()));
     let input = json!({"sessionID":"s","messageID":"m1"});
-    assert_eq!(kept(Agent::OpenCode, "chat.message", input), None, "a sub-agent was asked");
+    assert_eq!(kept(HookAgent::OpenCode, "chat.message", input), None, "a sub-agent was asked");
     let with = json!({"session_id":"s","transcript_path":"/t.jsonl","prompt":"fix it"});
-    assert_eq!(kept(Agent::Claude, "UserPromptSubmit", with), None);
+    assert_eq!(kept(HookAgent::Claude, "UserPromptSubmit", with), None);
     let without = json!({"session_id":"s","transcript_path":null,"prompt":"fix it"});
-    assert!(kept(Agent::Codex, "UserPromptSubmit", without).is_some());
+    assert!(kept(HookAgent::Codex, "UserPromptSubmit", without).is_some());
 }
 
 #[test]
@@ -108,29 +108,29 @@ fn what_shells_put_around_an_input_is_taken_off() {
         [b"\xfe\xff".as_slice(), &big, b"\0\0"].concat(),
         little,
     ] {
-        let event = Event::read(Agent::Claude, "UserPromptSubmit", &input).unwrap();
-        assert_eq!(event.happening, Happening::Prompt { text: Some("größer".to_owned()) });
+        let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", &input).unwrap();
+        assert_eq!(event.happening, HookEventKind::Prompt { text: Some("größer".to_owned()) });
     }
     for nothing in [b"\xef\xbb\xbf".as_slice(), b"\0\0", b"\xff\xfe", b"\xff\xfe\0\xd8"] {
-        assert!(Event::read(Agent::Claude, "Stop", nothing).is_err());
+        assert!(HookEvent::read(HookAgent::Claude, "Stop", nothing).is_err());
     }
 }
 
 #[test]
 fn a_name_is_taken_from_the_input_where_none_is_given() {
-    let event = event(Agent::Claude, "", &json!({"hook_event_name":"Stop"}));
-    assert_eq!((event.name.as_str(), event.happening), ("Stop", Happening::Stop));
+    let event = event(HookAgent::Claude, "", &json!({"hook_event_name":"Stop"}));
+    assert_eq!((event.name.as_str(), event.happening), ("Stop", HookEventKind::Stop));
 }
 
 #[test]
 fn junk_is_an_error_and_fields_of_another_type_are_absent() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for junk in ["", " \n", "nonsense", "[1]", "3", "\"text\"", "{\"a\":", deep.as_str()] {
-        assert!(Event::read(Agent::Claude, "Stop", junk.as_bytes()).is_err(), "{junk:.20}");
+        assert!(HookEvent::read(HookAgent::Claude, "Stop", junk.as_bytes()).is_err(), "{junk:.20}");
     }
-    assert!(Event::read(Agent::Claude, "Stop", b"\xff{}").is_err());
+    assert!(HookEvent::read(HookAgent::Claude, "Stop", b"\xff{}").is_err());
     let event = event(
-        Agent::Claude,
+        HookAgent::Claude,
         "PostToolUse",
         &json!({"session_id":7,"cwd":[],"tool_name":{},"tool_input":"x","duration_ms":"long"}),
     );
@@ -141,26 +141,26 @@ fn junk_is_an_error_and_fields_of_another_type_are_absent() {
 #[test]
 fn letters_of_another_code_page_lose_nothing_but_themselves() {
     let input = b"{\"session_id\":\"s\",\"prompt\":\"gr\xf6\xdfer\"}";
-    let event = Event::read(Agent::Claude, "UserPromptSubmit", input).unwrap();
+    let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input).unwrap();
     assert_eq!(event.session.as_deref(), Some("s"));
     let prompt = Some("gr\u{fffd}\u{fffd}er".to_owned());
-    assert_eq!(event.happening, Happening::Prompt { text: prompt });
+    assert_eq!(event.happening, HookEventKind::Prompt { text: prompt });
 }
 
 #[test]
 fn half_a_character_in_an_input_is_no_error() {
     let input = br#"{"session_id":"s","prompt":"cut \ud83d"}"#;
-    let event = Event::read(Agent::Claude, "UserPromptSubmit", input).unwrap();
-    assert_eq!(event.happening, Happening::Prompt { text: Some("cut \u{fffd}".to_owned()) });
+    let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input).unwrap();
+    assert_eq!(event.happening, HookEventKind::Prompt { text: Some("cut \u{fffd}".to_owned()) });
 }
 
 #[test]
 fn a_command_with_its_check_is_read_from_a_tool_call() {
     let input = json!({"session_id":"s","cwd":"/w","tool_name":"Bash","tool_use_id":"t1","agent_id":"a1",
         "tool_input":{"command":"cargo test"},"tool_response":{"stdout":"test result: ok. 3 passed","stderr":""}});
-    let facts = facts(Agent::Claude, "PostToolUse", &input);
+    let facts = facts(HookAgent::Claude, "PostToolUse", &input);
     assert_eq!(facts.len(), 2, "{facts:?}");
-    assert!(facts.iter().all(|fact| fact.origin == Origin::Hook && fact.id == "t1"));
+    assert!(facts.iter().all(|fact| fact.origin == FactOrigin::Hook && fact.id == "t1"));
     assert_eq!(field(&facts, Kind::Command, "exit_code"), Some(&Value::Int(0)));
     assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"passed".into()));
     assert_eq!(field(&facts, Kind::Command, "agent"), Some(&"a1".into()));
@@ -170,7 +170,7 @@ fn a_command_with_its_check_is_read_from_a_tool_call() {
 fn a_failure_has_its_exit_code() {
     let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
         "tool_input":{"command":"cargo test"},"error":"Exit code 101\ntest result: FAILED"});
-    let facts = facts(Agent::Claude, "PostToolUseFailure", &input);
+    let facts = facts(HookAgent::Claude, "PostToolUseFailure", &input);
     assert_eq!(field(&facts, Kind::Command, "exit_code"), Some(&Value::Int(101)));
     assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"failed".into()));
 }
@@ -185,10 +185,10 @@ fn an_edit_is_read_from_every_agent_that_reports_one() {
     let cursor = json!({"file_path":"/w/a.rs","edits":[{"old_string":"a","new_string":"b"}]});
     let opencode = json!({"tool":"edit","callID":"e","args":{"filePath":"/w/a.rs","oldString":"a","newString":"b"},"output":"ok"});
     for (agent, name, input) in [
-        (Agent::Claude, "PostToolUse", claude),
-        (Agent::Gemini, "AfterTool", gemini),
-        (Agent::Cursor, "afterFileEdit", cursor),
-        (Agent::OpenCode, "tool.execute.after", opencode),
+        (HookAgent::Claude, "PostToolUse", claude),
+        (HookAgent::Gemini, "AfterTool", gemini),
+        (HookAgent::Cursor, "afterFileEdit", cursor),
+        (HookAgent::OpenCode, "tool.execute.after", opencode),
     ] {
         let facts = facts(agent, name, &input);
         assert_eq!(facts.len(), 1, "{agent:?}: {facts:?}");
@@ -207,9 +207,9 @@ fn exit_codes_are_found_where_each_agent_says_them() {
     let opencode = json!({"tool":"bash","args":{"command":"make"},
         "output":{"output":"no rule","metadata":{"exit":2}}});
     for (agent, name, input) in [
-        (Agent::Codex, "PostToolUse", codex),
-        (Agent::Gemini, "AfterTool", gemini),
-        (Agent::OpenCode, "tool.execute.after", opencode),
+        (HookAgent::Codex, "PostToolUse", codex),
+        (HookAgent::Gemini, "AfterTool", gemini),
+        (HookAgent::OpenCode, "tool.execute.after", opencode),
     ] {
         let facts = facts(agent, name, &input);
         let of = |name| field(&facts, Kind::Command, name);
@@ -219,11 +219,11 @@ fn exit_codes_are_found_where_each_agent_says_them() {
     }
     let told = json!({"tool_name":"exec_command","tool_use_id":"k","tool_input":{"cmd":"make check"},
         "tool_response":"Wall time: 1.0 seconds\nProcess exited with code 2\nOutput:\nno rule"});
-    let facts_of_told = facts(Agent::Codex, "PostToolUse", &told);
+    let facts_of_told = facts(HookAgent::Codex, "PostToolUse", &told);
     assert_eq!(field(&facts_of_told, Kind::Command, "exit_code"), Some(&Value::Int(2)));
     assert_eq!(field(&facts_of_told, Kind::Verification, "status"), Some(&"failed".into()));
     let cursor = json!({"command":"cargo test","output":"running","duration":5});
-    let facts = facts(Agent::Cursor, "afterShellExecution", &cursor);
+    let facts = facts(HookAgent::Cursor, "afterShellExecution", &cursor);
     assert_eq!(field(&facts, Kind::Command, "exit_code"), None, "Cursor says none");
     assert_eq!(field(&facts, Kind::Command, "outcome"), Some(&"unknown".into()));
     assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"unknown".into()));
@@ -233,7 +233,7 @@ fn exit_codes_are_found_where_each_agent_says_them() {
 fn a_call_that_was_denied_ran_nothing_and_checked_nothing() {
     let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
         "tool_input":{"command":"cargo test"},"reason":"the classifier says no"});
-    let facts = facts(Agent::Claude, "PermissionDenied", &input);
+    let facts = facts(HookAgent::Claude, "PermissionDenied", &input);
     assert_eq!(facts.len(), 1, "{facts:?}");
     let of = |name| field(&facts, Kind::Command, name);
     assert_eq!((of("outcome"), of("exit_code")), (Some(&"refused".into()), None));
@@ -243,25 +243,25 @@ fn a_call_that_was_denied_ran_nothing_and_checked_nothing() {
 #[test]
 fn the_use_of_another_tool_is_kept_with_what_it_was_given() {
     let read = json!({"tool":"read","callID":"r1","args":{"filePath":"/w/a.rs","limit":20},"output":{"output":"text"}});
-    let read = facts(Agent::OpenCode, "tool.execute.after", &read);
+    let read = facts(HookAgent::OpenCode, "tool.execute.after", &read);
     let of = |name| field(&read, Kind::Tool, name);
     assert_eq!((of("tool"), of("path")), (Some(&"read".into()), Some(&"/w/a.rs".into())));
     assert_eq!(of("outcome"), Some(&"finished".into()));
     assert_eq!(of("input").unwrap().field("limit"), Some(&Value::Int(20)));
     let search = json!({"session_id":"s","tool_name":"mcp__docs__find","tool_use_id":"m1",
         "tool_input":{"query":"lexer","within":{"a":{"b":{"c":1}}}},"tool_response":[]});
-    let search = facts(Agent::Codex, "PostToolUse", &search);
+    let search = facts(HookAgent::Codex, "PostToolUse", &search);
     assert_eq!(field(&search, Kind::Tool, "query"), Some(&"lexer".into()));
     let input = field(&search, Kind::Tool, "input").unwrap();
     let deep = input.field("within").and_then(|within| within.field("a"));
     assert_eq!(deep, Some(&"{\"b\":{\"c\":1}}".into()));
     let denied = json!({"session_id":"s","tool_name":"Edit","tool_use_id":"e1",
         "tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"},"reason":"not this one"});
-    let denied = facts(Agent::Claude, "PermissionDenied", &denied);
+    let denied = facts(HookAgent::Claude, "PermissionDenied", &denied);
     assert_eq!(field(&denied, Kind::Tool, "outcome"), Some(&"refused".into()));
     let list =
         json!({"tool":"todowrite","callID":"w1","args":{"todos":[]},"output":{"output":"ok"}});
-    assert_eq!(facts(Agent::OpenCode, "tool.execute.after", &list), []);
+    assert_eq!(facts(HookAgent::OpenCode, "tool.execute.after", &list), []);
 }
 
 #[test]
@@ -271,14 +271,20 @@ fn a_patch_is_read_from_codex() {
         json!({"session_id":"s","tool_name":"apply_patch","tool_use_id":"k1",
             "tool_input":{"command":patch},"tool_response":response})
     };
-    let done =
-        facts(Agent::Codex, "PostToolUse", &input("Success. Updated the following files:\nM a.rs"));
+    let done = facts(
+        HookAgent::Codex,
+        "PostToolUse",
+        &input("Success. Updated the following files:\nM a.rs"),
+    );
     assert_eq!(field(&done, Kind::Code, "path"), Some(&"a.rs".into()));
     let told = "Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess. Updated the following files:\nM a.rs\n";
-    assert_eq!(facts(Agent::Codex, "PostToolUse", &input(told)), done);
-    assert_eq!(facts(Agent::Codex, "PostToolUse", &input("verification failed: no such line")), []);
+    assert_eq!(facts(HookAgent::Codex, "PostToolUse", &input(told)), done);
+    assert_eq!(
+        facts(HookAgent::Codex, "PostToolUse", &input("verification failed: no such line")),
+        []
+    );
     let opencode = json!({"tool":"apply_patch","callID":"k1","args":{"patchText":patch}});
-    let facts = facts(Agent::OpenCode, "tool.execute.after", &opencode);
+    let facts = facts(HookAgent::OpenCode, "tool.execute.after", &opencode);
     assert_eq!(field(&facts, Kind::Code, "path"), Some(&"a.rs".into()));
 }
 
@@ -286,7 +292,7 @@ fn a_patch_is_read_from_codex() {
 fn a_long_output_is_kept_with_its_beginning_and_end() {
     let long = format!("begin{}end", "日".repeat(9000));
     let input = json!({"tool_name":"Bash","tool_use_id":"t","tool_input":{"command":"x"},"tool_response":{"stdout":long}});
-    let facts = facts(Agent::Claude, "PostToolUse", &input);
+    let facts = facts(HookAgent::Claude, "PostToolUse", &input);
     let text = field(&facts, Kind::Command, "stdout_preview").and_then(Value::as_text).unwrap();
     assert!(text.len() < 4100 && text.starts_with("begin") && text.ends_with("end"), "{text}");
     assert!(text.contains("bytes left out"));
@@ -298,36 +304,36 @@ fn each_agent_is_answered_in_its_own_form() {
     let text = Some("known");
     for (agent, name, with, without) in [
         (
-            Agent::Claude,
+            HookAgent::Claude,
             "SessionStart",
             "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"SessionStart\"}}\n",
             "",
         ),
-        (Agent::Claude, "PreCompact", "", ""),
-        (Agent::Codex, "PostCompact", "", ""),
+        (HookAgent::Claude, "PreCompact", "", ""),
+        (HookAgent::Codex, "PostCompact", "", ""),
         (
-            Agent::Codex,
+            HookAgent::Codex,
             "UserPromptSubmit",
             "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"UserPromptSubmit\"}}\n",
             "",
         ),
         (
-            Agent::Gemini,
+            HookAgent::Gemini,
             "BeforeAgent",
             "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"BeforeAgent\"}}\n",
             "{}\n",
         ),
         (
-            Agent::Gemini,
+            HookAgent::Gemini,
             "AfterTool",
             "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"AfterTool\"}}\n",
             "{}\n",
         ),
-        (Agent::Gemini, "PreCompress", "{}\n", "{}\n"),
-        (Agent::Cursor, "sessionStart", "{\"additional_context\":\"known\"}\n", "{}\n"),
-        (Agent::Cursor, "preCompact", "{}\n", "{}\n"),
-        (Agent::OpenCode, "session.compacting", "{\"context\":[\"known\"]}\n", "{}\n"),
-        (Agent::OpenCode, "chat.system.transform", "{\"context\":[\"known\"]}\n", "{}\n"),
+        (HookAgent::Gemini, "PreCompress", "{}\n", "{}\n"),
+        (HookAgent::Cursor, "sessionStart", "{\"additional_context\":\"known\"}\n", "{}\n"),
+        (HookAgent::Cursor, "preCompact", "{}\n", "{}\n"),
+        (HookAgent::OpenCode, "session.compacting", "{\"context\":[\"known\"]}\n", "{}\n"),
+        (HookAgent::OpenCode, "chat.system.transform", "{\"context\":[\"known\"]}\n", "{}\n"),
     ] {
         let event = read(agent, name);
         assert_eq!(answer(&event, text), with, "{agent:?} {name}");
@@ -339,7 +345,7 @@ fn each_agent_is_answered_in_its_own_form() {
 fn an_answer_never_exceeds_what_the_agent_takes() {
     let line = "a line about 😀 something\n";
     let text = line.repeat(2000);
-    for agent in Agent::ALL {
+    for agent in HookAgent::ALL {
         for name in ["SessionStart", "sessionStart", "chat.system.transform"] {
             let event = event(agent, name, &json!({}));
             let Some(room) = room(&event) else { continue };
@@ -348,7 +354,7 @@ fn an_answer_never_exceeds_what_the_agent_takes() {
             assert!(!cut.ends_with('\n') && cut.ends_with("something"), "whole lines");
         }
     }
-    let room = Room { units: 4, bytes: usize::MAX };
+    let room = ReplyBudget { units: 4, bytes: usize::MAX };
     assert_eq!(room.cut("😀😀😀"), "😀😀");
     assert_eq!(room.cut("abcd"), "abcd");
 }
@@ -362,11 +368,11 @@ fn the_page_lists_the_events_that_are_understood() {
     let mut seen = 0;
     for row in rows {
         let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
-        let agents: [&[Agent]; 4] = [
-            &[Agent::Claude, Agent::Codex],
-            &[Agent::Gemini],
-            &[Agent::Cursor],
-            &[Agent::OpenCode],
+        let agents: [&[HookAgent]; 4] = [
+            &[HookAgent::Claude, HookAgent::Codex],
+            &[HookAgent::Gemini],
+            &[HookAgent::Cursor],
+            &[HookAgent::OpenCode],
         ];
         assert_eq!(cells.len(), 5, "{row}");
         let mut of_row = Vec::new();
@@ -374,7 +380,7 @@ fn the_page_lists_the_events_that_are_understood() {
             for name in cell.split('`').skip(1).step_by(2) {
                 for agent in agents {
                     let happening = event(*agent, name, &json!({})).happening;
-                    assert_ne!(happening, Happening::Other, "{agent:?} {name}");
+                    assert_ne!(happening, HookEventKind::Other, "{agent:?} {name}");
                     of_row.push(std::mem::discriminant(&happening));
                     seen += 1;
                 }

@@ -1,9 +1,9 @@
 //! Facts of a tool call, as a hook reports it: the same as its transcript will say, until that is read.
 
-use super::event::{Agent, Ended, Event, Happening, ToolUse};
-use crate::claude_code::{Dialect, Ending, Options, Reader};
-use crate::text;
-use forge_store::model::{Fact, Kind, Origin, TextRef, Timestamp, Value};
+use super::event::{HookAgent, HookCommandEnd, HookEvent, HookEventKind, ToolUse};
+use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
+use crate::long_text;
+use forge_store::model::{Fact, FactOrigin, Kind, TextRef, Timestamp, Value};
 use serde_json::json;
 use std::time::Duration;
 
@@ -12,16 +12,20 @@ const TEXT_BYTES: usize = 4000;
 
 /// The command, edit and check that a tool call was, or the use of another tool. `now` is when the hook was called.
 #[must_use]
-pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
-    let Happening::ToolUsed(used) = &event.happening else { return Vec::new() };
+pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
+    let HookEventKind::ToolUsed(used) = &event.happening else { return Vec::new() };
     // Of a patch nobody knows to be applied there is nothing to say.
-    if used.tool == "apply_patch" && used.refused.is_none() && used.ended != Ended::Code(0) {
+    if used.tool == "apply_patch" && used.refused.is_none() && used.ended != HookCommandEnd::Code(0)
+    {
         return Vec::new();
     }
     let call = used.call.clone().unwrap_or_else(|| made_up(event, used, now));
     let (lines, dialect) = lines(event, used, &call, now);
-    let mut reader = Reader::new(Options { dialect, ..Options::default() });
-    let Ok(piece) = reader.read(lines.as_bytes(), Ending::File, now) else { return Vec::new() };
+    let mut reader =
+        TranscriptReader::new(TranscriptOptions { dialect, ..TranscriptOptions::default() });
+    let Ok(piece) = reader.read(lines.as_bytes(), InputEnding::File, now) else {
+        return Vec::new();
+    };
     let wanted = |kind| matches!(kind, Kind::Command | Kind::Code | Kind::Verification);
     let mut facts = piece.facts;
     facts.retain(|fact| wanted(fact.kind));
@@ -37,7 +41,7 @@ pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
     }
     for fact in &mut facts {
         settle(fact, used, dialect);
-        fact.origin = Origin::Hook;
+        fact.origin = FactOrigin::Hook;
         fact.place = 0;
         fact.value = with_texts(std::mem::take(&mut fact.value), lines.as_bytes());
         if let Value::Map(fields) = &mut fact.value {
@@ -59,8 +63,8 @@ pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
 }
 
 /// A command whose agent gives no exit code ended in a way that nobody knows.
-fn settle(fact: &mut Fact, used: &ToolUse, dialect: Dialect) {
-    let unknown = dialect == Dialect::Codex && used.ended == Ended::Unknown;
+fn settle(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
+    let unknown = dialect == TranscriptDialect::Codex && used.ended == HookCommandEnd::Unknown;
     if let (Value::Map(fields), Kind::Command, true) = (&mut fact.value, fact.kind, unknown) {
         let outcome = match &used.error {
             Some(_) if used.interrupted => "interrupted",
@@ -81,10 +85,10 @@ fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
         kind: Kind::Tool,
         id: call.to_owned(),
         at: now,
-        origin: Origin::Hook,
+        origin: FactOrigin::Hook,
         place: 0,
         recorded_at: now,
-        value: Value::Map(super::used::fields_of(used, now)?),
+        value: Value::Map(super::other_tool::fields_of(used, now)?),
     })
 }
 
@@ -100,7 +104,7 @@ fn refuse(fact: &mut Fact, reason: &str) {
 }
 
 /// Without an id the call is named by what it was and when.
-fn made_up(event: &Event, used: &ToolUse, now: Timestamp) -> String {
+fn made_up(event: &HookEvent, used: &ToolUse, now: Timestamp) -> String {
     let what = format!("{}\0{}\0{}", used.tool, used.input, now.as_micros());
     let hash = blake3::hash(what.as_bytes()).to_hex();
     format!("{}-{}", event.agent.word(), hash.get(..16).unwrap_or_default())
@@ -108,21 +112,26 @@ fn made_up(event: &Event, used: &ToolUse, now: Timestamp) -> String {
 
 /// The call and its result as lines of a transcript, so that one set of rules says what they mean. Claude Code's form
 /// makes 0 the exit code of a command that is no error; Codex's says the exit code, or says none.
-fn lines(event: &Event, used: &ToolUse, call: &str, now: Timestamp) -> (String, Dialect) {
+fn lines(
+    event: &HookEvent,
+    used: &ToolUse,
+    call: &str,
+    now: Timestamp,
+) -> (String, TranscriptDialect) {
     let began = now.plus_micros(-used.duration_ms.unwrap_or(0).clamp(0, 86_400_000) * 1000);
     let is_codex = match used.tool.as_str() {
-        "Bash" => event.agent != Agent::Claude,
+        "Bash" => event.agent != HookAgent::Claude,
         tool => tool == "apply_patch",
     };
     if is_codex {
-        (codex_lines(event, used, call, (began, now)), Dialect::Codex)
+        (codex_lines(event, used, call, (began, now)), TranscriptDialect::Codex)
     } else {
-        (claude_lines(event, used, call, (began, now)), Dialect::ClaudeCode)
+        (claude_lines(event, used, call, (began, now)), TranscriptDialect::ClaudeCode)
     }
 }
 
 fn claude_lines(
-    event: &Event,
+    event: &HookEvent,
     used: &ToolUse,
     call: &str,
     (began, ended): (Timestamp, Timestamp),
@@ -162,7 +171,7 @@ fn claude_lines(
 }
 
 fn codex_lines(
-    event: &Event,
+    event: &HookEvent,
     used: &ToolUse,
     call: &str,
     (began, ended): (Timestamp, Timestamp),
@@ -174,9 +183,9 @@ fn codex_lines(
         ("apply_patch", json!({ "input": used.input }), "Exit code: 0\nOutput:\n".to_owned())
     } else {
         let code = match used.ended {
-            Ended::Code(code) => format!("Process exited with code {code}\n"),
-            Ended::Background => "Process running with session ID 0\n".to_owned(),
-            Ended::Unknown => String::new(),
+            HookCommandEnd::Code(code) => format!("Process exited with code {code}\n"),
+            HookCommandEnd::Background => "Process running with session ID 0\n".to_owned(),
+            HookCommandEnd::Unknown => String::new(),
         };
         let took = used.duration_ms.map(|took| Duration::from_millis(took.unsigned_abs()));
         let took = took.map(|took| format!("Wall time: {} seconds\n", took.as_secs_f64()));
@@ -202,7 +211,7 @@ fn with_texts(value: Value, document: &[u8]) -> Value {
         let whole = reference.place.and_then(|(offset, length)| {
             let start = usize::try_from(offset).ok()?;
             let end = start.checked_add(usize::try_from(length).ok()?)?;
-            text::resolve(document.get(start..end)?, &reference.pointer)
+            long_text::resolve(document.get(start..end)?, &reference.pointer)
         });
         return kept(&whole.unwrap_or(reference.preview)).into();
     }
@@ -227,8 +236,8 @@ pub(super) fn kept_within(whole: &str, bytes: usize) -> String {
     if whole.len() <= bytes {
         return whole.to_owned();
     }
-    let start = text::beginning(whole, bytes / 2);
-    let end = text::ending(whole, bytes / 2);
+    let start = long_text::beginning(whole, bytes / 2);
+    let end = long_text::ending(whole, bytes / 2);
     let left_out = whole.len() - start.len() - end.len();
     format!("{start}\n[{left_out} bytes left out]\n{end}")
 }

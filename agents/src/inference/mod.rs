@@ -17,7 +17,7 @@ const MAX_OF_ONE: usize = 8;
 
 /// A sentence that states something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inferred<'t> {
+pub struct InferredStatement<'t> {
     /// What it states: a hypothesis, a belief or a gap.
     pub kind: Kind,
     /// The rule that says so.
@@ -26,13 +26,13 @@ pub struct Inferred<'t> {
     pub sentence: &'t str,
 }
 
-struct Rules {
+struct InferenceRules {
     /// Kind (`None`: the sentence is passed over) and name of each pattern.
     said: Vec<(Option<Kind>, &'static str)>,
     patterns: RegexSet,
 }
 
-static ALL: LazyLock<Rules> = LazyLock::new(|| {
+static ALL: LazyLock<InferenceRules> = LazyLock::new(|| {
     let (mut said, mut patterns) = (Vec::new(), Vec::new());
     for line in RULES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let (kind, rest) = line.split_once(char::is_whitespace).expect("a test reads every rule");
@@ -45,7 +45,7 @@ static ALL: LazyLock<Rules> = LazyLock::new(|| {
         .case_insensitive(true)
         .build()
         .expect("a test compiles every rule");
-    Rules { said, patterns }
+    InferenceRules { said, patterns }
 });
 
 /// What one sentence states: by the first rule that fits it.
@@ -59,8 +59,8 @@ pub fn judge(sentence: &str) -> Option<(Kind, &'static str)> {
 
 /// What the sentences of a message state, each once. Code between fences is passed over.
 #[must_use]
-pub fn read(text: &str) -> Vec<Inferred<'_>> {
-    let mut found: Vec<Inferred<'_>> = Vec::new();
+pub fn read(text: &str) -> Vec<InferredStatement<'_>> {
+    let mut found: Vec<InferredStatement<'_>> = Vec::new();
     let mut fenced = false;
     for line in text.lines() {
         if line.trim_start().starts_with("```") {
@@ -76,7 +76,7 @@ pub fn read(text: &str) -> Vec<Inferred<'_>> {
                 continue;
             }
             if let Some((kind, rule)) = judge(sentence) {
-                found.push(Inferred { kind, rule, sentence });
+                found.push(InferredStatement { kind, rule, sentence });
             }
             if found.len() == MAX_OF_ONE {
                 return found;

@@ -4,11 +4,11 @@
 //! taken for commands; nothing is expanded. [`split`] gives the programs in a flat list, [`tree::read`] with the
 //! lists, pipes, groups and conditions they are part of.
 
-pub(crate) mod tree;
+pub(crate) mod syntax_tree;
 
 /// What follows a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Joint {
+pub(crate) enum CommandSeparator {
     /// `|`: its output goes on.
     Pipe,
     /// `&&`: the rest runs only if it succeeds.
@@ -21,16 +21,16 @@ pub(crate) enum Joint {
 
 /// One program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Simple {
+pub(crate) struct SimpleCommand {
     /// Its words without quotes; assignments in front and redirections are left out.
     pub(crate) words: Vec<String>,
     /// What follows.
-    pub(crate) joint: Joint,
+    pub(crate) joint: CommandSeparator,
 }
 
 /// A word of a command line, without its quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct ShellWord {
     pub(crate) text: String,
     /// Whether a part of it was quoted or escaped, so that it is no keyword.
     pub(crate) quoted: bool,
@@ -40,8 +40,8 @@ pub(crate) struct Word {
 
 /// What a command line is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
-    Word(Word),
+enum ShellToken {
+    Word(ShellWord),
     /// Its output goes into a file.
     Redirected,
     /// `|`
@@ -61,12 +61,12 @@ enum Token {
 }
 
 /// The programs of a command line, in order.
-pub(crate) fn split(line: &str) -> Vec<Simple> {
-    let mut done: Vec<Simple> = Vec::new();
+pub(crate) fn split(line: &str) -> Vec<SimpleCommand> {
+    let mut done: Vec<SimpleCommand> = Vec::new();
     let mut words: Vec<String> = Vec::new();
     for token in tokens(line) {
         let joint = match token {
-            Token::Word(word) => {
+            ShellToken::Word(word) => {
                 let bracket = matches!(word.text.as_str(), "{" | "}" | "!");
                 if !words.is_empty() || !(bracket || is_assignment(&word.text)) {
                     words.push(word.text);
@@ -74,32 +74,32 @@ pub(crate) fn split(line: &str) -> Vec<Simple> {
                 continue;
             }
             // A group ends as the last command in it does.
-            Token::Redirected | Token::Open | Token::Close => continue,
-            Token::Pipe => Joint::Pipe,
-            Token::And => Joint::And,
-            Token::Or | Token::End | Token::Background => Joint::Other,
+            ShellToken::Redirected | ShellToken::Open | ShellToken::Close => continue,
+            ShellToken::Pipe => CommandSeparator::Pipe,
+            ShellToken::And => CommandSeparator::And,
+            ShellToken::Or | ShellToken::End | ShellToken::Background => CommandSeparator::Other,
         };
         if !words.is_empty() {
-            done.push(Simple { words: std::mem::take(&mut words), joint });
+            done.push(SimpleCommand { words: std::mem::take(&mut words), joint });
         }
     }
     if let Some(last) = done.last_mut() {
-        last.joint = Joint::End;
+        last.joint = CommandSeparator::End;
     }
     done
 }
 
-fn tokens(line: &str) -> Vec<Token> {
-    let mut parser = Parser { rest: line, ..Parser::default() };
+fn tokens(line: &str) -> Vec<ShellToken> {
+    let mut parser = ShellLexer { rest: line, ..ShellLexer::default() };
     parser.run();
     parser.done
 }
 
 #[derive(Default)]
-struct Parser<'a> {
+struct ShellLexer<'a> {
     rest: &'a str,
-    done: Vec<Token>,
-    word: Option<Word>,
+    done: Vec<ShellToken>,
+    word: Option<ShellWord>,
     /// The next word is the target of a redirection.
     redirected: bool,
     /// Words that end the here-documents begun on this line.
@@ -111,7 +111,7 @@ struct Parser<'a> {
 /// Substitutions nested deeper than this are read as plain characters.
 const MAX_DEPTH: u32 = 16;
 
-impl<'a> Parser<'a> {
+impl<'a> ShellLexer<'a> {
     fn take(&mut self) -> Option<char> {
         let next = self.rest.chars().next()?;
         self.rest = self.rest.get(next.len_utf8()..).unwrap_or_default();
@@ -159,26 +159,26 @@ impl<'a> Parser<'a> {
                     self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end..]);
                 }
                 '\n' => {
-                    self.operator(Token::End);
+                    self.operator(ShellToken::End);
                     self.skip_heredocs();
                 }
                 '<' | '>' => self.redirection(character),
-                '|' if self.eat("|") => self.operator(Token::Or),
+                '|' if self.eat("|") => self.operator(ShellToken::Or),
                 '|' => {
                     self.eat("&");
-                    self.operator(Token::Pipe);
+                    self.operator(ShellToken::Pipe);
                 }
-                '&' if self.eat("&") => self.operator(Token::And),
+                '&' if self.eat("&") => self.operator(ShellToken::And),
                 '&' if self.rest.starts_with('>') => {}
-                '&' => self.operator(Token::Background),
-                ';' => self.operator(Token::End),
-                '(' => self.operator(Token::Open),
-                ')' => self.operator(Token::Close),
+                '&' => self.operator(ShellToken::Background),
+                ';' => self.operator(ShellToken::End),
+                '(' => self.operator(ShellToken::Open),
+                ')' => self.operator(ShellToken::Close),
                 blank if blank.is_whitespace() => self.end_word(),
                 other => self.push(other),
             }
         }
-        self.operator(Token::End);
+        self.operator(ShellToken::End);
     }
 
     fn dollar(&mut self) {
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
 
     /// `(...)` with whatever is in it becomes part of the word, unread.
     fn substitution(&mut self) {
-        let mut inner = Parser { depth: self.depth + 1, ..Parser::default() };
+        let mut inner = ShellLexer { depth: self.depth + 1, ..ShellLexer::default() };
         let mut depth = 0_u32;
         while let Some(character) = self.take() {
             self.push(character);
@@ -269,7 +269,7 @@ impl<'a> Parser<'a> {
             }
         }
         if stdout {
-            self.done.push(Token::Redirected);
+            self.done.push(ShellToken::Redirected);
         }
         self.redirected = true;
     }
@@ -298,11 +298,11 @@ impl<'a> Parser<'a> {
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
         if !std::mem::take(&mut self.redirected) {
-            self.done.push(Token::Word(word));
+            self.done.push(ShellToken::Word(word));
         }
     }
 
-    fn operator(&mut self, operator: Token) {
+    fn operator(&mut self, operator: ShellToken) {
         self.end_word();
         self.redirected = false;
         self.done.push(operator);
@@ -323,10 +323,10 @@ mod tests {
 
     fn shown(line: &str) -> String {
         let joint = |joint| match joint {
-            Joint::Pipe => " | ",
-            Joint::And => " && ",
-            Joint::Other => " ; ",
-            Joint::End => "",
+            CommandSeparator::Pipe => " | ",
+            CommandSeparator::And => " && ",
+            CommandSeparator::Other => " ; ",
+            CommandSeparator::End => "",
         };
         split(line).iter().map(|it| it.words.join(" ") + joint(it.joint)).collect()
     }

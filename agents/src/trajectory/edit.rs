@@ -2,7 +2,7 @@
 
 /// An action that changes a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Edited<'a> {
+pub(super) struct EditAction<'a> {
     pub(super) tool: &'a str,
     /// The file, where the action names it; else it is the open one.
     pub(super) path: Option<&'a str>,
@@ -41,7 +41,7 @@ pub(super) fn is_shell(action: &str) -> bool {
 }
 
 /// The edit that an action asks for, if it is one.
-pub(super) fn of(action: &str) -> Option<Edited<'_>> {
+pub(super) fn parse_edit_action(action: &str) -> Option<EditAction<'_>> {
     let (tool, rest) = action.split_once(char::is_whitespace).unwrap_or((action, ""));
     let path = match tool {
         "edit" | "insert" | "append" => None,
@@ -55,7 +55,7 @@ pub(super) fn of(action: &str) -> Option<Edited<'_>> {
         }
         _ => return None,
     };
-    Some(Edited { tool, path })
+    Some(EditAction { tool, path })
 }
 
 /// The first word of a command line, without its quotes, and what follows.
@@ -145,7 +145,7 @@ mod tests {
             ("editor x", None),
             ("ls", None),
         ] {
-            let found = of(action).map(|edit| (edit.tool, edit.path));
+            let found = parse_edit_action(action).map(|edit| (edit.tool, edit.path));
             assert_eq!(found, expected, "{action}");
         }
         assert!(is_shell("python -m pytest"));

@@ -4,26 +4,29 @@
 //! their return codes, the time. Before, a command is the one block of code in what the agent said, and its result the
 //! next message.
 
-use super::{Author, Document, Ended, Moment, NotATrajectory, Run, micros};
+use super::{
+    EndedCommand, NotATrajectory, StepMoment, TrajectoryAuthor, TrajectoryDocument, TrajectoryRun,
+    micros,
+};
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::scene::{fields, flag};
-use crate::lenient::{Name, Whole, Word, object, objects};
-use crate::piece::Piece;
-use crate::text;
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use crate::claude_code::line_context::{fields, flag};
+use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
+use crate::long_text;
+use crate::piece::TranscriptPiece;
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-const AUTHOR: Author = Author::MiniSweAgent;
+const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::MiniSweAgent;
 /// What the last command prints, which hands in the result and has no message of its own.
 const SUBMITS: &[&str] = &["COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Trajectory<'a> {
+struct MiniSweTrajectory<'a> {
     #[serde(borrow)]
     messages: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -32,17 +35,17 @@ struct Trajectory<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct About<'a> {
+struct MiniSweSummary<'a> {
     #[serde(borrow)]
-    submission: Word<'a>,
+    submission: LenientText<'a>,
     #[serde(borrow)]
-    exit_status: Word<'a>,
-    config: Config,
+    exit_status: LenientText<'a>,
+    config: MiniSweConfig,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Config {
+struct MiniSweConfig {
     agent: AgentConfig,
     environment: EnvironmentConfig,
 }
@@ -50,31 +53,31 @@ struct Config {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct AgentConfig {
-    instance_template: Name,
+    instance_template: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct EnvironmentConfig {
-    cwd: Name,
+    cwd: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Message<'a> {
+struct MiniSweMessage<'a> {
     #[serde(borrow)]
-    role: Word<'a>,
+    role: LenientText<'a>,
     #[serde(borrow, rename = "type")]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     /// What newer interfaces of models have in place of the content.
     #[serde(borrow)]
     output: Option<&'a RawValue>,
     #[serde(borrow)]
-    reasoning_content: Word<'a>,
-    tool_call_id: Name,
-    call_id: Name,
+    reasoning_content: LenientText<'a>,
+    tool_call_id: LenientId,
+    call_id: LenientId,
     #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -83,18 +86,18 @@ struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Extra<'a> {
+struct MiniSweExtra<'a> {
     #[serde(borrow)]
     actions: Option<&'a RawValue>,
     #[serde(borrow)]
-    raw_output: Word<'a>,
-    returncode: Whole,
+    raw_output: LenientText<'a>,
+    returncode: LenientInteger,
     #[serde(borrow)]
-    exception_info: Word<'a>,
+    exception_info: LenientText<'a>,
     #[serde(borrow)]
-    exception_type: Word<'a>,
+    exception_type: LenientText<'a>,
     #[serde(borrow)]
-    interrupt_type: Word<'a>,
+    interrupt_type: LenientText<'a>,
     #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -103,54 +106,54 @@ struct Extra<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Action<'a> {
+struct MiniSweAction<'a> {
     #[serde(borrow)]
-    command: Word<'a>,
-    tool_call_id: Name,
+    command: LenientText<'a>,
+    tool_call_id: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Response {
-    model: Name,
-    usage: Option<Usage>,
+struct ModelResponse {
+    model: LenientId,
+    usage: Option<MiniSweTokenUsage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Usage {
-    prompt_tokens: Whole,
-    completion_tokens: Whole,
-    input_tokens: Whole,
-    output_tokens: Whole,
+struct MiniSweTokenUsage {
+    prompt_tokens: LenientInteger,
+    completion_tokens: LenientInteger,
+    input_tokens: LenientInteger,
+    output_tokens: LenientInteger,
 }
 
 /// A command that waits for its result.
-struct Asked<'a> {
+struct PendingCommand<'a> {
     id: String,
     call: Option<String>,
     line: Cow<'a, str>,
     command: Value,
-    moment: Moment,
+    moment: StepMoment,
 }
 
 pub(super) fn read(
-    document: &Document<'_>,
+    document: &TrajectoryDocument<'_>,
     started_at: Timestamp,
     recorded_at: Timestamp,
-) -> Result<Piece, NotATrajectory> {
+) -> Result<TranscriptPiece, NotATrajectory> {
     if !document.starts_with(b'{') {
         return Err(NotATrajectory::unlike(AUTHOR, "no object"));
     }
-    let whole: Trajectory<'_> =
+    let whole: MiniSweTrajectory<'_> =
         serde_json::from_slice(document.bytes).map_err(|why| NotATrajectory::new(AUTHOR, why))?;
     if !whole.messages.is_some_and(|raw| raw.get().starts_with('[')) {
         return Err(NotATrajectory::unlike(AUTHOR, "no list 'messages'"));
     }
-    let messages: Vec<(usize, Message<'_>)> = objects(whole.messages);
-    let about: About<'_> = object(whole.info);
-    let mut reading = Reading {
-        run: Run::new(recorded_at),
+    let messages: Vec<(usize, MiniSweMessage<'_>)> = objects(whole.messages);
+    let about: MiniSweSummary<'_> = object(whole.info);
+    let mut reading = MiniSweReader {
+        run: TrajectoryRun::new(recorded_at),
         waiting: VecDeque::new(),
         template: about.config.agent.instance_template.0.clone().unwrap_or_default(),
         place: document.place(),
@@ -159,14 +162,14 @@ pub(super) fn read(
     reading.run.carry.session.cwd =
         about.config.environment.cwd.0.clone().filter(|cwd| !cwd.is_empty());
     let recorded = messages.iter().find_map(|(_, message)| time(message, &object(message.extra)));
-    let mut moment = Moment {
+    let mut moment = StepMoment {
         at: recorded.unwrap_or(started_at),
         number: 0,
         place: reading.place,
         synthetic: true,
     };
     for (index, message) in &messages {
-        let extra: Extra<'_> = object(message.extra);
+        let extra: MiniSweExtra<'_> = object(message.extra);
         let at = time(message, &extra);
         moment.number += 1;
         moment.synthetic = at.is_none();
@@ -187,43 +190,50 @@ pub(super) fn read(
 }
 
 /// The time of a message: seconds since 1970.
-fn time(message: &Message<'_>, extra: &Extra<'_>) -> Option<Timestamp> {
+fn time(message: &MiniSweMessage<'_>, extra: &MiniSweExtra<'_>) -> Option<Timestamp> {
     let raw = extra.timestamp.or(message.timestamp)?;
     let seconds: f64 = serde_json::from_str(raw.get()).ok()?;
     (seconds > 0.0).then(|| Timestamp::from_micros(micros(seconds)))
 }
 
-struct Reading<'a> {
-    run: Run,
-    waiting: VecDeque<Asked<'a>>,
+struct MiniSweReader<'a> {
+    run: TrajectoryRun,
+    waiting: VecDeque<PendingCommand<'a>>,
     /// What the first message of the user is made from; the task takes the place of `{{task}}`.
     template: String,
-    place: text::Place,
+    place: long_text::SourceSpan,
     prompted: bool,
 }
 
-impl<'a> Reading<'a> {
-    fn message(&mut self, moment: &Moment, index: usize, message: &Message<'a>, extra: &Extra<'a>) {
+impl<'a> MiniSweReader<'a> {
+    fn message(
+        &mut self,
+        moment: &StepMoment,
+        index: usize,
+        message: &MiniSweMessage<'a>,
+        extra: &MiniSweExtra<'a>,
+    ) {
         let id = format!("message-{}", index + 1);
         let base = format!("/messages/{index}");
-        let said = text::of_content(message.content, "/content");
+        let said = long_text::content_text(message.content, "/content");
         let result = message.kind.text() == Some("function_call_output");
         let role = match message.role.text() {
             Some(role) => role,
             None if result => "tool",
             None => "assistant",
         };
-        let actions: Vec<(usize, Action<'_>)> = objects(extra.actions);
+        let actions: Vec<(usize, MiniSweAction<'_>)> = objects(extra.actions);
         let answers = extra.returncode.0.is_some()
             || role == "tool"
-            || (role == "user" && said.as_ref().is_some_and(|(text, _)| Answer::is_one(text)));
+            || (role == "user"
+                && said.as_ref().is_some_and(|(text, _)| MiniSweCommandEnd::is_one(text)));
         let typed =
             (role == "user" && !answers).then(|| self.typed(said.as_ref(), extra)).flatten();
-        let response: Response = object(extra.response);
+        let response: ModelResponse = object(extra.response);
         let usage = response.usage.unwrap_or_default();
-        let shown = said
-            .as_ref()
-            .map(|(text, pointer)| text::value(text, self.place, || format!("{base}{pointer}")));
+        let shown = said.as_ref().map(|(text, pointer)| {
+            long_text::value(text, self.place, || format!("{base}{pointer}"))
+        });
         let value = fields([
             ("role", role.into()),
             ("model", response.model.0.filter(|_| role == "assistant").into()),
@@ -234,7 +244,7 @@ impl<'a> Reading<'a> {
                     .reasoning_content
                     .text()
                     .map(|text| {
-                        text::value(text, self.place, || format!("{base}/reasoning_content"))
+                        long_text::value(text, self.place, || format!("{base}/reasoning_content"))
                     })
                     .into(),
             ),
@@ -251,7 +261,7 @@ impl<'a> Reading<'a> {
         }
         if let (Some(range), Some((text, pointer))) = (typed, &said) {
             let words = text.get(range.clone()).unwrap_or_default();
-            let value = text::part(text, range, self.place, || format!("{base}{pointer}"));
+            let value = long_text::part(text, range, self.place, || format!("{base}{pointer}"));
             self.run.prompt(moment, &id, words, value);
         }
         if actions.is_empty() && role == "assistant" && extra.actions.is_none() {
@@ -260,10 +270,16 @@ impl<'a> Reading<'a> {
         for (number, action) in actions {
             let Some(line) = action.command.0 else { continue };
             let pointer = format!("{base}/extra/actions/{number}/command");
-            let command = text::value(&line, self.place, || pointer);
+            let command = long_text::value(&line, self.place, || pointer);
             let id = if number == 0 { id.clone() } else { format!("{id}/{}", number + 1) };
             let call = action.tool_call_id.0;
-            self.waiting.push_back(Asked { id, call, line, command, moment: moment.clone() });
+            self.waiting.push_back(PendingCommand {
+                id,
+                call,
+                line,
+                command,
+                moment: moment.clone(),
+            });
         }
     }
 
@@ -271,7 +287,7 @@ impl<'a> Reading<'a> {
     fn typed(
         &mut self,
         said: Option<&(String, String)>,
-        extra: &Extra<'_>,
+        extra: &MiniSweExtra<'_>,
     ) -> Option<Range<usize>> {
         let (text, _) = said?;
         let behind = |begin: &str| text.starts_with(begin).then_some(begin.len()..text.len());
@@ -291,7 +307,7 @@ impl<'a> Reading<'a> {
     /// A command in the text of what the agent said: the one block of code.
     fn ask_in_text(
         &mut self,
-        moment: &Moment,
+        moment: &StepMoment,
         id: &str,
         base: &str,
         said: Option<(String, String)>,
@@ -299,8 +315,8 @@ impl<'a> Reading<'a> {
         let Some((text, pointer)) = said else { return };
         let Some(range) = block(&text) else { return };
         let line = text.get(range.clone()).unwrap_or_default().to_owned();
-        let command = text::part(&text, range, self.place, || format!("{base}{pointer}"));
-        let asked = Asked {
+        let command = long_text::part(&text, range, self.place, || format!("{base}{pointer}"));
+        let asked = PendingCommand {
             id: id.to_owned(),
             call: None,
             line: line.into(),
@@ -311,16 +327,22 @@ impl<'a> Reading<'a> {
     }
 
     /// Closes the command that a result belongs to: the one it names, else the one that was asked for first.
-    fn answer(&mut self, moment: &Moment, base: &str, message: &Message<'a>, extra: &Extra<'a>) {
+    fn answer(
+        &mut self,
+        moment: &StepMoment,
+        base: &str,
+        message: &MiniSweMessage<'a>,
+        extra: &MiniSweExtra<'a>,
+    ) {
         let call = message.tool_call_id.0.as_ref().or(message.call_id.0.as_ref());
         let named = call.and_then(|call| {
             self.waiting.iter().position(|asked| asked.call.as_ref() == Some(call))
         });
         let Some(asked) = self.waiting.remove(named.unwrap_or(0)) else { return };
-        let said = text::of_content(message.content, "/content")
-            .or_else(|| text::of_content(message.output, "/output"));
+        let said = long_text::content_text(message.content, "/content")
+            .or_else(|| long_text::content_text(message.output, "/output"));
         let (told, pointer) = said.unwrap_or_default();
-        let answer = Answer::read(&told, extra);
+        let answer = MiniSweCommandEnd::read(&told, extra);
         let (output, pointer) = match extra.raw_output.text() {
             Some(text) => (text, "/extra/raw_output".to_owned()),
             None => (told.get(answer.output.clone()).unwrap_or_default(), pointer),
@@ -345,21 +367,21 @@ impl<'a> Reading<'a> {
         ]);
         if let (Some(reason), None) = (reason, answer.signal) {
             let at = format!("{base}/extra/exception_info");
-            more.insert("reason".to_owned(), text::value(reason, self.place, || at));
+            more.insert("reason".to_owned(), long_text::value(reason, self.place, || at));
         }
         self.end(moment, asked, answer.outcome, answer.exit_code, (output, &pointer), more);
     }
 
     fn end(
         &mut self,
-        moment: &Moment,
-        asked: Asked<'_>,
+        moment: &StepMoment,
+        asked: PendingCommand<'_>,
         outcome: &'static str,
         exit_code: Option<i64>,
         output: (&str, &str),
-        more: Map,
+        more: FieldMap,
     ) {
-        let ended = Ended {
+        let ended = EndedCommand {
             id: &asked.id,
             line: &asked.line,
             command: asked.command,
@@ -373,24 +395,24 @@ impl<'a> Reading<'a> {
     }
 
     /// The person did not let the commands run that wait.
-    fn refuse(&mut self, moment: &Moment, said: Option<&(String, String)>, base: &str) {
+    fn refuse(&mut self, moment: &StepMoment, said: Option<&(String, String)>, base: &str) {
         let (text, pointer) = said.cloned().unwrap_or_default();
         while let Some(asked) = self.waiting.pop_front() {
             let pointer = format!("{base}{pointer}");
-            self.end(moment, asked, REFUSED, None, (&text, &pointer), Map::new());
+            self.end(moment, asked, REFUSED, None, (&text, &pointer), FieldMap::new());
         }
     }
 
     /// The end of a run: a command without a result, and what was handed in.
-    fn hand_in(&mut self, moment: &Moment, about: &About<'_>) {
+    fn hand_in(&mut self, moment: &StepMoment, about: &MiniSweSummary<'_>) {
         let submitted = about.exit_status.text() == Some("Submitted");
         while let Some(asked) = self.waiting.pop_front() {
             let submits = submitted && SUBMITS.iter().any(|it| asked.line.contains(it));
             let outcome = if submits { "finished" } else { "unknown" };
             let at = asked.moment.clone();
-            self.end(&at, asked, outcome, None, ("", ""), Map::new());
+            self.end(&at, asked, outcome, None, ("", ""), FieldMap::new());
         }
-        let moment = Moment { synthetic: true, ..moment.clone() };
+        let moment = StepMoment { synthetic: true, ..moment.clone() };
         if let Some(patch) = about.submission.text().filter(|patch| patch.contains("diff --git ")) {
             let more = fields([("exit_status", about.exit_status.text().into())]);
             self.run.submission(&moment, "submission", (patch, "/info/submission"), more);
@@ -398,7 +420,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-fn called_at(moment: &Moment) -> Option<String> {
+fn called_at(moment: &StepMoment) -> Option<String> {
     (!moment.synthetic).then(|| moment.at.to_string())
 }
 
@@ -434,7 +456,7 @@ fn block(text: &str) -> Option<Range<usize>> {
 }
 
 /// What a result says of its command.
-struct Answer {
+struct MiniSweCommandEnd {
     outcome: &'static str,
     exit_code: Option<i64>,
     signal: Option<i64>,
@@ -442,7 +464,7 @@ struct Answer {
     output: Range<usize>,
 }
 
-impl Answer {
+impl MiniSweCommandEnd {
     /// Whether a message of the user is a result, in versions that do not say so.
     fn is_one(text: &str) -> bool {
         let begin = text.trim_start();
@@ -450,7 +472,7 @@ impl Answer {
             || (begin.starts_with("The last command <command>") && text.contains("timed out"))
     }
 
-    fn read(told: &str, extra: &Extra<'_>) -> Self {
+    fn read(told: &str, extra: &MiniSweExtra<'_>) -> Self {
         let all = 0..told.len();
         let inside = |begin: &str, end: &str| {
             let start = told.find(begin)? + begin.len();

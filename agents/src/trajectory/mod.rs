@@ -9,17 +9,17 @@ mod mini_swe_agent;
 mod openhands;
 mod swe_agent;
 
-use crate::claude_code::carry::Carry;
-use crate::claude_code::command::{REFUSED, Ran, merged};
-use crate::claude_code::scene::{Scene, Work, fields};
-use crate::piece::{CheckpointDraft, Piece, SessionDraft};
-use crate::text::{self, Place};
-use crate::verification::Verification;
-use forge_store::model::{Fact, Kind, Map, Timestamp, Value};
+use crate::claude_code::command::{CommandRun, REFUSED, merged};
+use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
+use crate::claude_code::transcript_state::TranscriptState;
+use crate::long_text::{self, SourceSpan};
+use crate::piece::{CheckpointDraft, SessionDraft, TranscriptPiece};
+use crate::verification::CheckCommandLine;
+use forge_store::model::{Fact, FieldMap, Kind, Timestamp, Value};
 
 /// Whose trajectory a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Author {
+pub enum TrajectoryAuthor {
     /// SWE-agent, a single run or one with several attempts (`RetryAgent`).
     SweAgent,
     /// mini-swe-agent.
@@ -28,7 +28,7 @@ pub enum Author {
     OpenHands,
 }
 
-impl Author {
+impl TrajectoryAuthor {
     /// What sessions and sources call it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -64,17 +64,17 @@ impl Author {
 #[derive(Debug, thiserror::Error)]
 #[error("this is no trajectory of {}; {}", .author.title(), .author.expected())]
 pub struct NotATrajectory {
-    author: Author,
+    author: TrajectoryAuthor,
     #[source]
     why: serde_json::Error,
 }
 
 impl NotATrajectory {
-    fn new(author: Author, why: serde_json::Error) -> Self {
+    fn new(author: TrajectoryAuthor, why: serde_json::Error) -> Self {
         Self { author, why }
     }
 
-    fn unlike(author: Author, found: &str) -> Self {
+    fn unlike(author: TrajectoryAuthor, found: &str) -> Self {
         Self::new(
             author,
             <serde_json::Error as serde::de::Error>::custom(format_args!("found {found}")),
@@ -90,18 +90,19 @@ impl NotATrajectory {
 /// # Errors
 /// The document is no trajectory of this author.
 pub fn read(
-    author: Author,
+    author: TrajectoryAuthor,
     bytes: &[u8],
     started_at: Timestamp,
     recorded_at: Timestamp,
-) -> Result<Piece, NotATrajectory> {
+) -> Result<TranscriptPiece, NotATrajectory> {
     let bom = b"\xef\xbb\xbf";
     let start = if bytes.starts_with(bom) { bom.len() } else { 0 };
-    let document = Document { bytes: bytes.get(start..).unwrap_or_default(), offset: start as u64 };
+    let document =
+        TrajectoryDocument { bytes: bytes.get(start..).unwrap_or_default(), offset: start as u64 };
     let mut piece = match author {
-        Author::SweAgent => swe_agent::read(&document, started_at, recorded_at),
-        Author::MiniSweAgent => mini_swe_agent::read(&document, started_at, recorded_at),
-        Author::OpenHands => openhands::read(&document, started_at, recorded_at),
+        TrajectoryAuthor::SweAgent => swe_agent::read(&document, started_at, recorded_at),
+        TrajectoryAuthor::MiniSweAgent => mini_swe_agent::read(&document, started_at, recorded_at),
+        TrajectoryAuthor::OpenHands => openhands::read(&document, started_at, recorded_at),
     }?;
     piece.taken = bytes.len() as u64;
     Ok(piece)
@@ -109,13 +110,13 @@ pub fn read(
 
 /// The bytes of a document and where they begin in the file.
 #[derive(Debug)]
-struct Document<'a> {
+struct TrajectoryDocument<'a> {
     bytes: &'a [u8],
     offset: u64,
 }
 
-impl Document<'_> {
-    fn place(&self) -> Place {
+impl TrajectoryDocument<'_> {
+    fn place(&self) -> SourceSpan {
         (self.offset, self.bytes.len() as u64)
     }
 
@@ -131,8 +132,8 @@ impl Document<'_> {
 
 /// A run as it is read, step by step.
 #[derive(Debug)]
-struct Run {
-    carry: Carry,
+struct TrajectoryRun {
+    carry: TranscriptState,
     facts: Vec<Fact>,
     checkpoints: Vec<CheckpointDraft>,
     recorded_at: Timestamp,
@@ -141,18 +142,18 @@ struct Run {
 
 /// Where and when a step is.
 #[derive(Clone, Debug)]
-struct Moment {
+struct StepMoment {
     at: Timestamp,
     /// The number of the step, from 1: the place of its facts in the source.
     number: u64,
-    place: Place,
+    place: SourceSpan,
     /// The time is made up.
     synthetic: bool,
 }
 
 /// A command with how it ended.
 #[derive(Debug)]
-struct Ended<'a> {
+struct EndedCommand<'a> {
     id: &'a str,
     /// The command line, and the same as a value.
     line: &'a str,
@@ -163,13 +164,13 @@ struct Ended<'a> {
     output: (&'a str, &'a str),
     /// Whether the line is one for a shell.
     shell: bool,
-    more: Map,
+    more: FieldMap,
 }
 
-impl Run {
+impl TrajectoryRun {
     fn new(recorded_at: Timestamp) -> Self {
         Self {
-            carry: Carry::default(),
+            carry: TranscriptState::default(),
             facts: Vec::new(),
             checkpoints: Vec::new(),
             recorded_at,
@@ -178,10 +179,14 @@ impl Run {
     }
 
     /// Does something at this moment; facts it makes are of the moment's step.
-    fn at(&mut self, moment: &Moment, make: impl FnOnce(&mut Work<'_>, &Scene<'_>)) {
+    fn at(
+        &mut self,
+        moment: &StepMoment,
+        make: impl FnOnce(&mut PieceBuilder<'_>, &LineContext<'_>),
+    ) {
         let first = self.facts.len();
         let cwd = self.carry.session.cwd.clone();
-        let scene = Scene {
+        let scene = LineContext {
             place: moment.place,
             at: moment.at,
             recorded_at: self.recorded_at,
@@ -190,7 +195,7 @@ impl Run {
             cwd: cwd.as_deref(),
             git_branch: None,
         };
-        let mut work = Work {
+        let mut work = PieceBuilder {
             carry: &mut self.carry,
             facts: &mut self.facts,
             checkpoints: &mut self.checkpoints,
@@ -206,19 +211,19 @@ impl Run {
         }
     }
 
-    fn fact(&mut self, moment: &Moment, kind: Kind, id: &str, value: Map) {
+    fn fact(&mut self, moment: &StepMoment, kind: Kind, id: &str, value: FieldMap) {
         self.at(moment, |work, scene| work.facts.push(scene.fact(kind, id, value)));
     }
 
-    fn command(&mut self, moment: &Moment, ended: Ended<'_>) {
+    fn command(&mut self, moment: &StepMoment, ended: EndedCommand<'_>) {
         self.at(moment, |work, scene| {
             let refused = ended.outcome == REFUSED;
             let checks = ended.shell && !refused;
-            let verification = Verification::of(ended.line).filter(|_| checks);
+            let verification = CheckCommandLine::from_line(ended.line).filter(|_| checks);
             let (text, pointer) = ended.output;
             let mut more = ended.more;
             more.extend(merged(scene, ended.outcome, text, 0..text.len(), pointer));
-            let ran = Ran {
+            let ran = CommandRun {
                 command: ended.command,
                 description: Value::Null,
                 exit_code: ended.exit_code,
@@ -230,30 +235,36 @@ impl Run {
                     && ended.outcome == "finished"
                     && crate::claude_code::call::commits(ended.line),
             };
-            work.ran(scene, ended.id, ran);
+            work.push_command_run(scene, ended.id, ran);
         });
     }
 
     /// The patch that was handed in at the end, with the pointer to it.
-    fn submission(&mut self, moment: &Moment, id: &str, (patch, pointer): (&str, &str), more: Map) {
+    fn submission(
+        &mut self,
+        moment: &StepMoment,
+        id: &str,
+        (patch, pointer): (&str, &str),
+        more: FieldMap,
+    ) {
         let mut value = fields([
             ("tool", "submit".into()),
             ("paths", paths(patch).into()),
-            ("patch", text::value(patch, moment.place, || pointer.to_owned())),
+            ("patch", long_text::value(patch, moment.place, || pointer.to_owned())),
         ]);
         value.extend(more);
         self.fact(moment, Kind::Code, id, value);
     }
 
-    fn prompt(&mut self, moment: &Moment, id: &str, text: &str, value: Value) {
+    fn prompt(&mut self, moment: &StepMoment, id: &str, text: &str, value: Value) {
         if self.carry.session.first_prompt.is_none() {
-            self.carry.session.first_prompt = text::headline(text);
+            self.carry.session.first_prompt = long_text::headline(text);
         }
         self.fact(moment, Kind::Prompt, id, fields([("text", value)]));
     }
 
-    fn piece(self, agent_session: String, started_at: Timestamp) -> Piece {
-        Piece {
+    fn piece(self, agent_session: String, started_at: Timestamp) -> TranscriptPiece {
+        TranscriptPiece {
             session: Some(SessionDraft {
                 agent_session,
                 started_at: Some(self.started_at.unwrap_or(started_at)),
@@ -263,7 +274,7 @@ impl Run {
             }),
             facts: self.facts,
             checkpoints: self.checkpoints,
-            ..Piece::default()
+            ..TranscriptPiece::default()
         }
     }
 }

@@ -4,21 +4,24 @@
 //! id is the hash of the document. The times are made up from the steps' durations. A run with several attempts
 //! (`RetryAgent`) has a list of trajectories, one after the other, and the chosen one again beside it.
 
-use super::{Author, Document, Ended, Moment, NotATrajectory, Run, edit, micros};
+use super::{
+    EndedCommand, NotATrajectory, StepMoment, TrajectoryAuthor, TrajectoryDocument, TrajectoryRun,
+    edit, micros,
+};
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::scene::{fields, flag};
-use crate::lenient::{Name, Whole, Word, object, objects};
-use crate::piece::Piece;
-use crate::text;
+use crate::claude_code::line_context::{fields, flag};
+use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
+use crate::long_text;
+use crate::piece::TranscriptPiece;
 use forge_store::model::{Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-const AUTHOR: Author = Author::SweAgent;
+const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::SweAgent;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Trajectory<'a> {
+struct SweAgentTrajectory<'a> {
     #[serde(borrow)]
     trajectory: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -29,32 +32,32 @@ struct Trajectory<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct About<'a> {
+struct SweAgentSummary<'a> {
     #[serde(borrow)]
-    submission: Word<'a>,
+    submission: LenientText<'a>,
     #[serde(borrow)]
-    exit_status: Word<'a>,
-    best_attempt_idx: Whole,
+    exit_status: LenientText<'a>,
+    best_attempt_idx: LenientInteger,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Step<'a> {
+struct SweAgentStep<'a> {
     #[serde(borrow)]
-    action: Word<'a>,
+    action: LenientText<'a>,
     #[serde(borrow)]
-    observation: Word<'a>,
+    observation: LenientText<'a>,
     #[serde(borrow)]
-    response: Word<'a>,
+    response: LenientText<'a>,
     #[serde(borrow)]
-    thought: Word<'a>,
+    thought: LenientText<'a>,
     #[serde(borrow)]
     execution_time: Option<&'a RawValue>,
     #[serde(borrow)]
     state: Option<&'a RawValue>,
 }
 
-impl Step<'_> {
+impl SweAgentStep<'_> {
     fn seconds(&self) -> Option<f64> {
         self.execution_time.and_then(|raw| serde_json::from_str(raw.get()).ok())
     }
@@ -63,12 +66,12 @@ impl Step<'_> {
 /// What the environment says of itself after a step. Older versions write it as JSON inside a string.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct State {
-    open_file: Name,
-    working_dir: Name,
+struct SweAgentState {
+    open_file: LenientId,
+    working_dir: LenientId,
 }
 
-impl State {
+impl SweAgentState {
     fn read(raw: Option<&RawValue>) -> Self {
         let raw = raw.map_or("null", RawValue::get);
         let inside: Option<String> = serde_json::from_str(raw).ok();
@@ -81,17 +84,17 @@ impl State {
 }
 
 /// A run of an agent: its steps, and where they are in the document.
-struct Attempt<'a> {
-    steps: Vec<(usize, Step<'a>)>,
-    about: About<'a>,
+struct SweAgentAttempt<'a> {
+    steps: Vec<(usize, SweAgentStep<'a>)>,
+    about: SweAgentSummary<'a>,
     /// What leads to it: `""`, or the attempt.
     base: String,
     /// Its number, from 1, if the document has several.
     number: Option<u64>,
 }
 
-impl<'a> Attempt<'a> {
-    fn new(trajectory: &Trajectory<'a>, base: String, number: Option<u64>) -> Self {
+impl<'a> SweAgentAttempt<'a> {
+    fn new(trajectory: &SweAgentTrajectory<'a>, base: String, number: Option<u64>) -> Self {
         let (steps, about) = (objects(trajectory.trajectory), object(trajectory.info));
         Self { steps, about, base, number }
     }
@@ -102,28 +105,32 @@ impl<'a> Attempt<'a> {
 }
 
 pub(super) fn read(
-    document: &Document<'_>,
+    document: &TrajectoryDocument<'_>,
     started_at: Timestamp,
     recorded_at: Timestamp,
-) -> Result<Piece, NotATrajectory> {
+) -> Result<TranscriptPiece, NotATrajectory> {
     // An array would be read as the fields in their order.
     if !document.starts_with(b'{') {
         return Err(NotATrajectory::unlike(AUTHOR, "no object"));
     }
-    let whole: Trajectory<'_> =
+    let whole: SweAgentTrajectory<'_> =
         serde_json::from_slice(document.bytes).map_err(|why| NotATrajectory::new(AUTHOR, why))?;
     let is_list = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('['));
-    let tried: Vec<(usize, Trajectory<'_>)> = objects(whole.attempts);
+    let tried: Vec<(usize, SweAgentTrajectory<'_>)> = objects(whole.attempts);
     if !is_list(whole.trajectory) && !is_list(whole.attempts) {
         return Err(NotATrajectory::unlike(AUTHOR, "neither list"));
     }
-    let chosen = Attempt::new(&whole, String::new(), None);
-    let attempts: Vec<Attempt<'_>> = tried
+    let chosen = SweAgentAttempt::new(&whole, String::new(), None);
+    let attempts: Vec<SweAgentAttempt<'_>> = tried
         .iter()
-        .map(|(at, it)| Attempt::new(it, format!("/attempts/{at}"), Some(*at as u64 + 1)))
+        .map(|(at, it)| SweAgentAttempt::new(it, format!("/attempts/{at}"), Some(*at as u64 + 1)))
         .collect();
-    let mut reading =
-        Reading { run: Run::new(recorded_at), at: started_at, number: 0, place: document.place() };
+    let mut reading = SweAgentReader {
+        run: TrajectoryRun::new(recorded_at),
+        at: started_at,
+        number: 0,
+        place: document.place(),
+    };
     if attempts.is_empty() {
         reading.attempt(&chosen);
     }
@@ -135,7 +142,7 @@ pub(super) fn read(
     }
     let first = attempts.first().unwrap_or(&chosen);
     reading.run.carry.session.cwd =
-        first.steps.first().and_then(|(_, step)| State::read(step.state).working_dir.0);
+        first.steps.first().and_then(|(_, step)| SweAgentState::read(step.state).working_dir.0);
     let mut piece = reading.run.piece(document.hash(), started_at);
     if let Some(session) = &mut piece.session {
         session.started_at = Some(started_at);
@@ -144,22 +151,22 @@ pub(super) fn read(
 }
 
 /// A document that is being read: what was made so far, and where the time is.
-struct Reading {
-    run: Run,
+struct SweAgentReader {
+    run: TrajectoryRun,
     at: Timestamp,
     number: u64,
-    place: text::Place,
+    place: long_text::SourceSpan,
 }
 
-impl Reading {
-    fn moment(&mut self) -> Moment {
+impl SweAgentReader {
+    fn moment(&mut self) -> StepMoment {
         self.number += 1;
-        Moment { at: self.at, number: self.number, place: self.place, synthetic: true }
+        StepMoment { at: self.at, number: self.number, place: self.place, synthetic: true }
     }
 
     /// A step's time is the beginning plus the durations up to its end, or plus as many seconds as its number where not
     /// every step has a duration.
-    fn attempt(&mut self, attempt: &Attempt<'_>) {
+    fn attempt(&mut self, attempt: &SweAgentAttempt<'_>) {
         let timed = attempt.steps.iter().all(|(_, step)| step.seconds().is_some());
         let (began, mut seconds) = (self.at, 0.0);
         for (number, (index, step)) in attempt.steps.iter().enumerate() {
@@ -176,14 +183,14 @@ impl Reading {
 
     fn step(
         &mut self,
-        attempt: &Attempt<'_>,
-        moment: &Moment,
+        attempt: &SweAgentAttempt<'_>,
+        moment: &StepMoment,
         id: &str,
-        (index, step): (usize, &Step<'_>),
+        (index, step): (usize, &SweAgentStep<'_>),
     ) {
         let at = |name: &str| format!("{}/trajectory/{index}/{name}", attempt.base);
         let shown = |text: Option<&str>, name: &str| {
-            Value::from(text.map(|text| text::value(text, moment.place, || at(name))))
+            Value::from(text.map(|text| long_text::value(text, moment.place, || at(name))))
         };
         let response =
             step.response.text().filter(|response| step.thought.text() != Some(*response));
@@ -196,15 +203,15 @@ impl Reading {
         self.run.fact(moment, Kind::Message, id, message);
         let Some(action) = step.action.text() else { return };
         let whole = action.trim_end();
-        let state = State::read(step.state);
-        let command = || text::part(action, 0..whole.len(), moment.place, || at("action"));
+        let state = SweAgentState::read(step.state);
+        let command = || long_text::part(action, 0..whole.len(), moment.place, || at("action"));
         let told = step.observation.text().unwrap_or_default();
         let more = fields([
             ("working_dir", state.working_dir.0.clone().into()),
             ("duration_ms", step.seconds().map(|it| micros(it) / 1000).into()),
             ("attempt", attempt.number.into()),
         ]);
-        let ended = Ended {
+        let ended = EndedCommand {
             id,
             line: whole,
             command: command(),
@@ -215,7 +222,7 @@ impl Reading {
             more,
         };
         self.run.command(moment, ended);
-        if let Some(edited) = edit::of(whole) {
+        if let Some(edited) = edit::parse_edit_action(whole) {
             let value = fields([
                 ("tool", edited.tool.into()),
                 ("path", path(&edited, state.open_file()).into()),
@@ -227,8 +234,8 @@ impl Reading {
         }
     }
 
-    fn submission(&mut self, attempt: &Attempt<'_>) {
-        let About { submission, exit_status, best_attempt_idx } = &attempt.about;
+    fn submission(&mut self, attempt: &SweAgentAttempt<'_>) {
+        let SweAgentSummary { submission, exit_status, best_attempt_idx } = &attempt.about;
         let Some(patch) = submission.text() else { return };
         let moment = self.moment();
         let best = best_attempt_idx.0.map(|index| index + 1);
@@ -243,7 +250,7 @@ impl Reading {
 }
 
 /// The file of an edit: the one it names, as the environment writes its path if that opened it, else the open one.
-fn path<'a>(edited: &edit::Edited<'a>, open: Option<&'a str>) -> Option<&'a str> {
+fn path<'a>(edited: &edit::EditAction<'a>, open: Option<&'a str>) -> Option<&'a str> {
     match edited.path {
         Some(named) => Some(open.filter(|open| open.ends_with(named)).unwrap_or(named)),
         None => open,

@@ -1,18 +1,21 @@
 //! How the checks of one command line went, by the order of evidence.
 
-use super::Ended;
-use super::plan::{self, MAX_CHECKS, Place};
-use super::seen::Seen;
-use super::solve::{self, FAILED, Known, Left, NOT_RUN, OK};
-use super::summary::{self, Found};
-use super::tools::Exit;
+use super::RecordedCommandEnd;
+use super::check_plan::{self, MAX_CHECKS, PlacedCheck};
+use super::outcome_solver::{self, FAILED, NOT_RUN, OK, RemainingOutcomes, SolverEvidence};
+use super::summary::{self, SummaryMatches};
+use super::tools::ExitCodeMeaning;
+use super::visibility::OutputVisibility;
 use std::collections::HashSet;
 
 /// A script's last words are looked for in so many lines.
 const LAST_LINES: usize = 12;
 
 /// The status of each check of a line; none of one that did not run.
-pub(super) fn statuses(line: &plan::Line, ended: &Ended<'_>) -> Vec<Option<&'static str>> {
+pub(super) fn statuses(
+    line: &check_plan::CheckPlan,
+    ended: &RecordedCommandEnd<'_>,
+) -> Vec<Option<&'static str>> {
     let all = |status| vec![status; line.checks.len()];
     match ended.outcome {
         "refused" => return all(None),
@@ -22,7 +25,7 @@ pub(super) fn statuses(line: &plan::Line, ended: &Ended<'_>) -> Vec<Option<&'sta
     let texts = summary::lines(ended.output);
     let lines: Vec<&str> = texts.iter().map(|line| &**line).collect();
     let texts = lines.iter().map(|line| line.trim()).collect();
-    let judge = Judge { line, ended, cut: cut(&lines), lines: &lines, texts };
+    let judge = CheckJudge { line, ended, cut: recorded_visibility(&lines), lines: &lines, texts };
     if judge.not_parsed() {
         return all(None);
     }
@@ -33,21 +36,23 @@ pub(super) fn statuses(line: &plan::Line, ended: &Ended<'_>) -> Vec<Option<&'sta
 }
 
 /// What the exit code of a check says of it.
-fn of_code(exit: Exit, code: i64) -> &'static str {
+fn status_of_exit_code(exit: ExitCodeMeaning, code: i64) -> &'static str {
     match (exit, code) {
         (_, 0) => "passed",
-        (Exit::Pytest, 3 | 4) | (_, 126 | 127) => "error",
+        (ExitCodeMeaning::Pytest, 3 | 4) | (_, 126 | 127) => "error",
         // Stopped from outside: SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM.
-        (Exit::Pytest, 2 | 5) | (_, ..=-1 | 129 | 130 | 131 | 137 | 141 | 143) => "unknown",
+        (ExitCodeMeaning::Pytest, 2 | 5) | (_, ..=-1 | 129 | 130 | 131 | 137 | 141 | 143) => {
+            "unknown"
+        }
         _ => "failed",
     }
 }
 
 /// What of an output its recorder left out.
-fn cut(lines: &[&str]) -> Seen {
+fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
     const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
     let last = lines.iter().rposition(|line| !line.trim().is_empty());
-    let mut seen = Seen::ALL;
+    let mut seen = OutputVisibility::ALL;
     for (number, line) in lines.iter().enumerate() {
         let word = ["truncated", "left out", "omitted"].iter().find(|word| line.contains(**word));
         let counted = word.is_some_and(|word| {
@@ -55,7 +60,7 @@ fn cut(lines: &[&str]) -> Seen {
                 && line.bytes().any(|byte| byte.is_ascii_digit())
         });
         if line.starts_with("<persisted-output>") {
-            return Seen { beginning: false, end: false };
+            return OutputVisibility { beginning: false, end: false };
         }
         if counted {
             seen.beginning = false;
@@ -65,18 +70,18 @@ fn cut(lines: &[&str]) -> Seen {
     seen
 }
 
-struct Judge<'a> {
-    line: &'a plan::Line,
-    ended: &'a Ended<'a>,
+struct CheckJudge<'a> {
+    line: &'a check_plan::CheckPlan,
+    ended: &'a RecordedCommandEnd<'a>,
     lines: &'a [&'a str],
     texts: HashSet<&'a str>,
-    cut: Seen,
+    cut: OutputVisibility,
 }
 
 /// What the evidence so far says of a check.
-type Decision = Result<Option<&'static str>, ()>;
+type CheckDecision = Result<Option<&'static str>, ()>;
 
-impl Judge<'_> {
+impl CheckJudge<'_> {
     fn failed(&self) -> bool {
         self.ended.exit_code.is_some_and(|code| code != 0)
     }
@@ -106,37 +111,42 @@ impl Judge<'_> {
         self.failed() && self.lines.iter().take(3).any(complains)
     }
 
-    fn solve(&self, allowed: [u64; MAX_CHECKS]) -> Option<Left> {
-        let mut known = Known {
+    fn solve(&self, allowed: [u64; MAX_CHECKS]) -> Option<RemainingOutcomes> {
+        let mut known = SolverEvidence {
             allowed,
             decides: [true; MAX_CHECKS],
             lines: self.lines,
             texts: &self.texts,
-            whole: self.ended.exit_code.is_some() && self.cut == Seen::ALL,
+            whole: self.ended.exit_code.is_some() && self.cut == OutputVisibility::ALL,
             not_entered: self.not_entered(),
         };
         for (decides, place) in known.decides.iter_mut().zip(&self.line.checks) {
-            *decides = place.call.exit != Exit::OnlyOutput;
+            *decides = place.call.exit != ExitCodeMeaning::OnlyOutput;
         }
         let plan = &self.line.plan;
-        if let Some(left) = solve::solve(plan, self.ended.exit_code, &known) {
+        if let Some(left) = outcome_solver::solve(plan, self.ended.exit_code, &known) {
             return Some(left);
         }
         // What was printed contradicts the line: it says nothing.
         known.lines = &[];
         known.whole = false;
-        solve::solve(plan, self.ended.exit_code, &known)
+        outcome_solver::solve(plan, self.ended.exit_code, &known)
     }
 
     /// The status of a check, as far as one outcome is left of it.
-    fn decision(&self, left: &Left, check: usize, place: &Place) -> Decision {
-        match left.of(check) {
+    fn decision(
+        &self,
+        left: &RemainingOutcomes,
+        check: usize,
+        place: &PlacedCheck,
+    ) -> CheckDecision {
+        match left.outcomes_of(check) {
             OK => Ok(Some("passed")),
             NOT_RUN => Ok(None),
             FAILED => {
                 let own = self.ended.exit_code.filter(|_| left.author == Some(check));
                 let code = left.codes.get(check).copied().flatten().or(own);
-                Ok(Some(code.map_or("failed", |code| of_code(place.call.exit, code))))
+                Ok(Some(code.map_or("failed", |code| status_of_exit_code(place.call.exit, code))))
             }
             _ => Err(()),
         }
@@ -146,7 +156,7 @@ impl Judge<'_> {
         let every = OK | FAILED | NOT_RUN;
         let checks = &self.line.checks;
         let first = self.solve([every; MAX_CHECKS]);
-        let decide = |left: Option<&Left>| -> Vec<Decision> {
+        let decide = |left: Option<&RemainingOutcomes>| -> Vec<CheckDecision> {
             let each = checks.iter().enumerate();
             each.map(|(check, place)| self.decision(left.ok_or(())?, check, place)).collect()
         };
@@ -158,7 +168,7 @@ impl Judge<'_> {
                 *allowed = match (decisions.get(check), evidence.get(check).copied().flatten()) {
                     (Some(Err(())), Some(true)) => OK,
                     (Some(Err(()) | Ok(Some("unknown"))), Some(false)) => FAILED,
-                    _ => first.as_ref().map_or(every, |left| left.of(check)),
+                    _ => first.as_ref().map_or(every, |left| left.outcomes_of(check)),
                 };
             }
             let again = decide(self.solve(allowed).as_ref());
@@ -194,9 +204,10 @@ impl Judge<'_> {
 
     /// What the summaries say of each check: passed, failed, or nothing. A line that may be of several checks
     /// counts for none of them.
-    fn evidence(&self, decisions: &[Decision]) -> Vec<Option<bool>> {
+    fn evidence(&self, decisions: &[CheckDecision]) -> Vec<Option<bool>> {
         let checks = &self.line.checks;
-        let found: Vec<Option<Found>> = checks.iter().map(|place| self.found(place)).collect();
+        let found: Vec<Option<SummaryMatches>> =
+            checks.iter().map(|place| self.found(place)).collect();
         let others = |check: usize, ran: bool| {
             let each = found.iter().zip(decisions).enumerate();
             each.filter(move |(other, (_, decision))| {
@@ -213,7 +224,8 @@ impl Judge<'_> {
             if own.failed.iter().any(alone) {
                 return Some(false);
             }
-            let shares = |other: &&Found| own.runs.iter().any(|line| other.runs.contains(line));
+            let shares =
+                |other: &&SummaryMatches| own.runs.iter().any(|line| other.runs.contains(line));
             let sharing = others(check, true).filter(shares).count();
             // A script may print any number of such lines, so that their number says nothing.
             let counted = checks.get(check)?.call.summary.is_some() && own.runs.len() > sharing;
@@ -223,39 +235,43 @@ impl Judge<'_> {
     }
 
     /// What the lines of the output say of a check.
-    fn found(&self, place: &Place) -> Option<Found> {
+    fn found(&self, place: &PlacedCheck) -> Option<SummaryMatches> {
         if place.hidden {
             return None;
         }
         let call = &place.call;
         let failing = call.summary.map_or("", |summary| summary.failing);
-        let through = Seen::through(&place.filters, self.lines.len(), &[failing]);
-        let mut seen = Seen {
+        let through = OutputVisibility::through(&place.filters, self.lines.len(), &[failing]);
+        let mut seen = OutputVisibility {
             beginning: through.beginning && self.cut.beginning,
             end: through.end && self.cut.end,
         };
         let printed = self.lines.iter().filter(|line| !line.trim().is_empty()).count();
         let silent = call.summary.is_some_and(|summary| summary.silent);
-        if silent && printed == 0 && seen == Seen::ALL && self.ended.exit_code == Some(0) {
-            return Some(Found { passed: true, ..Found::default() });
+        if silent
+            && printed == 0
+            && seen == OutputVisibility::ALL
+            && self.ended.exit_code == Some(0)
+        {
+            return Some(SummaryMatches { passed: true, ..SummaryMatches::default() });
         }
         let one_package = call.tool == "go" && one_package(&call.target);
         let mut found = match call.summary {
-            Some(summary) => summary::of_tool(summary)?.read(self.lines, seen, 0, one_package),
+            Some(summary) => summary::tool_matcher(summary)?.read(self.lines, seen, 0, one_package),
             None => {
                 // What else a script runs is not known: only its last words count.
                 let from = last_lines(self.lines);
                 if !seen.end {
                     seen.beginning = false;
                 }
-                summary::of_scripts()?.read(self.lines, seen, from, false)
+                summary::script_matcher()?.read(self.lines, seen, from, false)
             }
         };
         if call.summary.is_none() {
             found.passed &= seen.end;
         }
         if place.repeats {
-            found.passed &= seen == Seen::ALL;
+            found.passed &= seen == OutputVisibility::ALL;
         }
         Some(found)
     }

@@ -9,23 +9,23 @@
 //!
 //! `docs/checks.md` shows the tools and tells the rules.
 
-mod call;
+mod check_call;
+mod check_plan;
 mod judge;
-mod plan;
-mod runner;
-mod seen;
-mod shapes;
-mod solve;
+mod outcome_solver;
 mod summary;
+mod summary_table;
 mod target;
 mod tools;
+mod visibility;
+mod wrapper;
 
 use forge_store::model::Value;
 use serde::{Deserialize, Serialize};
 
 /// What a check checks. Of several in the name of a script the last of these counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Check {
+pub(crate) enum CheckKind {
     Lint,
     Build,
     Test,
@@ -34,13 +34,13 @@ pub(crate) enum Check {
 /// A command line that verifies something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Verification {
+pub(crate) struct CheckCommandLine {
     line: String,
 }
 
 /// How a command line ended, as the record tells it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct RecordedCommandEnd<'a> {
     /// The word for it: `finished`, `background`, ...
     pub(crate) outcome: &'a str,
     pub(crate) exit_code: Option<i64>,
@@ -49,11 +49,11 @@ pub(crate) struct Ended<'a> {
 
 /// One check of a command line that ran, or may have run.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct CheckOutcome {
     /// Its number among the checks of the line, from 0.
     pub(crate) number: usize,
     pub(crate) status: &'static str,
-    check: Check,
+    check: CheckKind,
     tool: &'static str,
     call: String,
     name: String,
@@ -61,21 +61,21 @@ pub(crate) struct Outcome {
     directory: Option<String>,
 }
 
-impl Verification {
+impl CheckCommandLine {
     /// What a command line verifies, if it does.
-    pub(crate) fn of(line: &str) -> Option<Self> {
-        let checks = !plan::of(line)?.checks.is_empty();
+    pub(crate) fn from_line(line: &str) -> Option<Self> {
+        let checks = !check_plan::parse_line(line)?.checks.is_empty();
         checks.then(|| Self { line: line.to_owned() })
     }
 
     /// The checks of the line that ran or may have run, each with its status.
-    pub(crate) fn outcomes(&self, ended: &Ended<'_>) -> Vec<Outcome> {
-        let Some(line) = plan::of(&self.line) else { return Vec::new() };
+    pub(crate) fn outcomes(&self, ended: &RecordedCommandEnd<'_>) -> Vec<CheckOutcome> {
+        let Some(line) = check_plan::parse_line(&self.line) else { return Vec::new() };
         let statuses = judge::statuses(&line, ended);
         let places = line.checks.into_iter().zip(statuses).enumerate();
         let outcomes = places.filter_map(|(number, (place, status))| {
             let call = place.call;
-            Some(Outcome {
+            Some(CheckOutcome {
                 number,
                 status: status?,
                 check: call.check,
@@ -90,13 +90,13 @@ impl Verification {
     }
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// The fields of a fact about it; the command ran in `working_dir`.
     pub(crate) fn fields(&self, working_dir: Option<&str>) -> [(&'static str, Value); 7] {
         let check = match self.check {
-            Check::Lint => "lint",
-            Check::Build => "build",
-            Check::Test => "test",
+            CheckKind::Lint => "lint",
+            CheckKind::Build => "build",
+            CheckKind::Test => "test",
         };
         let filled = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
         let directory = working_dir

@@ -2,25 +2,25 @@
 //!
 //! A line counts by its whole shape with its counts, never by a word in it.
 
-use super::seen::Seen;
+use super::visibility::OutputVisibility;
 use regex::{Regex, RegexSet};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What a line of some shape says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum LineVerdict {
     /// Something failed.
     Failed,
     /// All that this line speaks of passed.
-    Passed(Reach),
+    Passed(VerdictScope),
     /// The groups of the shape are counts of what failed: passed if all of them are 0 or absent.
-    Counts(Reach),
+    Counts(VerdictScope),
 }
 
 /// Of how much a line speaks, and so what must be visible for it to prove that a run passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum VerdictScope {
     /// Of the whole run.
     Run,
     /// Of the run so far: nothing after it may be hidden.
@@ -31,8 +31,8 @@ pub(super) enum Reach {
 
 /// The lines of a tool.
 #[derive(Debug)]
-pub(super) struct Summary {
-    pub(super) shapes: &'static [(&'static str, Says)],
+pub(super) struct SummaryPatterns {
+    pub(super) shapes: &'static [(&'static str, LineVerdict)],
     /// Whether a run that passed prints nothing.
     pub(super) silent: bool,
     /// Whether these lines are believed in the output of a script, of which it is not known what it runs.
@@ -46,7 +46,7 @@ pub(super) struct Summary {
 
 /// What the output says of the runs of one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct SummaryMatches {
     /// The numbers of the lines that tell of a failure.
     pub(super) failed: Vec<usize>,
     /// The numbers of those that say of a run that it passed.
@@ -65,13 +65,13 @@ fn ascii(pattern: &str) -> String {
 }
 
 /// A set of shapes, compiled.
-pub(super) struct Shapes {
+pub(super) struct SummaryMatcher {
     set: RegexSet,
-    each: Vec<(Regex, Says)>,
+    each: Vec<(Regex, LineVerdict)>,
 }
 
-impl Shapes {
-    fn new<'s>(summaries: impl Iterator<Item = &'s Summary>) -> Option<Self> {
+impl SummaryMatcher {
+    fn new<'s>(summaries: impl Iterator<Item = &'s SummaryPatterns>) -> Option<Self> {
         let shapes = summaries.flat_map(|summary| summary.shapes);
         let shapes: Vec<_> = shapes.map(|(pattern, says)| (ascii(pattern), *says)).collect();
         let set = RegexSet::new(shapes.iter().map(|(pattern, _)| pattern)).ok()?;
@@ -80,14 +80,14 @@ impl Shapes {
     }
 
     /// What one line says: a failure, or of how much it says that it passed.
-    fn line(&self, line: &str) -> Option<Result<Reach, ()>> {
+    fn line(&self, line: &str) -> Option<Result<VerdictScope, ()>> {
         let mut passed = None;
         for index in self.set.matches(line) {
             let (regex, says) = self.each.get(index)?;
             match says {
-                Says::Failed => return Some(Err(())),
-                Says::Passed(reach) => passed = Some(Ok(*reach)),
-                Says::Counts(reach) => {
+                LineVerdict::Failed => return Some(Err(())),
+                LineVerdict::Passed(reach) => passed = Some(Ok(*reach)),
+                LineVerdict::Counts(reach) => {
                     let captures = regex.captures(line)?;
                     let mut counts = captures.iter().skip(1).flatten().map(|it| it.as_str());
                     if counts.any(|count| count.bytes().any(|digit| matches!(digit, b'1'..=b'9'))) {
@@ -102,16 +102,22 @@ impl Shapes {
 
     /// What the lines of an output say. Passing counts in the lines from `from` on; of a `part` the line of a part
     /// speaks of the whole run.
-    pub(super) fn read(&self, lines: &[&str], seen: Seen, from: usize, part: bool) -> Found {
-        let mut found = Found::default();
+    pub(super) fn read(
+        &self,
+        lines: &[&str],
+        seen: OutputVisibility,
+        from: usize,
+        part: bool,
+    ) -> SummaryMatches {
+        let mut found = SummaryMatches::default();
         for (number, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
             match self.line(line) {
                 Some(Err(())) if found.failed.len() < MAX_FOUND => found.failed.push(number),
                 Some(Ok(reach)) if number >= from => {
                     found.passed |= match reach {
-                        Reach::Run => true,
-                        Reach::SoFar => seen.end,
-                        Reach::Part => part || (seen.beginning && seen.end),
+                        VerdictScope::Run => true,
+                        VerdictScope::SoFar => seen.end,
+                        VerdictScope::Part => part || (seen.beginning && seen.end),
                     };
                     if found.runs.len() < MAX_FOUND {
                         found.runs.push(number);
@@ -129,23 +135,25 @@ impl Shapes {
 const MAX_FOUND: usize = 64;
 
 /// The compiled shapes of a summary.
-pub(super) fn of_tool(summary: &'static Summary) -> Option<Arc<Shapes>> {
-    static COMPILED: Mutex<BTreeMap<usize, Arc<Shapes>>> = Mutex::new(BTreeMap::new());
-    let number = super::shapes::SUMMARIES.iter().position(|known| std::ptr::eq(*known, summary))?;
+pub(super) fn tool_matcher(summary: &'static SummaryPatterns) -> Option<Arc<SummaryMatcher>> {
+    static COMPILED: Mutex<BTreeMap<usize, Arc<SummaryMatcher>>> = Mutex::new(BTreeMap::new());
+    let number =
+        super::summary_table::SUMMARIES.iter().position(|known| std::ptr::eq(*known, summary))?;
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(shapes) = compiled.get(&number) {
         return Some(Arc::clone(shapes));
     }
-    let shapes = Arc::new(Shapes::new(std::iter::once(summary))?);
+    let shapes = Arc::new(SummaryMatcher::new(std::iter::once(summary))?);
     compiled.insert(number, Arc::clone(&shapes));
     Some(shapes)
 }
 
 /// The shapes that are believed in the output of any script.
-pub(super) fn of_scripts() -> Option<Arc<Shapes>> {
-    static SHAPES: OnceLock<Option<Arc<Shapes>>> = OnceLock::new();
-    let known = super::shapes::SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
-    SHAPES.get_or_init(|| Shapes::new(known).map(Arc::new)).clone()
+pub(super) fn script_matcher() -> Option<Arc<SummaryMatcher>> {
+    static SHAPES: OnceLock<Option<Arc<SummaryMatcher>>> = OnceLock::new();
+    let known =
+        super::summary_table::SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
+    SHAPES.get_or_init(|| SummaryMatcher::new(known).map(Arc::new)).clone()
 }
 
 /// The lines of an output that may be summaries, without colours.

@@ -176,7 +176,11 @@ const WIDENS: &[&str] = &[
 const WIDENS_VALUED: &[&str] = &["-D", "--max-warnings", "--cov-fail-under"];
 
 /// What a run with these arguments was limited to, and the directory that they name.
-pub(super) fn of(tool: &str, call: &str, arguments: &[&str]) -> (Vec<String>, Option<String>) {
+pub(super) fn normalized_target(
+    tool: &str,
+    call: &str,
+    arguments: &[&str],
+) -> (Vec<String>, Option<String>) {
     let mut words = Vec::new();
     let mut directory = None;
     let mut arguments = arguments.iter().copied().filter(|word| *word != "--").peekable();

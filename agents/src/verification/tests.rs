@@ -1,14 +1,14 @@
 use super::*;
 
 fn names(line: &str) -> Vec<String> {
-    let Some(found) = Verification::of(line) else { return Vec::new() };
-    let ended = Ended { outcome: "unknown", exit_code: None, output: "" };
+    let Some(found) = CheckCommandLine::from_line(line) else { return Vec::new() };
+    let ended = RecordedCommandEnd { outcome: "unknown", exit_code: None, output: "" };
     found.outcomes(&ended).into_iter().map(|outcome| outcome.name).collect()
 }
 
 fn ended(line: &str, outcome: &str, exit_code: Option<i64>, output: &str) -> String {
-    let Some(found) = Verification::of(line) else { return "no check".to_owned() };
-    let outcomes = found.outcomes(&Ended { outcome, exit_code, output });
+    let Some(found) = CheckCommandLine::from_line(line) else { return "no check".to_owned() };
+    let outcomes = found.outcomes(&RecordedCommandEnd { outcome, exit_code, output });
     let statuses = outcomes.iter().map(|it| format!("{}:{}", it.number + 1, it.status));
     statuses.collect::<Vec<_>>().join(" ")
 }
@@ -359,12 +359,12 @@ fn a_summary_counts_by_what_is_visible_of_it() {
 
 #[test]
 fn every_summary_is_recognised_by_its_lines() {
-    for summary in shapes::SUMMARIES {
-        let Some(shapes) = summary::of_tool(summary) else { panic!("{:?}", summary.shapes) };
+    for summary in summary_table::SUMMARIES {
+        let Some(shapes) = summary::tool_matcher(summary) else { panic!("{:?}", summary.shapes) };
         if summary.shapes.is_empty() {
             continue;
         }
-        let read = |line: &str| shapes.read(&[line], seen::Seen::ALL, 0, false);
+        let read = |line: &str| shapes.read(&[line], visibility::OutputVisibility::ALL, 0, false);
         let failing = read(summary.failing);
         assert!(!failing.failed.is_empty(), "{}", summary.failing);
         if !summary.passing.is_empty() {
@@ -372,7 +372,7 @@ fn every_summary_is_recognised_by_its_lines() {
             assert!(passing.passed && passing.failed.is_empty(), "{}", summary.passing);
         }
     }
-    summary::of_scripts().expect("shapes compile");
+    summary::script_matcher().expect("shapes compile");
 }
 
 #[test]
@@ -387,14 +387,14 @@ fn no_output_and_no_line_is_too_long() {
         assert_eq!(status("npm test | tail", 0, &output), "unknown");
     }
     for piece in ["cargo test; ", "cargo test && ", "a | ", "(", "$(", "bash -c ", "sudo ", "a\n"] {
-        Verification::of(&piece.repeat(20_000));
+        CheckCommandLine::from_line(&piece.repeat(20_000));
     }
-    assert_eq!(names(&"cargo test;".repeat(100)).len(), plan::MAX_CHECKS);
+    assert_eq!(names(&"cargo test;".repeat(100)).len(), check_plan::MAX_CHECKS);
 }
 
 fn identity(line: &str) -> String {
-    let found = Verification::of(line).unwrap();
-    let ended = Ended { outcome: "unknown", exit_code: None, output: "" };
+    let found = CheckCommandLine::from_line(line).unwrap();
+    let ended = RecordedCommandEnd { outcome: "unknown", exit_code: None, output: "" };
     let outcome = found.outcomes(&ended).remove(0);
     let fields = outcome.fields(Some("/w"));
     let text = |name: &str| {
@@ -439,7 +439,7 @@ fn what_was_checked_has_one_form() {
 
 /// The rows of the page's table: the calls of a kind with the same summary, and its last lines.
 fn rows() -> Vec<String> {
-    let mut groups: Vec<(Check, &summary::Summary, Vec<String>)> = Vec::new();
+    let mut groups: Vec<(CheckKind, &summary::SummaryPatterns, Vec<String>)> = Vec::new();
     for tool in tools::TOOLS {
         let calls = tool.programs.iter().flat_map(|program| {
             let first = |call: &&str| call.split('|').next().unwrap_or_default().to_owned();
@@ -461,7 +461,7 @@ fn rows() -> Vec<String> {
         line if line.contains('`') => format!("`` {line} ``"),
         line => format!("`{}`", line.replace('|', "\\|").replace('\t', " ")),
     };
-    let row = |(check, summary, calls): (Check, &summary::Summary, Vec<String>)| {
+    let row = |(check, summary, calls): (CheckKind, &summary::SummaryPatterns, Vec<String>)| {
         let kind = format!("{check:?}").to_lowercase();
         let silent = if summary.silent { "nothing" } else { "" };
         let (passing, failing) = (shown(summary.passing, silent), shown(summary.failing, ""));

@@ -1,12 +1,12 @@
 //! The known tools: how each is called, and what it prints. `docs/checks.md` shows this table.
 
-use super::Check::{self, Build, Lint, Test};
-use super::shapes::*;
-use super::summary::Summary;
+use super::CheckKind::{self, Build, Lint, Test};
+use super::summary::SummaryPatterns;
+use super::summary_table::*;
 
 /// What the exit code of a tool says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
+pub(super) enum ExitCodeMeaning {
     /// 0 if the check passed, another number if not.
     Decides,
     /// As pytest's: 2 is also an interruption, 3 and 4 are errors of its own, 5 means that there was nothing to test.
@@ -17,36 +17,36 @@ pub(super) enum Exit {
 
 /// A tool that is a check when it is called in a certain way.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct CheckTool {
     /// Its programs; the first gives the tool its name.
     pub(super) programs: &'static [&'static str],
     /// The calls that are checks: the subcommand and the options that must be there, `""` for any call.
     pub(super) calls: &'static [&'static str],
-    pub(super) check: Check,
-    pub(super) exit: Exit,
-    pub(super) summary: &'static Summary,
+    pub(super) check: CheckKind,
+    pub(super) exit: ExitCodeMeaning,
+    pub(super) summary: &'static SummaryPatterns,
 }
 
 /// A tool that runs what a project calls by a name: scripts, targets, tasks.
 #[derive(Debug)]
-pub(super) struct Scripts {
+pub(super) struct ScriptTool {
     pub(super) programs: &'static [&'static str],
     /// The subcommands in front of a name.
     pub(super) runs: &'static [&'static str],
-    pub(super) direct: Direct,
+    pub(super) direct: DirectNames,
     /// Names that are checks of this tool besides those of [`SCRIPT_WORDS`].
-    pub(super) names: &'static [(&'static str, Check)],
+    pub(super) names: &'static [(&'static str, CheckKind)],
 }
 
 /// Which names a tool runs without a subcommand.
 #[derive(Debug)]
-pub(super) enum Direct {
+pub(super) enum DirectNames {
     All,
     Only(&'static [&'static str]),
 }
 
 /// Words in the name of a script that make it a check.
-pub(super) const SCRIPT_WORDS: &[(&str, Check)] = &[
+pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
     ("test", Test),
     ("tests", Test),
     ("spec", Test),
@@ -82,14 +82,14 @@ pub(super) const OTHER_WORDS: &[&str] = &[
 const fn tool(
     programs: &'static [&'static str],
     calls: &'static [&'static str],
-    check: Check,
-    summary: &'static Summary,
-) -> Tool {
-    Tool { programs, calls, check, exit: Exit::Decides, summary }
+    check: CheckKind,
+    summary: &'static SummaryPatterns,
+) -> CheckTool {
+    CheckTool { programs, calls, check, exit: ExitCodeMeaning::Decides, summary }
 }
 
 /// The known tools.
-pub(super) static TOOLS: &[Tool] = &[
+pub(super) static TOOLS: &[CheckTool] = &[
     tool(&["cargo", "cross"], &["nextest run", "nextest r", "llvm-cov nextest"], Test, &NEXTEST),
     tool(&["cargo", "cross"], &["test --no-run", "t --no-run"], Build, &CARGO_BUILD),
     tool(&["cargo", "cross"], &["test --no-fail-fast", "t --no-fail-fast"], Test, &CARGO_TEST_ALL),
@@ -121,13 +121,16 @@ pub(super) static TOOLS: &[Tool] = &[
     tool(&["go"], &["vet"], Lint, &GO_BUILD),
     tool(&["gotestsum"], &[""], Test, &GOTESTSUM),
     tool(&["ginkgo"], &[""], Test, &GINKGO),
-    Tool {
-        exit: Exit::OnlyOutput,
+    CheckTool {
+        exit: ExitCodeMeaning::OnlyOutput,
         ..tool(&["gofmt", "gofumpt", "goimports"], &["-l", "-d"], Lint, &GOFMT)
     },
     tool(&["golangci-lint"], &["run", ""], Lint, &GOLANGCI),
     tool(&["staticcheck"], &[""], Lint, &GO_LINT),
-    Tool { exit: Exit::Pytest, ..tool(&["pytest", "py.test"], &[""], Test, &PYTEST) },
+    CheckTool {
+        exit: ExitCodeMeaning::Pytest,
+        ..tool(&["pytest", "py.test"], &[""], Test, &PYTEST)
+    },
     tool(&["unittest"], &[""], Test, &UNITTEST),
     tool(&["manage.py", "django-admin"], &["test"], Test, &UNITTEST),
     tool(&["manage.py", "django-admin"], &["check"], Lint, &EXIT_CODE),
@@ -262,40 +265,44 @@ const ALL: &[&str] = &[];
 const fn scripts(
     programs: &'static [&'static str],
     runs: &'static [&'static str],
-    direct: Direct,
-) -> Scripts {
-    Scripts { programs, runs, direct, names: &[] }
+    direct: DirectNames,
+) -> ScriptTool {
+    ScriptTool { programs, runs, direct, names: &[] }
 }
 
-const MAVEN_GOALS: &[(&str, Check)] =
+const MAVEN_GOALS: &[(&str, CheckKind)] =
     &[("verify", Test), ("install", Test), ("package", Build), ("test-compile", Build)];
 
 /// The tools that run scripts, targets and tasks by name.
-pub(super) static SCRIPTS: &[Scripts] = &[
-    scripts(&["make", "gmake"], ALL, Direct::All),
-    scripts(&["just"], ALL, Direct::All),
-    scripts(&["mise", "rtx"], &["run", "r", "tasks run"], Direct::All),
-    scripts(&["task", "go-task"], ALL, Direct::All),
-    scripts(&["npm"], &["run", "run-script", "rum", "urn"], Direct::Only(&["test", "t", "tst"])),
-    scripts(&["pnpm"], &["run", "run-script"], Direct::All),
-    scripts(&["yarn"], &["run"], Direct::All),
-    scripts(&["bun"], &["run"], Direct::Only(&["lint", "check", "typecheck"])),
-    scripts(&["deno"], &["task"], Direct::Only(&[])),
+pub(super) static SCRIPTS: &[ScriptTool] = &[
+    scripts(&["make", "gmake"], ALL, DirectNames::All),
+    scripts(&["just"], ALL, DirectNames::All),
+    scripts(&["mise", "rtx"], &["run", "r", "tasks run"], DirectNames::All),
+    scripts(&["task", "go-task"], ALL, DirectNames::All),
+    scripts(
+        &["npm"],
+        &["run", "run-script", "rum", "urn"],
+        DirectNames::Only(&["test", "t", "tst"]),
+    ),
+    scripts(&["pnpm"], &["run", "run-script"], DirectNames::All),
+    scripts(&["yarn"], &["run"], DirectNames::All),
+    scripts(&["bun"], &["run"], DirectNames::Only(&["lint", "check", "typecheck"])),
+    scripts(&["deno"], &["task"], DirectNames::Only(&[])),
     scripts(
         &["composer"],
         &["run", "run-script"],
-        Direct::Only(&["test", "tests", "lint", "check"]),
+        DirectNames::Only(&["test", "tests", "lint", "check"]),
     ),
-    scripts(&["turbo"], &["run"], Direct::All),
-    scripts(&["nx"], &["run", "run-many", "affected"], Direct::All),
-    scripts(&["lerna", "moon"], &["run"], Direct::Only(&[])),
-    scripts(&["rushx", "poe", "invoke", "inv", "mage", "gulp", "grunt"], ALL, Direct::All),
-    scripts(&["ng"], ALL, Direct::Only(&["test", "build", "lint", "e2e"])),
-    scripts(&["hatch", "pdm"], &["run"], Direct::Only(&["test"])),
-    scripts(&["pixi", "devbox", "rye", "poetry"], &["run"], Direct::Only(&["test", "lint"])),
-    scripts(&["rake"], ALL, Direct::All),
-    scripts(&["ant"], ALL, Direct::All),
-    scripts(&["earthly"], ALL, Direct::All),
-    Scripts { names: MAVEN_GOALS, ..scripts(&["mvn", "mvnw", "mvnd"], ALL, Direct::All) },
-    scripts(&["gradle", "gradlew"], ALL, Direct::All),
+    scripts(&["turbo"], &["run"], DirectNames::All),
+    scripts(&["nx"], &["run", "run-many", "affected"], DirectNames::All),
+    scripts(&["lerna", "moon"], &["run"], DirectNames::Only(&[])),
+    scripts(&["rushx", "poe", "invoke", "inv", "mage", "gulp", "grunt"], ALL, DirectNames::All),
+    scripts(&["ng"], ALL, DirectNames::Only(&["test", "build", "lint", "e2e"])),
+    scripts(&["hatch", "pdm"], &["run"], DirectNames::Only(&["test"])),
+    scripts(&["pixi", "devbox", "rye", "poetry"], &["run"], DirectNames::Only(&["test", "lint"])),
+    scripts(&["rake"], ALL, DirectNames::All),
+    scripts(&["ant"], ALL, DirectNames::All),
+    scripts(&["earthly"], ALL, DirectNames::All),
+    ScriptTool { names: MAVEN_GOALS, ..scripts(&["mvn", "mvnw", "mvnd"], ALL, DirectNames::All) },
+    scripts(&["gradle", "gradlew"], ALL, DirectNames::All),
 ];

@@ -2,8 +2,8 @@
 
 pub use super::moment::Moment;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use forge_store::model::claim::Word;
-use forge_store::model::when::parse_duration;
+use forge_store::model::claim::VocabularyWord;
+use forge_store::model::time_grammar::parse_duration;
 use forge_store::model::{Kind, Value};
 use std::fmt;
 use std::str::FromStr;
@@ -92,17 +92,19 @@ impl FromStr for EntityName {
 
 /// A parser of the words that a field may hold.
 #[must_use]
-pub fn words<W: Word + Send + Sync>() -> impl TypedValueParser<Value = W> {
+pub fn words<W: VocabularyWord + Send + Sync>() -> impl TypedValueParser<Value = W> {
     chosen::<W>(W::WORDS.to_vec())
 }
 
 /// A parser of some of the words that a field may hold.
 #[must_use]
-pub fn words_of<W: Word + Send + Sync>(some: &[W]) -> impl TypedValueParser<Value = W> {
+pub fn words_of<W: VocabularyWord + Send + Sync>(some: &[W]) -> impl TypedValueParser<Value = W> {
     chosen::<W>(some.iter().map(|word| word.word()).collect())
 }
 
-fn chosen<W: Word + Send + Sync>(words: Vec<&'static str>) -> impl TypedValueParser<Value = W> {
+fn chosen<W: VocabularyWord + Send + Sync>(
+    words: Vec<&'static str>,
+) -> impl TypedValueParser<Value = W> {
     PossibleValuesParser::new(words)
         .map(|word| W::from_word(&word).expect("clap lets only these words through"))
 }

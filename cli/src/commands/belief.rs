@@ -7,8 +7,8 @@ use crate::error::CommandError;
 use crate::report::written::Written;
 use crate::workplace::Need;
 use crate::writing::{Writing, changed};
-use forge_store::model::claim::{BeliefKind, Dependency, DependencyType, Strength, Word};
-use forge_store::model::rule::{self, Claims, RuleError};
+use forge_store::model::claim::{BeliefKind, Dependency, DependencyType, Strength, VocabularyWord};
+use forge_store::model::rule::{self, ClaimLookup, RuleError};
 use forge_store::model::{Key, Kind, Value};
 
 /// How one belief may rest on another; that it contradicts another is said by `contradict`.
@@ -170,7 +170,7 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
     let grounds = writing.claim_ids(Kind::Belief, &args.on)?;
     let value = Value::from([
         ("description", args.description.as_str().into()),
-        ("kind", args.kind.map(Word::word).into()),
+        ("kind", args.kind.map(VocabularyWord::word).into()),
         ("confidence", args.confidence.into()),
         ("source", args.source.clone().into()),
         ("hypothesis", hypothesis.into()),
@@ -205,7 +205,7 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
     let id = writing.claim_id(Kind::Belief, &args.id)?;
     let fields = Value::from([
         ("description", args.description.clone().into()),
-        ("kind", args.kind.map(Word::word).into()),
+        ("kind", args.kind.map(VocabularyWord::word).into()),
         ("confidence", args.confidence.into()),
         ("source", args.source.clone().into()),
     ]);

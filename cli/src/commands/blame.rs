@@ -46,7 +46,7 @@ pub fn run(args: &BlameArgs, context: &mut Context) -> Result<(), CommandError> 
             let current = entry.value.as_map().into_iter().flatten();
             current
                 .filter_map(|(name, value)| {
-                    let field = |entry: &Option<forge_store::model::Entry>| {
+                    let field = |entry: &Option<forge_store::model::ClaimEntry>| {
                         entry.as_ref().and_then(|entry| entry.value.field(name)).cloned()
                     };
                     let made = history

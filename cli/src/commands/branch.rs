@@ -129,7 +129,7 @@ fn switch(args: &SwitchArgs, context: &mut Context) -> Result<(), CommandError> 
     let before = writing.session.summary()?.checkpoints;
     let left = writing
         .session
-        .switch(&writing.act, name, quietly)
+        .switch_branch(&writing.act, name, quietly)
         .map_err(|error| crate::report::branch::with_names(error, &writing.session))?;
     let made = writing.session.summary()?.checkpoints > before;
     let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };

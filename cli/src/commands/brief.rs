@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::reading::Reading;
 use crate::report::brief::{BUDGET_BYTES, BriefReport, BriefScreen};
 use crate::workplace::{self, Access, Need};
-use forge_store::store::Brief;
+use forge_store::store::SessionBrief;
 
 /// Arguments of `forge brief`.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub fn run(args: &BriefArgs, context: &mut Context) -> Result<(), CommandError> 
     let budget = args.budget.unwrap_or(BUDGET_BYTES);
     let store = workplace::open(context, Access::Read)?;
     if context.session().is_none() && args.at.is_none() && store.current_session()?.is_none() {
-        let screen = BriefScreen { brief: Brief::empty(), checkpoint: None, revision: None };
+        let screen = BriefScreen { brief: SessionBrief::empty(), checkpoint: None, revision: None };
         return context.out.emit(&BriefReport::new(screen, budget));
     }
     let session = workplace::session(context, &store, Need::Existing)?;

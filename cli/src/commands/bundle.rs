@@ -6,7 +6,7 @@ use crate::report::bundle::{Backed, Bundled, Taken};
 use crate::transcript::open_plain;
 use crate::workplace::{self, Access, Need};
 use forge_store::error::Error;
-use forge_store::store::{BundleRange, Bundled as Written, Store};
+use forge_store::store::{BundleExportReport as Written, BundleRange, Store};
 use std::fs::{self, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::report::written::Written;
 use crate::workplace::Need;
 use crate::writing::{Writing, new_fact};
-use forge_store::model::claim::Word;
+use forge_store::model::claim::VocabularyWord;
 use forge_store::model::{Kind, Value};
 use std::ffi::OsString;
 

@@ -9,11 +9,11 @@ use crate::hook::handover::{Remembered, remembered};
 use crate::reading::Reading;
 use crate::report::compaction::{CompactionJson, Compactions, LostJson, OneCompaction};
 use crate::workplace;
-use forge_agents::hook::Room;
+use forge_agents::hook::ReplyBudget;
 use forge_store::store::Session;
 
 /// What a text may have that is handed to an agent.
-const ROOM: Room = Room { units: 10_000, bytes: usize::MAX };
+const ROOM: ReplyBudget = ReplyBudget { units: 10_000, bytes: usize::MAX };
 
 /// See when an agent's context was compacted and what its summary left out.
 #[derive(Debug, clap::Subcommand)]

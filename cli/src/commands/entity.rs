@@ -8,7 +8,7 @@ use crate::reading::{Known, Reading, known_of, one_of};
 use crate::report::entity::{Entities, Entity, Shown};
 use crate::text::Length;
 use crate::workplace;
-use forge_store::model::claim::{Criticality, Shape};
+use forge_store::model::claim::{Criticality, FieldValue};
 use forge_store::model::{Kind, Timestamp, Value};
 
 /// Lists the claims of a kind that pass.

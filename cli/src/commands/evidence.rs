@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::report::written::Written;
 use crate::workplace::Need;
 use crate::writing::Writing;
-use forge_store::model::claim::{EvidenceKind, Word};
+use forge_store::model::claim::{EvidenceKind, VocabularyWord};
 use forge_store::model::{Kind, Value, rule};
 
 /// Record what speaks for or against a hypothesis.
@@ -82,7 +82,7 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
         ("description", args.description.as_str().into()),
         ("hypothesis", hypothesis.into()),
         ("strength", args.strength.into()),
-        ("kind", args.kind.map(Word::word).into()),
+        ("kind", args.kind.map(VocabularyWord::word).into()),
         ("source", args.source.clone().into()),
     ]);
     let (id, done) =

@@ -7,8 +7,10 @@ use crate::error::CommandError;
 use crate::report::written::Written;
 use crate::workplace::Need;
 use crate::writing::Writing;
-use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType, Word};
-use forge_store::model::{Kind, Map, Value, rule};
+use forge_store::model::claim::{
+    Criticality, Effort, FillStrategy, GapStatus, GapType, VocabularyWord,
+};
+use forge_store::model::{FieldMap, Kind, Value, rule};
 
 /// What may become of a gap other than an answer, which `fill` gives.
 const UNANSWERED: &[GapStatus] =
@@ -149,7 +151,7 @@ fn blocked(fields: &GapFields) -> &[String] {
     }
 }
 
-fn values(writing: &Writing, fields: &GapFields) -> Result<Map, CommandError> {
+fn values(writing: &Writing, fields: &GapFields) -> Result<FieldMap, CommandError> {
     let blocking = match fields.blocking.as_slice() {
         [] => Value::Null,
         [word] if word == "all" => true.into(),
@@ -157,11 +159,11 @@ fn values(writing: &Writing, fields: &GapFields) -> Result<Map, CommandError> {
         names => writing.claim_ids(Kind::Hypothesis, names)?.into(),
     };
     let values = Value::from([
-        ("type", fields.gap_type.map(Word::word).into()),
-        ("criticality", fields.criticality.map(Word::word).into()),
+        ("type", fields.gap_type.map(VocabularyWord::word).into()),
+        ("criticality", fields.criticality.map(VocabularyWord::word).into()),
         ("blocking", blocking),
-        ("fill_strategy", fields.fill_strategy.map(Word::word).into()),
-        ("effort", fields.effort.map(Word::word).into()),
+        ("fill_strategy", fields.fill_strategy.map(VocabularyWord::word).into()),
+        ("effort", fields.effort.map(VocabularyWord::word).into()),
     ]);
     Ok(values.as_map().cloned().unwrap_or_default())
 }
@@ -181,7 +183,7 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
     let mut fields = values(&writing, &args.fields)?;
     let more = [
         ("description", args.description.clone().into()),
-        ("status", args.status.map(Word::word).into()),
+        ("status", args.status.map(VocabularyWord::word).into()),
         ("resolution", args.resolution.clone().into()),
     ];
     if let Value::Map(more) = Value::from(more) {
@@ -194,7 +196,7 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
 }
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let status = args.status.map(Word::word);
+    let status = args.status.map(VocabularyWord::word);
     super::entity::list_claims(Kind::Gap, &args.list, context, |value| {
         super::entity::has_word(value, "status", status, "open")
     })

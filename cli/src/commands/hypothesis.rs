@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::report::written::Written;
 use crate::workplace::Need;
 use crate::writing::Writing;
-use forge_store::model::claim::{HypothesisStatus, Word};
+use forge_store::model::claim::{HypothesisStatus, VocabularyWord};
 use forge_store::model::{Key, Kind, Value, rule};
 
 /// What may be said of a hypothesis without settling it: `confirm` and `reject` do that, with what follows.
@@ -217,7 +217,7 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
     let fields = Value::from([
         ("description", args.description.clone().into()),
         ("confidence", args.confidence.into()),
-        ("status", args.status.map(Word::word).into()),
+        ("status", args.status.map(VocabularyWord::word).into()),
         ("parent", parent.into()),
     ]);
     let done = writing.update(Kind::Hypothesis, &id, &fields, |value| retag(value, args))?;
@@ -250,7 +250,7 @@ fn reject(args: &SettleArgs, context: &mut Context) -> Result<(), CommandError> 
 }
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let status = args.status.map(Word::word);
+    let status = args.status.map(VocabularyWord::word);
     let tag = args.tag.as_ref().map(Name::as_str);
     super::entity::list_claims(Kind::Hypothesis, &args.list, context, |value| {
         super::entity::has_word(value, "status", status, "active")

@@ -10,9 +10,9 @@ use crate::output::progress::Progress;
 use crate::report::import::{FoundTranscript, Transcripts, table};
 use crate::transcript::{How, Importer, form_of, mistaken};
 use crate::workplace::{self, Access};
-use forge_agents::claude_code::{Dialect, Found, locate};
-use forge_agents::trajectory::Author;
-use forge_agents::{Form, codex_rollouts, gemini_recordings};
+use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
+use forge_agents::trajectory::TrajectoryAuthor;
+use forge_agents::{FileFormat, codex_rollouts, gemini_recordings};
 use forge_store::backend::plain_file;
 use forge_store::store::Store;
 use std::collections::BTreeSet;
@@ -114,12 +114,18 @@ pub struct EventsArgs {
 pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(command) = &args.command else { return guessed(args, context) };
     match command {
-        ImportCommand::ClaudeCode(args) => transcripts(Dialect::ClaudeCode, args, context),
-        ImportCommand::Codex(args) => transcripts(Dialect::Codex, args, context),
-        ImportCommand::Gemini(args) => transcripts(Dialect::Gemini, args, context),
-        ImportCommand::SweAgent(args) => trajectory::run(Author::SweAgent, args, context),
-        ImportCommand::MiniSweAgent(args) => trajectory::run(Author::MiniSweAgent, args, context),
-        ImportCommand::OpenHands(args) => trajectory::run(Author::OpenHands, args, context),
+        ImportCommand::ClaudeCode(args) => {
+            transcripts(TranscriptDialect::ClaudeCode, args, context)
+        }
+        ImportCommand::Codex(args) => transcripts(TranscriptDialect::Codex, args, context),
+        ImportCommand::Gemini(args) => transcripts(TranscriptDialect::Gemini, args, context),
+        ImportCommand::SweAgent(args) => trajectory::run(TrajectoryAuthor::SweAgent, args, context),
+        ImportCommand::MiniSweAgent(args) => {
+            trajectory::run(TrajectoryAuthor::MiniSweAgent, args, context)
+        }
+        ImportCommand::OpenHands(args) => {
+            trajectory::run(TrajectoryAuthor::OpenHands, args, context)
+        }
         ImportCommand::Events(args) => events::run(args, context),
         ImportCommand::Bundle(args) => bundle::import(args, context),
     }
@@ -137,7 +143,7 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
         }
         Err(error) => return Err(error),
     };
-    if let Some(Form::Transcript(dialect)) = form {
+    if let Some(FileFormat::Transcript(dialect)) = form {
         let args = ClaudeCodeArgs {
             files: args.files.clone(),
             strict: args.strict,
@@ -155,14 +161,18 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
     for file in &args.files {
         let form = form_of(file)?;
         match form {
-            Some(Form::Trajectory(author)) => {
+            Some(FileFormat::Trajectory(author)) => {
                 let args = TrajectoryArgs { file: file.clone(), started_at: None };
                 trajectory::run(author, &args, context)?;
             }
-            Some(Form::Events) => events::run(&EventsArgs { file: file.clone() }, context)?,
+            Some(FileFormat::Events) => events::run(&EventsArgs { file: file.clone() }, context)?,
             found => {
-                let found = found.unwrap_or(Form::Other);
-                return Err(mistaken(file, Form::Transcript(Dialect::ClaudeCode), found));
+                let found = found.unwrap_or(FileFormat::Other);
+                return Err(mistaken(
+                    file,
+                    FileFormat::Transcript(TranscriptDialect::ClaudeCode),
+                    found,
+                ));
             }
         }
     }
@@ -170,7 +180,7 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
 }
 
 fn transcripts(
-    dialect: Dialect,
+    dialect: TranscriptDialect,
     args: &ClaudeCodeArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
@@ -235,9 +245,9 @@ pub fn take(
     report: &mut Transcripts,
 ) -> Result<(), CommandError> {
     let verb = match report.dialect {
-        Dialect::ClaudeCode => "import claude-code",
-        Dialect::Codex => "import codex",
-        Dialect::Gemini => "import gemini",
+        TranscriptDialect::ClaudeCode => "import claude-code",
+        TranscriptDialect::Codex => "import codex",
+        TranscriptDialect::Gemini => "import gemini",
     };
     let act = workplace::act(context, verb);
     let total = files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
@@ -314,11 +324,11 @@ pub fn found_transcripts(
     context: &Context,
     store: &Store,
 ) -> Result<Vec<FoundTranscript>, CommandError> {
-    found_of(Dialect::ClaudeCode, context, store)
+    found_of(TranscriptDialect::ClaudeCode, context, store)
 }
 
 fn found_of(
-    dialect: Dialect,
+    dialect: TranscriptDialect,
     context: &Context,
     store: &Store,
 ) -> Result<Vec<FoundTranscript>, CommandError> {
@@ -326,18 +336,18 @@ fn found_of(
     let project = store.path().and_then(Path::parent).map(Path::to_owned);
     let folders: BTreeSet<PathBuf> = project.into_iter().chain([context.cwd.clone()]).collect();
     let there = match dialect {
-        Dialect::ClaudeCode => {
+        TranscriptDialect::ClaudeCode => {
             let own = context.environment.directory("CLAUDE_CONFIG_DIR");
             of_claude(&own.unwrap_or_else(|| home.join(".claude")), folders, context, store)
         }
-        Dialect::Codex => {
+        TranscriptDialect::Codex => {
             let own = context.environment.directory("CODEX_HOME");
             let own = own.unwrap_or_else(|| home.join(".codex"));
             let tops = folders.iter().filter(|folder| discovery::is_top(folder));
             let checkouts = tops.flat_map(|top| discovery::checkouts(top));
             codex_rollouts(&own, &folders.iter().cloned().chain(checkouts).collect::<Vec<_>>())
         }
-        Dialect::Gemini => {
+        TranscriptDialect::Gemini => {
             let folders: Vec<PathBuf> = folders.into_iter().collect();
             gemini_recordings(&home.join(".gemini"), &folders)
         }
@@ -359,7 +369,7 @@ fn of_claude(
     folders: BTreeSet<PathBuf>,
     context: &Context,
     store: &Store,
-) -> std::io::Result<Vec<Found>> {
+) -> std::io::Result<Vec<TranscriptFile>> {
     let checkouts = folders.iter().flat_map(|folder| discovery::checkouts(folder));
     let checkouts: Vec<PathBuf> = checkouts.collect();
     let all: Vec<PathBuf> =

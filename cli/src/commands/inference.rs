@@ -8,7 +8,7 @@ use crate::error::CommandError;
 use crate::report::written::Written;
 use crate::workplace::{self, Need};
 use crate::writing::Writing;
-use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
+use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 
 /// List and show what rules read in messages, agree with it or put it aside.
 #[derive(Debug, clap::Subcommand)]
@@ -141,7 +141,7 @@ fn dismiss(args: &DismissArgs, context: &mut Context) -> Result<(), CommandError
 /// A new version of a fact, with these fields besides.
 fn version_of<const N: usize>(fact: &Fact, now: Timestamp, fields: [(&str, Value); N]) -> Fact {
     let mut fact =
-        Fact { at: now, recorded_at: now, origin: Origin::Recorded, place: 0, ..fact.clone() };
+        Fact { at: now, recorded_at: now, origin: FactOrigin::Recorded, place: 0, ..fact.clone() };
     if let Value::Map(known) = &mut fact.value {
         let said = fields.into_iter().filter(|(_, value)| *value != Value::Null);
         known.extend(said.map(|(name, value)| (name.to_owned(), value)));

@@ -9,7 +9,7 @@ use crate::report::moment::CheckpointJson;
 use crate::workplace;
 use forge_store::diff::describe;
 use forge_store::model::Timestamp;
-use forge_store::store::{LogItem, Point};
+use forge_store::store::{LogItem, ResolvedMoment};
 use std::cmp::Reverse;
 
 /// Arguments of `forge log`.
@@ -103,7 +103,7 @@ fn line(reading: &Reading, item: LogItem) -> Result<LogLine, CommandError> {
 
 fn of_entity(
     reading: &Reading,
-    point: &Point,
+    point: &ResolvedMoment,
     name: &EntityName,
     range: &Range,
     limit: usize,

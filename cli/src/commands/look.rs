@@ -15,9 +15,9 @@ use crate::report::state::{Document, FoldedJson, StateReport, StateScreen, of_ki
 use crate::report::timeline::{Entry, Lane, Sort, Timeline};
 use crate::text::Length;
 use crate::workplace::{self, Access, Need};
-use forge_store::diff::{What, summary};
+use forge_store::diff::{ChangeKind, summary};
 use forge_store::model::Timestamp;
-use forge_store::store::{CheckpointFilter, LogItem, Point, StateAt};
+use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, StateAt};
 use std::cmp::Reverse;
 
 /// Lists checkpoints, of this session or of all.
@@ -77,7 +77,7 @@ pub fn at(args: &AtArgs, context: &mut Context) -> Result<(), CommandError> {
 
 fn state(
     reading: &Reading,
-    point: &Point,
+    point: &ResolvedMoment,
     args: &StateArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
@@ -122,7 +122,7 @@ fn leads(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
             // A time alone means the branch checked out then.
             let session = state.session();
             let branch = state.current_branch()?;
-            if session.branch_of(&session.at(time)?)? == branch {
+            if session.branch_of(&session.at_time(time)?)? == branch {
                 format!("'{time}'")
             } else {
                 format!("'{branch}@{{{time}}}'")
@@ -169,7 +169,7 @@ pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandE
     let head = session.head()?;
     let found = session.compare(&head, &point)?;
     let facts = found.changes.iter().filter(|change| !change.kind.is_claim());
-    let facts_since = facts.filter(|change| change.change == What::Removed).count() as u64;
+    let facts_since = facts.filter(|change| change.change == ChangeKind::Removed).count() as u64;
     let mut changes = found.changes;
     changes.retain(|change| change.kind.is_claim());
     let revision = if args.dry_run {
@@ -177,7 +177,7 @@ pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandE
     } else {
         let done = session.restore(&workplace::act(context, "checkpoint restore"), &point)?;
         match done.revision {
-            Some((sequence, _)) => session.revision_of(&session.sequence(sequence)?)?,
+            Some((sequence, _)) => session.revision_of(&session.at_sequence(sequence)?)?,
             None => None,
         }
     };

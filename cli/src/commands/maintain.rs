@@ -14,7 +14,7 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
     let applied = store.maintain(0)?;
     let undo = prune::undo_window(&context.config);
     let swept = store.sweep(context.now, context.now.plus_micros(-prune::micros(undo)))?;
-    if swept.prunings > 0 || swept.ahead > 0 {
+    if swept.prunings > 0 || swept.prewritten > 0 {
         store.maintain(0)?;
     }
     let compacted = store.compact()?;

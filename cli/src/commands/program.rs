@@ -5,9 +5,9 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::program::{MessageNoted, ProgramShown, Resumption};
 use crate::workplace::{self, Access};
-use forge_store::model::when::MomentBase;
-use forge_store::store::{Point, Store};
-use forge_store::systems::program::{Program, Reference};
+use forge_store::model::time_grammar::MomentBase;
+use forge_store::store::{ResolvedMoment, Store};
+use forge_store::systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -125,7 +125,11 @@ fn open(context: &Context, name: &Name) -> Result<(Store, Program), CommandError
     Ok((store, program))
 }
 
-fn point(context: &Context, program: &Program, at: Option<&Moment>) -> Result<Point, CommandError> {
+fn point(
+    context: &Context,
+    program: &Program,
+    at: Option<&Moment>,
+) -> Result<ResolvedMoment, CommandError> {
     workplace::point_or_head(context, program.session(), at)
 }
 
@@ -134,18 +138,19 @@ fn checkpoint(args: &CheckpointArgs, context: &mut Context) -> Result<(), Comman
     let act = workplace::act(context, "program checkpoint");
     let mut agents = BTreeMap::new();
     for AgentAt { agent, checkpoint } in &args.agents {
-        let session = store.session_of(forge_store::model::SessionKind::Debug, agent.as_str())?;
+        let session =
+            store.session_by_kind(forge_store::model::SessionKind::Debug, agent.as_str())?;
         let reference = match session {
-            None => Reference::named(checkpoint.as_str()),
+            None => CheckpointReference::from_name(checkpoint.as_str()),
             Some(session) => {
                 let point = workplace::point(context, &session, checkpoint)?;
                 // All that is recorded ends with the last number, be that a checkpoint's or a revision's.
                 match context.moment(checkpoint)?.base {
                     MomentBase::Head if point.named_checkpoint().is_none() => {
                         let last = session.summary()?.last_sequence;
-                        Reference::of_point(&session.sequence(last)?)
+                        CheckpointReference::from_point(&session.at_sequence(last)?)
                     }
-                    _ => Reference::of_point(&point),
+                    _ => CheckpointReference::from_point(&point),
                 }
             }
         };

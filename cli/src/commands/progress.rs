@@ -10,7 +10,7 @@ use crate::report::execution::Cleaned;
 use crate::workplace::{self, Access};
 use forge_store::error::Error;
 use forge_store::store::Store;
-use forge_store::systems::progress::{self, Document, Execution};
+use forge_store::systems::progress::{self, PipelineExecution, ProgressDocument};
 use std::time::Duration;
 
 /// Save how far long pipelines have come, and go on with them.
@@ -84,18 +84,23 @@ pub fn run(command: &ProgressCommand, context: &mut Context) -> Result<(), Comma
 }
 
 /// The execution that was named, or the one of the review saved last, with what was saved.
-fn found(store: &Store, of: &Of) -> Result<(Execution, Document), CommandError> {
+fn found(store: &Store, of: &Of) -> Result<(PipelineExecution, ProgressDocument), CommandError> {
     let stage = of.stage.as_ref().map(Name::as_str);
     let execution = of.execution.as_ref().map(Name::as_str);
-    let found = Execution::find(store, of.review.as_str(), execution, stage).map_err(hinted)?;
+    let found =
+        PipelineExecution::find(store, of.review.as_str(), execution, stage).map_err(hinted)?;
     found.ok_or_else(|| {
         let what = stage.map_or_else(String::new, |stage| format!("' at the stage '{stage}"));
         hinted(Error::not_found("progress", format!("{}{what}", of.review.as_str())))
     })
 }
 
-fn named(store: &Store, review: &Name, execution: &Name) -> Result<Execution, CommandError> {
-    Execution::open(store, review.as_str(), execution.as_str()).map_err(hinted)
+fn named(
+    store: &Store,
+    review: &Name,
+    execution: &Name,
+) -> Result<PipelineExecution, CommandError> {
+    PipelineExecution::open(store, review.as_str(), execution.as_str()).map_err(hinted)
 }
 
 fn hinted(error: Error) -> CommandError {

@@ -8,8 +8,8 @@ use crate::error::CommandError;
 use crate::report::prune::{Freed, Pruned};
 use crate::workplace::{self, Access, Need};
 use forge_store::error::Error;
-use forge_store::model::{Retention, SessionKind, Timestamp};
-use forge_store::store::{self, Act, Session, Store};
+use forge_store::model::{RetentionPolicy, SessionKind, Timestamp};
+use forge_store::store::{self, Session, Store, WriteContext};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> 
     let store = workplace::open(context, access)?;
     let retention = retention(args, &context.config)?;
     let act = workplace::act(context, "checkpoint prune");
-    let mut one = |session: &Session, retention: &Retention| match args.dry_run {
+    let mut one = |session: &Session, retention: &RetentionPolicy| match args.dry_run {
         true => session.prune_preview(retention, context.now),
         false => session.prune(&act, retention),
     };
@@ -168,7 +168,7 @@ pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
         return Ok(());
     }
     let retention = of_settings(&context.config)?;
-    let act = Act::hook("checkpoint prune", context.now);
+    let act = WriteContext::hook("checkpoint prune", context.now);
     every_session(store, &retention, &mut |session, retention| {
         session.prune_unmeasured(&act, retention)
     })?;
@@ -178,9 +178,9 @@ pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
 /// Prunes each debugging session. What ended is dropped once, by the current one, which stays; what goes with that is passed over.
 fn every_session(
     store: &Store,
-    retention: &Retention,
-    one: &mut dyn FnMut(&Session, &Retention) -> Result<store::Pruned, Error>,
-) -> Result<Vec<(String, store::Pruned)>, CommandError> {
+    retention: &RetentionPolicy,
+    one: &mut dyn FnMut(&Session, &RetentionPolicy) -> Result<store::PruneReport, Error>,
+) -> Result<Vec<(String, store::PruneReport)>, CommandError> {
     let mut sessions = store.sessions()?;
     sessions.retain(|summary| summary.info.kind == SessionKind::Debug);
     sessions.sort_by_key(|summary| !summary.current);
@@ -248,20 +248,20 @@ impl Rules {
     /// # Errors
     ///
     /// Invalid if each rule given is zero: that names no checkpoint that stays, and is more likely a mistake.
-    fn retention(self, place: &str) -> Result<Option<Retention>, CommandError> {
+    fn retention(self, place: &str) -> Result<Option<RetentionPolicy>, CommandError> {
         let counts = [self.last, self.days, self.hourly, self.daily, self.weekly];
         let is_given = counts.iter().any(Option::is_some) || self.within.is_some();
         let days = self.days.map(days);
-        let rules = Retention {
+        let rules = RetentionPolicy {
             last: self.last.unwrap_or(0),
             within: self.within.max(days).map_or(0, micros),
             hourly: self.hourly.unwrap_or(0),
             daily: self.daily.unwrap_or(0),
             weekly: self.weekly.unwrap_or(0),
             tags: self.tags,
-            ..Retention::none()
+            ..RetentionPolicy::none()
         };
-        if rules != Retention::none() {
+        if rules != RetentionPolicy::none() {
             return Ok(Some(rules));
         }
         if !is_given {
@@ -274,13 +274,13 @@ impl Rules {
 }
 
 /// The rules on the command line; of the settings where it has none.
-fn retention(args: &PruneArgs, config: &Config) -> Result<Retention, CommandError> {
+fn retention(args: &PruneArgs, config: &Config) -> Result<RetentionPolicy, CommandError> {
     let given = Rules::of_arguments(args).retention("on the command line")?;
     let chosen = match given {
         Some(rules) => with_lengths(rules, config),
         None => of_settings(config)?,
     };
-    Ok(Retention {
+    Ok(RetentionPolicy {
         manual: !args.drop_manual,
         significant: !args.drop_significant,
         revisions: args.keep_revisions.map_or(chosen.revisions, micros),
@@ -291,15 +291,15 @@ fn retention(args: &PruneArgs, config: &Config) -> Result<Retention, CommandErro
 }
 
 /// The rules of the settings; the default ones where they have none.
-fn of_settings(config: &Config) -> Result<Retention, CommandError> {
+fn of_settings(config: &Config) -> Result<RetentionPolicy, CommandError> {
     let given = Rules::of_settings(config).retention("in the settings (keep.*)")?;
     Ok(with_lengths(given.unwrap_or_default(), config))
 }
 
 /// These rules, and what the settings say of revisions and of sessions that ended.
-fn with_lengths(rules: Retention, config: &Config) -> Retention {
+fn with_lengths(rules: RetentionPolicy, config: &Config) -> RetentionPolicy {
     let revisions = config.duration(key::KEEP_REVISIONS).expect("it has a default");
     let texts = config.duration(key::KEEP_TRANSCRIPTS).map(micros);
     let sessions = config.duration(key::KEEP_SESSIONS).map(micros);
-    Retention { revisions: micros(revisions), texts, sessions, ..rules }
+    RetentionPolicy { revisions: micros(revisions), texts, sessions, ..rules }
 }

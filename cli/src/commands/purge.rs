@@ -5,7 +5,7 @@ use crate::error::{CommandError, EXIT_NOT_YET};
 use crate::report::purge::Purged;
 use crate::transcript::open_plain;
 use crate::workplace::{self, Access};
-use forge_store::redact::{Known, MIN_SECRET_BYTES, Seek, Unfit};
+use forge_store::redact::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretDetector};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     let store = workplace::open(context, access)?;
     let act = workplace::act(context, "purge");
     if let Some(pattern) = &args.pattern {
-        let seek = Seek::pattern(pattern).map_err(CommandError::invalid)?;
+        let seek = SecretDetector::pattern(pattern).map_err(CommandError::invalid)?;
         let found = store.secrets(&act, &seek)?;
         let short = found.iter().filter(|text| is_short(text)).count();
         if short > 0 {
@@ -85,14 +85,14 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     let mut left = 0;
     if args.rules {
         let redactor = workplace::redactor(context).unwrap_or_default();
-        let found = store.secrets(&act, &Seek::Rules(redactor))?;
+        let found = store.secrets(&act, &SecretDetector::Rules(redactor))?;
         let (short, found): (BTreeSet<_>, BTreeSet<_>) =
             found.into_iter().partition(|text| is_short(text));
         left = short.len() as u64;
         secrets.extend(found);
     }
     let count = secrets.len() as u64;
-    let known = Known::new(&secrets).map_err(unfit)?;
+    let known = KnownSecrets::new(&secrets).map_err(unfit)?;
     let resolve = &forge_agents::resolve;
     let purged = if args.dry_run {
         store.purge_preview(&act, &known, resolve)?
@@ -143,11 +143,11 @@ fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-fn unfit(why: Unfit) -> CommandError {
+fn unfit(why: InvalidSecret) -> CommandError {
     CommandError::invalid(match why {
-        Unfit::Short => format!(
+        InvalidSecret::Short => format!(
             "a secret shorter than {MIN_SECRET_BYTES} bytes stands in texts by chance: name more of what stands around it"
         ),
-        Unfit::Mark => "it cannot be told from what would stand in its place".to_owned(),
+        InvalidSecret::Mark => "it cannot be told from what would stand in its place".to_owned(),
     })
 }

@@ -14,7 +14,7 @@ use crate::report::recover::{
 use crate::text::{Length, Texts};
 use crate::workplace;
 use forge_store::model::{Kind, Value};
-use forge_store::store::{KnownFact, Recovery};
+use forge_store::store::{RecoverySummary, SourcedFact};
 use std::path::PathBuf;
 
 /// Arguments of `forge recover`.
@@ -85,7 +85,7 @@ pub fn run(args: &RecoverArgs, context: &mut Context) -> Result<(), CommandError
 }
 
 /// The variables that were recorded, and those whose values were not.
-fn environment(found: &Recovery) -> Environment {
+fn environment(found: &RecoverySummary) -> Environment {
     let is_name = |name: &str| {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
@@ -99,15 +99,15 @@ fn environment(found: &Recovery) -> Environment {
     }
 }
 
-fn commands(reading: &Reading, found: &Recovery) -> Result<Commands, CommandError> {
+fn commands(reading: &Reading, found: &RecoverySummary) -> Result<Commands, CommandError> {
     let mut texts = reading.texts(Length::Cut);
-    let mut told = |list: &[KnownFact]| -> Result<Vec<Command>, CommandError> {
+    let mut told = |list: &[SourcedFact]| -> Result<Vec<Command>, CommandError> {
         list.iter().map(|known| command(known, &mut texts)).collect()
     };
     Ok(Commands { running: told(&found.running)?, commands: told(&found.commands)? })
 }
 
-fn command(known: &KnownFact, texts: &mut Texts<'_>) -> Result<Command, CommandError> {
+fn command(known: &SourcedFact, texts: &mut Texts<'_>) -> Result<Command, CommandError> {
     let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
     let text = |name: &str| value.field(name).and_then(said);
     let is_agent = known.fact.kind == Kind::Agent;
@@ -127,7 +127,11 @@ fn said(value: &Value) -> Option<String> {
     value.as_text().or_else(|| value.field("text").and_then(Value::as_text)).map(str::to_owned)
 }
 
-fn tasks(reading: &Reading, found: &Recovery, args: &RecoverArgs) -> Result<Tasks, CommandError> {
+fn tasks(
+    reading: &Reading,
+    found: &RecoverySummary,
+    args: &RecoverArgs,
+) -> Result<Tasks, CommandError> {
     let mut texts = reading.texts(Length::Cut);
     let mut tasks = Vec::new();
     for known in &found.tasks {

@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::report::redact::{Found, Redacted};
 use crate::transcript::open_plain;
 use crate::workplace;
-use forge_store::redact::{Ending, Form, Redactor};
+use forge_store::redact::{PartEnding, Redactor, TextForm};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -38,19 +38,19 @@ pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError>
         Box::new(open_plain(&args.file)?.0)
     };
     let redactor = workplace::redactor(context).unwrap_or_default();
-    let form = if args.json_lines { Form::Json } else { Form::Plain };
+    let form = if args.json_lines { TextForm::Json } else { TextForm::Plain };
     let mut report = Redacted::default();
     let mut held = Vec::new();
     let mut line = 1;
     loop {
         let length = held.len();
         input.by_ref().take(PART_BYTES as u64).read_to_end(&mut held).map_err(failed)?;
-        let ending = if held.len() == length { Ending::End } else { Ending::More };
+        let ending = if held.len() == length { PartEnding::End } else { PartEnding::More };
         let taken = part(&redactor, &held, (form, ending), &mut line, &mut report, |bytes| {
             if args.list || context.global.json { Ok(()) } else { context.out.raw(bytes) }
         })?;
         held.drain(..taken);
-        if ending == Ending::End {
+        if ending == PartEnding::End {
             break;
         }
     }
@@ -67,7 +67,7 @@ pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError>
 fn part(
     redactor: &Redactor,
     text: &[u8],
-    (form, ending): (Form, Ending),
+    (form, ending): (TextForm, PartEnding),
     line: &mut u64,
     report: &mut Redacted,
     print: impl FnOnce(&[u8]) -> Result<(), CommandError>,

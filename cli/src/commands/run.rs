@@ -10,8 +10,8 @@ use crate::given::Given;
 use crate::report::written::Written;
 use crate::workplace::{self, Access};
 use forge_store::model::{Kind, Value};
-use forge_store::store::{Act, Committed, Store};
-use forge_store::systems::run::{Next, Run, RunStatus, StepRecord, output_id};
+use forge_store::store::{Store, WriteContext, WriteReport};
+use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun, output_id};
 
 /// Record workflow runs of items through steps, and go on with them.
 #[derive(Debug, clap::Subcommand)]
@@ -164,15 +164,15 @@ pub fn run(command: &RunCommand, context: &mut Context) -> Result<(), CommandErr
 }
 
 /// The run that was named, or the one that last recorded the item.
-fn found(store: &Store, run: Option<&Name>, item: &Name) -> Result<Run, CommandError> {
+fn found(store: &Store, run: Option<&Name>, item: &Name) -> Result<WorkflowRun, CommandError> {
     match run {
         Some(name) => named(store, name),
-        None => Ok(Run::of_item(store, item.as_str())?),
+        None => Ok(WorkflowRun::of_item(store, item.as_str())?),
     }
 }
 
-fn named(store: &Store, name: &Name) -> Result<Run, CommandError> {
-    Run::open(store, name.as_str())
+fn named(store: &Store, name: &Name) -> Result<WorkflowRun, CommandError> {
+    WorkflowRun::open(store, name.as_str())
         .map_err(|error| CommandError::from(error).hinted("'forge run list' names the runs"))
 }
 
@@ -194,12 +194,12 @@ fn tell(
     schema: &'static str,
     done: &str,
     (kind, id): (Kind, String),
-    committed: Committed,
+    committed: WriteReport,
 ) -> Result<(), CommandError> {
     context.out.emit(&Written::new(schema, done, committed).of(kind, id))
 }
 
-fn begin(context: &Context, verb: &str) -> Result<(Store, Act), CommandError> {
+fn begin(context: &Context, verb: &str) -> Result<(Store, WriteContext), CommandError> {
     Ok((workplace::open(context, Access::Write)?, workplace::act(context, verb)))
 }
 
@@ -207,9 +207,9 @@ fn start(args: &StartArgs, context: &mut Context) -> Result<(), CommandError> {
     let input = args.input.as_ref().map(|input| input.read(context)).transpose()?;
     let input = input.as_deref().map(json_or_text);
     // Before anything is made.
-    input.as_ref().map(Run::check_input).transpose()?;
+    input.as_ref().map(WorkflowRun::check_input).transpose()?;
     let (store, act) = begin(context, "run start")?;
-    let run = Run::open_or_create(&store, &act, args.run.as_str())?;
+    let run = WorkflowRun::open_or_create(&store, &act, args.run.as_str())?;
     let done = run.start(&act, input.as_ref())?;
     let subject = (Kind::Run, run.key().to_owned());
     tell(context, "forge.run.start/1", "Started", subject, done)?;
@@ -223,9 +223,9 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
         step: args.step.as_str().to_owned(),
         output: args.output.read(context)?,
         next: match (&args.next, args.terminal) {
-            (Some(next), _) => Next::Step(next.as_str().to_owned()),
-            (None, true) => Next::Terminal,
-            (None, false) => Next::Unknown,
+            (Some(next), _) => NextStep::Step(next.as_str().to_owned()),
+            (None, true) => NextStep::Terminal,
+            (None, false) => NextStep::Unknown,
         },
         order: args.order,
         name: args.name.clone(),
@@ -237,7 +237,7 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     // Before anything is made.
     let id = output_id(&record.item, &record.step)?;
     let (store, act) = begin(context, "run record")?;
-    let run = Run::open_or_create(&store, &act, args.run.as_str())?;
+    let run = WorkflowRun::open_or_create(&store, &act, args.run.as_str())?;
     let done = run.record(&act, &record)?;
     tell(context, "forge.run.record/1", "Recorded", (Kind::Output, id), done)?;
     workplace::finish(&store);

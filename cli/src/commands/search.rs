@@ -7,7 +7,7 @@ use crate::reading::Reading;
 use crate::report::search::{Found, HitLine};
 use crate::workplace::{self, Access, Need};
 use forge_store::model::Kind;
-use forge_store::store::{Query, Session};
+use forge_store::store::{SearchQuery, Session};
 
 /// Arguments of `forge search`.
 #[derive(Debug, clap::Args)]
@@ -58,7 +58,7 @@ pub fn run(args: &SearchArgs, context: &mut Context) -> Result<(), CommandError>
         if spaced { format!("\"{word}\"") } else { word.clone() }
     };
     let text = args.words.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    let mut query = Query::parse(&text)?;
+    let mut query = SearchQuery::parse(&text)?;
     query.kinds = args.kind.iter().copied().collect();
     query.limit = args.limit.max(1);
     query.cursor.clone_from(&args.cursor);

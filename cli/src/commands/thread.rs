@@ -9,8 +9,8 @@ use crate::error::{CommandError, ErrorKind};
 use crate::given::{self, Given};
 use crate::workplace;
 use forge_store::error::Error;
-use forge_store::store::Act;
-use forge_store::systems::thread::{Document, KNOWN_FORMS, Refused};
+use forge_store::store::WriteContext;
+use forge_store::systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -68,7 +68,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 fn when_free<T>(
     context: &Context,
     verb: &str,
-    work: impl Fn(&Act) -> Result<T, Error>,
+    work: impl Fn(&WriteContext) -> Result<T, Error>,
 ) -> Result<T, CommandError> {
     let since = Instant::now();
     let mut act = workplace::act(context, verb);
@@ -93,7 +93,7 @@ fn text(context: &Context, file: &Path) -> Result<String, CommandError> {
 }
 
 /// Messages that are refused: exit code 1, as for a fault that is found.
-fn refused(what: &str, refused: Refused) -> CommandError {
+fn refused(what: &str, refused: SanitizeError) -> CommandError {
     let error =
         CommandError::new(ErrorKind::UnknownForm, format!("{what} is refused")).caused_by(refused);
     error.hinted(format!("known are {KNOWN_FORMS}"))
@@ -105,9 +105,9 @@ fn given_name(file: &Path) -> String {
 }
 
 /// The history in a file.
-fn document(context: &Context, file: &Path) -> Result<Document, CommandError> {
+fn document(context: &Context, file: &Path) -> Result<HistoryDocument, CommandError> {
     let text = text(context, file)?;
-    Document::parse(&text).map_err(|error| {
+    HistoryDocument::parse(&text).map_err(|error| {
         CommandError::invalid(format!("'{}' holds no messages", file.display())).caused_by(error)
     })
 }

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
 use crate::workplace::{self, Access};
 use forge_tui::theme::{Theme, ThemeName};
-use forge_tui::{Options, Outcome, RunError};
+use forge_tui::{BrowserError, BrowserOptions, BrowserOutcome};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -71,25 +71,25 @@ pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"];
     let locale = locale.iter().find_map(|name| context.environment.text(name)).unwrap_or("UTF-8");
     let unicode = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
-    let options = Options { theme: Theme { name, ascii: args.ascii || !unicode }, keys };
+    let options = BrowserOptions { theme: Theme { name, ascii: args.ascii || !unicode }, keys };
     let outcome = forge_tui::run(store.clone(), session, &options).map_err(failed)?;
     workplace::finish(&store);
-    if let Outcome::Signal(signal) = outcome {
+    if let BrowserOutcome::Signal(signal) = outcome {
         // As a shell reports a process that a signal ended.
         context.exit_code = 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0));
     }
     Ok(())
 }
 
-fn failed(error: RunError) -> CommandError {
+fn failed(error: BrowserError) -> CommandError {
     let kind = match &error {
-        RunError::Keys(_) => ErrorKind::Invalid,
-        RunError::Terminal(_) => ErrorKind::Unavailable,
-        RunError::Worker => ErrorKind::Internal,
+        BrowserError::Keys(_) => ErrorKind::Invalid,
+        BrowserError::Terminal(_) => ErrorKind::Unavailable,
+        BrowserError::Worker => ErrorKind::Internal,
     };
     let message = error.to_string();
     match error {
-        RunError::Terminal(cause) => CommandError::new(kind, message).caused_by(cause),
+        BrowserError::Terminal(cause) => CommandError::new(kind, message).caused_by(cause),
         _ => CommandError::new(kind, message),
     }
 }

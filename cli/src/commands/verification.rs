@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::report::written::Written;
 use crate::workplace::Need;
 use crate::writing::{Writing, new_fact, past_time};
-use forge_store::model::claim::{VerificationStatus, Word};
+use forge_store::model::claim::{VerificationStatus, VocabularyWord};
 use forge_store::model::{AutoTrigger, Kind, Value};
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ fn milliseconds(duration: Duration) -> u64 {
 }
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let status = args.status.map(Word::word);
+    let status = args.status.map(VocabularyWord::word);
     super::entity::list_facts(Kind::Verification, &args.list, context, |value| {
         super::entity::has_word(value, "status", status, "unknown")
     })

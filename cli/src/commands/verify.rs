@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::{CommandError, EXIT_FORGED};
 use crate::report::verify::{Rebuilt, Repaired, Verified};
 use crate::workplace::{self, Access};
-use forge_store::store::{Depth, Outcome, Standing, Store};
+use forge_store::store::{SealStatus, Store, VerifyDepth, VerifyOutcome};
 use std::path::PathBuf;
 
 /// Arguments of `forge verify`. Exit code 0: the store is whole; 1: it is damaged and all of it can be made again or put
@@ -28,17 +28,17 @@ pub struct RepairArgs {
 /// Checks the store.
 pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandError> {
     let path = context.store_directory()?;
-    let depth = if args.read_data { Depth::ReadData } else { Depth::Quick };
+    let depth = if args.read_data { VerifyDepth::ReadData } else { VerifyDepth::Quick };
     let keyring = context.keyring();
     let found = Store::verify(&path, depth, context.now, keyring.as_deref())?;
-    if matches!(found.standing, Standing::NoKey | Standing::NoWitness) {
+    if matches!(found.standing, SealStatus::NoKey | SealStatus::NoWitness) {
         context.unverified.set(true);
     }
     context.exit_code = match found.outcome {
-        Outcome::Clean => 0,
-        Outcome::Repairable => 1,
-        Outcome::Loss => 2,
-        Outcome::Forged => EXIT_FORGED,
+        VerifyOutcome::Clean => 0,
+        VerifyOutcome::Repairable => 1,
+        VerifyOutcome::Loss => 2,
+        VerifyOutcome::Forged => EXIT_FORGED,
     };
     let mut verified = Verified::new(&path, args.read_data, found);
     // Of a store that cannot be read its damage is what counts.

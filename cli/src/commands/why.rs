@@ -8,10 +8,10 @@ use crate::report::why::{Link, Why};
 use crate::text::Length;
 use forge_store::diff::describe;
 use forge_store::model::claim::{
-    Belief, Blocking, Dependency, DependencyType, Evidence, Gap, Word,
+    Belief, Dependency, DependencyType, Evidence, Gap, GapBlocking, VocabularyWord,
 };
 use forge_store::model::{Key, Kind, Value};
-use forge_store::store::{StateAt, title};
+use forge_store::store::{StateAt, entity_title};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Everything about an entity of a state.
@@ -139,7 +139,7 @@ impl Links {
             }
             Kind::Gap => {
                 let Ok(gap) = Gap::from_value(value) else { return };
-                if let Some(Blocking::Hypotheses(ids)) = gap.blocking {
+                if let Some(GapBlocking::Hypotheses(ids)) = gap.blocking {
                     for id in ids {
                         self.add((Kind::Hypothesis, id), me.clone(), "blocked by", None);
                     }
@@ -164,7 +164,7 @@ impl Links {
         Link {
             kind: node.0,
             id: node.1.clone(),
-            text: value.map(|value| title(node.0, value)).unwrap_or_default(),
+            text: value.map(|value| entity_title(node.0, value)).unwrap_or_default(),
             relation: relation.to_owned(),
             strength,
             status: text("status").map(str::to_owned),

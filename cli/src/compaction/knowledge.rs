@@ -2,10 +2,10 @@
 
 use super::loss::{Item, LossKind};
 use crate::error::CommandError;
-use forge_store::model::claim::{Belief, BeliefKind, Gap, GapStatus, Text};
-use forge_store::model::claim::{CodeState, Prompt, Word};
+use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap, GapStatus};
+use forge_store::model::claim::{CodeState, Prompt, VocabularyWord};
 use forge_store::model::{Kind, Timestamp};
-use forge_store::store::{Brief, BriefLine, StateAt};
+use forge_store::store::{BriefLine, SessionBrief, StateAt};
 use std::collections::BTreeMap;
 
 /// A file that was changed.
@@ -23,7 +23,7 @@ pub struct Touched {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knowledge {
     /// Claims by status, failing checks, last commands, tasks.
-    pub brief: Brief,
+    pub brief: SessionBrief,
     /// What was decided.
     pub decisions: Vec<(String, String)>,
     /// What must hold.
@@ -171,7 +171,7 @@ fn files(state: &StateAt) -> Result<Vec<Touched>, CommandError> {
     let mut files: BTreeMap<String, Touched> = BTreeMap::new();
     for known in state.facts_of(Kind::Code)? {
         let Ok(code) = CodeState::from_value(&known.fact.value) else { continue };
-        let Some(path) = code.path.as_ref().map(Text::preview) else { continue };
+        let Some(path) = code.path.as_ref().map(FactText::preview) else { continue };
         let file = files.entry(path.to_owned()).or_insert_with(|| Touched {
             path: path.to_owned(),
             edits: 0,

@@ -13,8 +13,8 @@ pub use adopt::{adopt, is_compaction, is_said};
 use crate::error::CommandError;
 use crate::text::{Length, Texts};
 use forge_store::error::ErrorKind;
-use forge_store::model::{AutoTrigger, Checkpoint, Timestamp, Trigger, Value};
-use forge_store::store::{Act, CheckpointFilter, NewCheckpoint, Session};
+use forge_store::model::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp, Value};
+use forge_store::store::{CheckpointFilter, NewCheckpoint, Session, WriteContext};
 
 /// The tag of their checkpoints.
 pub const TAG: &str = "compaction";
@@ -71,7 +71,8 @@ impl Compaction {
     #[must_use]
     pub fn of(checkpoint: Checkpoint) -> Option<Self> {
         let is_one = checkpoint.key.is_some()
-            && checkpoint.trigger == Trigger::Automatic(AutoTrigger::ContextCompactionWarning);
+            && checkpoint.trigger
+                == CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
         is_one.then_some(Self { checkpoint })
     }
 
@@ -203,7 +204,7 @@ impl Compaction {
 /// As every write.
 pub fn amend(
     session: &Session,
-    act: &Act,
+    act: &WriteContext,
     known: &Checkpoint,
     amend: impl Fn(&mut Checkpoint),
 ) -> Result<(Checkpoint, bool), CommandError> {
@@ -234,7 +235,7 @@ pub fn heard_of(key: String, message: String, body: Value) -> NewCheckpoint {
     NewCheckpoint {
         message,
         tags: vec![TAG.to_owned()],
-        trigger: Trigger::Automatic(AutoTrigger::ContextCompactionWarning),
+        trigger: CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning),
         at: None,
         body,
         key: Some(key),

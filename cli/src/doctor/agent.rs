@@ -7,7 +7,7 @@ use crate::integration::agent::{Agent, Part, Scope};
 use crate::integration::binary;
 use crate::report::doctor::{AgentHealth, Calls};
 use crate::report::hooks::ScopeStatus;
-use forge_agents::hook::{self, Happening};
+use forge_agents::hook::{self, HookEventKind};
 use forge_store::model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,8 +99,8 @@ fn health(
 }
 
 fn is_before_compaction(agent: Agent, event: &str) -> bool {
-    let happening = hook::Agent::named(agent.name()).map(|agent| agent.happening(event));
-    matches!(happening, Some(Happening::PreCompact { .. }))
+    let happening = hook::HookAgent::from_word(agent.name()).map(|agent| agent.happening(event));
+    matches!(happening, Some(HookEventKind::PreCompact { .. }))
 }
 
 fn program(environment: &Environment, agent: Agent) -> Option<String> {

@@ -157,7 +157,7 @@ fn read(
     let mut compactions = Vec::new();
     for summary in sessions {
         let session = store.session(&summary.info.id.to_string())?;
-        session.check(&session.head()?)?;
+        session.check_digest(&session.head()?)?;
         let Some(agent_session) = summary.info.agent_session else { continue };
         let known = compaction::newest(&session, None)?.into_iter();
         compactions.extend(

@@ -7,7 +7,7 @@
 use crate::compaction::Compaction;
 use crate::compaction::knowledge::Knowledge;
 use crate::compaction::loss::{LossKind, Lost};
-use forge_agents::hook::Room;
+use forge_agents::hook::ReplyBudget;
 use forge_store::model::text::without_hidden;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::BriefLine;
@@ -28,9 +28,9 @@ pub fn brief(
     compaction: &Compaction,
     known: &Knowledge,
     lost: Option<&[Lost]>,
-    room: Room,
+    room: ReplyBudget,
 ) -> String {
-    let aim = Room { units: room.units.min(AIM_UNITS), bytes: room.bytes };
+    let aim = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
     let mut shortest = String::new();
     // First what fits the aim; what may not be missing may take all the room there is.
     for limit in [aim, room] {
@@ -47,7 +47,12 @@ pub fn brief(
 
 /// Only what was lost: for an agent that has the rest already. `None` if nothing was.
 #[must_use]
-pub fn loss(session: &str, compaction: &Compaction, lost: &[Lost], room: Room) -> Option<String> {
+pub fn loss(
+    session: &str,
+    compaction: &Compaction,
+    lost: &[Lost],
+    room: ReplyBudget,
+) -> Option<String> {
     if lost.is_empty() {
         return None;
     }

@@ -11,10 +11,12 @@ use crate::compaction::knowledge::Knowledge;
 use crate::compaction::loss::{Lost, lost};
 use crate::compaction::{self, Compaction, Phase, RECENT};
 use crate::error::CommandError;
-use forge_agents::hook::{Agent, Event, Happening, Room, Start, room};
-use forge_store::model::when::describe_distance;
+use forge_agents::hook::{
+    HookAgent, HookEvent, HookEventKind, ReplyBudget, SessionStartKind, room,
+};
+use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{Checkpoint, SessionKind, Value};
-use forge_store::store::{Act, CheckpointFilter, Session};
+use forge_store::store::{CheckpointFilter, Session, WriteContext};
 use std::collections::BTreeMap;
 
 /// A compaction older than this is no news.
@@ -25,7 +27,7 @@ pub struct Handover {
     /// The text.
     pub text: String,
     session: Session,
-    act: Act,
+    act: WriteContext,
     checkpoint: Checkpoint,
     whole: bool,
     with_loss: bool,
@@ -48,7 +50,7 @@ pub struct Remembered {
 ///
 /// As every read.
 pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remembered, CommandError> {
-    let state = session.state(&session.at(compaction.checkpoint.time)?)?;
+    let state = session.state(&session.at_time(compaction.checkpoint.time)?)?;
     let mut knowledge = Knowledge::of(&state)?;
     let before = CheckpointFilter {
         tag: Some(compaction::TAG.to_owned()),
@@ -74,19 +76,20 @@ pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remember
 /// # Errors
 ///
 /// As every read and write; then nobody has it in hand.
-pub fn take_over(desk: &mut Desk<'_>, event: &Event) -> Result<Option<Handover>, CommandError> {
+pub fn take_over(desk: &mut Desk<'_>, event: &HookEvent) -> Result<Option<Handover>, CommandError> {
     let (Some(room), Some(session)) = (room(event), desk.session.clone()) else { return Ok(None) };
     match (event.agent, &event.happening) {
-        (Agent::OpenCode, Happening::PreCompact { .. }) => {
+        (HookAgent::OpenCode, HookEventKind::PreCompact { .. }) => {
             return into_summary(desk, session, room);
         }
-        (Agent::OpenCode, _) => return into_each_request(desk, session, room),
+        (HookAgent::OpenCode, _) => return into_each_request(desk, session, room),
         _ => {}
     }
     let known = compaction::newest(&session, Some(RECENT))?;
     // Cursor has no event after a compaction and no transcript that is read: an announcement is all there is.
     let announced = |one: &&Compaction| {
-        matches!(one.phase(), Phase::Announced | Phase::NotFollowed) && event.agent == Agent::Cursor
+        matches!(one.phase(), Phase::Announced | Phase::NotFollowed)
+            && event.agent == HookAgent::Cursor
     };
     let Some(newest) = known.iter().find(|one| is_over(one) || announced(one)) else {
         return Ok(None);
@@ -140,7 +143,7 @@ pub fn take_over(desk: &mut Desk<'_>, event: &Event) -> Result<Option<Handover>,
 fn tell(
     session: &Session,
     compaction: &Compaction,
-    room: Room,
+    room: ReplyBudget,
 ) -> Result<(Option<String>, Option<usize>), CommandError> {
     let Remembered { knowledge, lost, .. } = remembered(session, compaction)?;
     let name = session.summary()?.info.name;
@@ -157,7 +160,7 @@ fn tell(
 fn into_summary(
     desk: &Desk<'_>,
     session: Session,
-    room: Room,
+    room: ReplyBudget,
 ) -> Result<Option<Handover>, CommandError> {
     let known = compaction::newest(&session, Some(1))?;
     let Some(newest) = known.first().filter(|one| one.phase() == Phase::Announced) else {
@@ -181,7 +184,7 @@ fn into_summary(
 fn into_each_request(
     desk: &Desk<'_>,
     session: Session,
-    room: Room,
+    room: ReplyBudget,
 ) -> Result<Option<Handover>, CommandError> {
     let known = compaction::newest(&session, Some(RECENT))?;
     let Some(newest) = known.iter().find(|one| is_over(one)) else { return Ok(None) };
@@ -202,7 +205,7 @@ fn is_over(compaction: &Compaction) -> bool {
     matches!(compaction.phase(), Phase::Done | Phase::Recorded)
 }
 
-fn release(session: &Session, act: &Act, checkpoint: &Checkpoint) {
+fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {
     // Whoever looks next sees that this process is gone.
     let _ = compaction::amend(session, act, checkpoint, |one| {
         if let Value::Map(body) = &mut one.body {
@@ -244,10 +247,12 @@ impl Handover {
 /// # Errors
 ///
 /// As every read.
-pub fn greeting(desk: &Desk<'_>, event: &Event) -> Result<Option<String>, CommandError> {
+pub fn greeting(desk: &Desk<'_>, event: &HookEvent) -> Result<Option<String>, CommandError> {
     let fresh = matches!(
         event.happening,
-        Happening::SessionStart { start: Start::Startup | Start::Clear | Start::Fork }
+        HookEventKind::SessionStart {
+            start: SessionStartKind::Startup | SessionStartKind::Clear | SessionStartKind::Fork
+        }
     );
     if !fresh || room(event).is_none() {
         return Ok(None);

@@ -3,10 +3,10 @@
 //! `docs/hooks.md` describes the format.
 
 use crate::private;
-use forge_agents::hook::Agent;
+use forge_agents::hook::HookAgent;
 use forge_store::backend::plain_file;
 use forge_store::model::Timestamp;
-use forge_store::redact::{Form, Redactor};
+use forge_store::redact::{Redactor, TextForm};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -73,7 +73,8 @@ impl Line {
     pub fn new(time: Timestamp, agent: &str, event: &str) -> Self {
         Self {
             time,
-            agent: Agent::named(agent).map_or_else(|| agent.to_owned(), |it| it.word().to_owned()),
+            agent: HookAgent::from_word(agent)
+                .map_or_else(|| agent.to_owned(), |it| it.word().to_owned()),
             event: event.to_owned(),
             session: None,
             micros: 0,
@@ -101,12 +102,12 @@ impl Line {
             self.error.as_mut(),
         ];
         for text in texts.into_iter().flatten() {
-            if let Cow::Owned(clean) = redactor.clean(text, Form::Plain) {
+            if let Cow::Owned(clean) = redactor.clean(text, TextForm::Plain) {
                 *text = clean;
             }
         }
         if let Some(directory) = &mut self.directory
-            && let Cow::Owned(clean) = redactor.clean(&directory.to_string_lossy(), Form::Plain)
+            && let Cow::Owned(clean) = redactor.clean(&directory.to_string_lossy(), TextForm::Plain)
         {
             *directory = clean.into();
         }

@@ -17,8 +17,8 @@ use crate::context::{Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
 use crate::workplace;
-use forge_agents::hook::{Agent, Event, Happening, answer, plain};
-use forge_store::redact::{Ending, Form, Redactor};
+use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, plain};
+use forge_store::redact::{PartEnding, Redactor, TextForm};
 use forge_store::store::Store;
 use handover::Handover;
 use log::{Line, Outcome};
@@ -51,7 +51,7 @@ struct Done {
 
 /// An event as an agent told of it, and whose store it is about.
 struct Heard {
-    event: Event,
+    event: HookEvent,
     store: Result<PathBuf, CommandError>,
 }
 
@@ -65,8 +65,8 @@ struct Unheard {
 pub fn run(agent: &str, event: &str, context: &mut Context) {
     let began = Instant::now();
     let line = Line::new(context.now, agent, event);
-    let agent =
-        Agent::named(agent).ok_or_else(|| format!("'{agent}' is no agent that forge knows"));
+    let agent = HookAgent::from_word(agent)
+        .ok_or_else(|| format!("'{agent}' is no agent that forge knows"));
     let heard = agent.map(|agent| (agent, read(agent, event, context)));
     let mut call = Call { context, began, line };
     let done = match heard {
@@ -76,7 +76,7 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
         }
         Ok((agent, Err(Unheard { reason, store }))) => {
             call.line.failed(&reason);
-            let empty = Event::read(agent, event, b"{}").ok();
+            let empty = HookEvent::read(agent, event, b"{}").ok();
             let answer = empty.map(|event| answer(&event, None)).unwrap_or_default();
             Done { store, answer, ..Done::default() }
         }
@@ -106,14 +106,14 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
     }
 }
 
-fn read(agent: Agent, name: &str, context: &mut Context) -> Result<Heard, Unheard> {
+fn read(agent: HookAgent, name: &str, context: &mut Context) -> Result<Heard, Unheard> {
     let here = |context: &Context| store_directory(context, agent, None).ok();
     let unheard = |reason: String, store| Unheard { reason, store };
     let input = input::read()
         .map_err(|error| unheard(format!("cannot read standard input: {error}"), here(context)))?;
     let input = plain(&input).map_err(|error| unheard(error.to_string(), here(context)))?;
     let input = input.as_bytes();
-    let event = Event::read(agent, name, input)
+    let event = HookEvent::read(agent, name, input)
         .map_err(|error| unheard(error.to_string(), here(context)))?;
     // The settings of the store that is written to hold, wherever the agent called from: what is a secret there, too.
     let store = store_directory(context, agent, Some(&event));
@@ -124,9 +124,10 @@ fn read(agent: Agent, name: &str, context: &mut Context) -> Result<Heard, Unhear
     }
     // Before texts are cut short: half a secret looks like none.
     let redactor = workplace::redactor(context);
-    let clean = redactor.as_ref().map(|it| it.clean_part(input, Form::Json, Ending::End).bytes);
+    let clean =
+        redactor.as_ref().map(|it| it.clean_part(input, TextForm::Json, PartEnding::End).bytes);
     let event = match clean.filter(|clean| **clean != *input) {
-        Some(clean) => Event::read(agent, name, &clean)
+        Some(clean) => HookEvent::read(agent, name, &clean)
             .map_err(|error| unheard(error.to_string(), store.as_ref().ok().cloned()))?,
         None => event,
     };
@@ -135,7 +136,7 @@ fn read(agent: Agent, name: &str, context: &mut Context) -> Result<Heard, Unhear
 
 impl Call<'_> {
     /// What there is to do at this event.
-    fn handle(&mut self, event: &Event, store: Result<PathBuf, CommandError>) -> Done {
+    fn handle(&mut self, event: &HookEvent, store: Result<PathBuf, CommandError>) -> Done {
         self.line.session.clone_from(&event.session);
         self.line.event.clone_from(&event.name);
         let nothing = || answer(event, None);
@@ -150,7 +151,7 @@ impl Call<'_> {
         };
         let mut done = Done { store: Some(store.clone()), answer: nothing(), ..Done::default() };
         let why_not = match (&event.happening, &event.session) {
-            (Happening::Other, _) => Some("forge has no use for this event"),
+            (HookEventKind::Other, _) => Some("forge has no use for this event"),
             (_, None) => Some("the agent does not say which session this is"),
             _ => None,
         };
@@ -176,9 +177,14 @@ impl Call<'_> {
         done
     }
 
-    fn work(&mut self, event: &Event, path: &Path, done: &mut Done) -> Result<(), CommandError> {
+    fn work(
+        &mut self,
+        event: &HookEvent,
+        path: &Path,
+        done: &mut Done,
+    ) -> Result<(), CommandError> {
         let mut desk = Desk::open(self.context, event, path)?;
-        if let Happening::ToolUsed(_) = event.happening {
+        if let HookEventKind::ToolUsed(_) = event.happening {
             desk.tool()?;
             desk.conclude(&mut self.line)?;
             return hand_over(&mut desk, event, done);
@@ -186,12 +192,12 @@ impl Call<'_> {
         self.tell_shell(event, path);
         let looks_at_code = matches!(
             event.happening,
-            Happening::PreCompact { .. }
-                | Happening::Stop
-                | Happening::SubAgentStart
-                | Happening::SubAgentStop
-                | Happening::Task
-                | Happening::SessionEnd { .. }
+            HookEventKind::PreCompact { .. }
+                | HookEventKind::Stop
+                | HookEventKind::SubAgentStart
+                | HookEventKind::SubAgentStop
+                | HookEventKind::Task
+                | HookEventKind::SessionEnd { .. }
         );
         if looks_at_code {
             desk.look_at_code();
@@ -214,7 +220,7 @@ impl Call<'_> {
         }
         desk.conclude(&mut self.line)?;
         done.worked = Some(desk.store.clone());
-        done.ended = matches!(event.happening, Happening::SessionEnd { .. });
+        done.ended = matches!(event.happening, HookEventKind::SessionEnd { .. });
         hand_over(&mut desk, event, done)?;
         if done.handover.is_none()
             && let Some(greeting) = handover::greeting(&desk, event)?
@@ -226,31 +232,31 @@ impl Call<'_> {
     }
 
     /// Saves what happened, beside what the transcript says.
-    fn save(&mut self, desk: &mut Desk<'_>, event: &Event) -> Result<(), CommandError> {
+    fn save(&mut self, desk: &mut Desk<'_>, event: &HookEvent) -> Result<(), CommandError> {
         let line = &mut self.line;
         match &event.happening {
-            Happening::PreCompact { automatic, tokens } => {
+            HookEventKind::PreCompact { automatic, tokens } => {
                 desk.announced(*automatic, *tokens, line)
             }
-            Happening::PostCompact { automatic, summary } => {
+            HookEventKind::PostCompact { automatic, summary } => {
                 desk.done(*automatic, summary.as_deref(), line).map(|_| ())
             }
-            Happening::SessionStart { .. } if follows_compaction(event) => {
+            HookEventKind::SessionStart { .. } if follows_compaction(event) => {
                 desk.done(None, None, line).map(|_| ())
             }
-            Happening::Prompt { .. } => desk.prompt(),
-            Happening::Stop
-            | Happening::SubAgentStart
-            | Happening::SubAgentStop
-            | Happening::Task
-            | Happening::SessionEnd { .. } => desk.save_code(line),
+            HookEventKind::Prompt { .. } => desk.prompt(),
+            HookEventKind::Stop
+            | HookEventKind::SubAgentStart
+            | HookEventKind::SubAgentStop
+            | HookEventKind::Task
+            | HookEventKind::SessionEnd { .. } => desk.save_code(line),
             _ => Ok(()),
         }
     }
 
     /// Lets commands that the agent runs know which session is its: through the file of variables for its shell, if it
     /// has one, and by its process.
-    fn tell_shell(&mut self, event: &Event, store: &Path) {
+    fn tell_shell(&mut self, event: &HookEvent, store: &Path) {
         let Some(session) = &event.session else { return };
         let keyring = self.context.keyring();
         if let Some(notes) = Store::notes_of(store, keyring.as_deref()) {
@@ -284,7 +290,7 @@ impl Call<'_> {
 }
 
 /// Puts what the agent is to be handed into the answer.
-fn hand_over(desk: &mut Desk<'_>, event: &Event, done: &mut Done) -> Result<(), CommandError> {
+fn hand_over(desk: &mut Desk<'_>, event: &HookEvent, done: &mut Done) -> Result<(), CommandError> {
     if let Some(handover) = handover::take_over(desk, event)? {
         done.answer = answer(event, Some(&handover.text));
         done.handover = Some(handover);
@@ -330,12 +336,12 @@ fn described(error: &CommandError) -> String {
 const PROJECTS: [&str; 3] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR"];
 
 /// The project as this agent names it.
-fn project_of(environment: &Environment, agent: Agent) -> Option<PathBuf> {
+fn project_of(environment: &Environment, agent: HookAgent) -> Option<PathBuf> {
     let name = match agent {
-        Agent::Claude => "CLAUDE_PROJECT_DIR",
-        Agent::Gemini => "GEMINI_PROJECT_DIR",
-        Agent::Cursor => "CURSOR_PROJECT_DIR",
-        Agent::Codex | Agent::OpenCode => return None,
+        HookAgent::Claude => "CLAUDE_PROJECT_DIR",
+        HookAgent::Gemini => "GEMINI_PROJECT_DIR",
+        HookAgent::Cursor => "CURSOR_PROJECT_DIR",
+        HookAgent::Codex | HookAgent::OpenCode => return None,
     };
     environment.directory(name)
 }
@@ -358,8 +364,8 @@ pub fn leave_removed_directory(environment: &Environment) {
 /// else of the directory it is in, or of one that is open in its editor.
 fn store_directory(
     context: &Context,
-    agent: Agent,
-    event: Option<&Event>,
+    agent: HookAgent,
+    event: Option<&HookEvent>,
 ) -> Result<PathBuf, CommandError> {
     if context.global.store.is_some() {
         return context.store_directory();

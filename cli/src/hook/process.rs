@@ -4,7 +4,7 @@
 //! now. A number is given again to another process some day, so the time at which the process began stands in it too.
 
 use crate::private;
-use forge_agents::hook::Agent;
+use forge_agents::hook::HookAgent;
 use forge_store::backend::plain_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -86,7 +86,7 @@ fn ancestors() -> impl Iterator<Item = (u32, Stat)> {
 }
 
 /// Notes that the agent around this hook works in this session.
-pub fn note(store: &Path, agent: Agent, session: &str) {
+pub fn note(store: &Path, agent: HookAgent, session: &str) {
     let Some((pid, stat)) = ancestors().find(|(_, stat)| !SHELLS.contains(&stat.name.as_str()))
     else {
         return;
@@ -185,8 +185,8 @@ mod tests {
     fn the_session_of_the_process_around_is_found() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(around(folder.path()), None);
-        note(folder.path(), Agent::Claude, "s1");
-        note(folder.path(), Agent::Claude, "s2");
+        note(folder.path(), HookAgent::Claude, "s1");
+        note(folder.path(), HookAgent::Claude, "s2");
         let found = around(folder.path()).unwrap();
         assert_eq!((found.agent.as_str(), found.session.as_str()), ("claude", "s2"));
         // The number was given to another process since.

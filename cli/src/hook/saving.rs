@@ -10,10 +10,16 @@ use crate::git::process::Limit;
 use crate::git::{self, Captured};
 use crate::transcript::{How, Importer};
 use crate::workplace::{self, Access};
-use forge_agents::claude_code::Dialect;
-use forge_agents::hook::{Agent, Event, Happening, Start, prompt_fact, tool_facts};
-use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, Origin, SessionKind, Value, claim};
-use forge_store::store::{Act, Committed, NewSession, Options, Session, Store, Write};
+use forge_agents::claude_code::TranscriptDialect;
+use forge_agents::hook::{
+    HookAgent, HookEvent, HookEventKind, SessionStartKind, prompt_fact, tool_facts,
+};
+use forge_store::model::{
+    AutoTrigger, Checkpoint, Fact, FactOrigin, Kind, SessionKind, Value, claim,
+};
+use forge_store::store::{
+    NewSession, Options, Session, SessionWrite, Store, WriteContext, WriteReport,
+};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -54,11 +60,11 @@ pub struct Desk<'c> {
     /// The session of the agent, once there is one.
     pub session: Option<Session>,
     /// Who does what, when.
-    pub act: Act,
+    pub act: WriteContext,
     /// The end of the transcript.
     pub tail: Option<Tail>,
     context: &'c Context,
-    event: &'c Event,
+    event: &'c HookEvent,
     path: PathBuf,
     /// Whether anything was written.
     saved: bool,
@@ -73,9 +79,14 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As opening does.
-    pub fn open(context: &'c Context, event: &'c Event, path: &Path) -> Result<Self, CommandError> {
+    pub fn open(
+        context: &'c Context,
+        event: &'c HookEvent,
+        path: &Path,
+    ) -> Result<Self, CommandError> {
         let store = open(context, path, context.lock_timeout().min(LOCK_PATIENCE))?;
-        let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
+        let act =
+            WriteContext::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
         let session = match &event.session {
             Some(id) => store.agent_session(id)?,
             None => None,
@@ -113,7 +124,7 @@ impl<'c> Desk<'c> {
     }
 
     /// Heeds what came of a write: one that waits in the spool waited for the lock in vain.
-    fn wrote(&mut self, done: &Committed) -> Result<(), CommandError> {
+    fn wrote(&mut self, done: &WriteReport) -> Result<(), CommandError> {
         self.saved = true;
         if done.spooled { self.stop_waiting() } else { Ok(()) }
     }
@@ -164,7 +175,7 @@ impl<'c> Desk<'c> {
         }
         let short: String = id.chars().take(8).collect();
         let asked = match &self.event.happening {
-            Happening::Prompt { text: Some(text) } => name_of(text),
+            HookEventKind::Prompt { text: Some(text) } => name_of(text),
             _ => None,
         };
         let new = NewSession {
@@ -233,7 +244,7 @@ impl<'c> Desk<'c> {
     }
 
     fn is_unnamed_call(&self) -> bool {
-        matches!(&self.event.happening, Happening::ToolUsed(used) if used.call.is_none())
+        matches!(&self.event.happening, HookEventKind::ToolUsed(used) if used.call.is_none())
     }
 
     /// What calls for a checkpoint in the facts of a tool call.
@@ -270,10 +281,10 @@ impl<'c> Desk<'c> {
     }
 
     /// The transcripts that there are and that can be read.
-    fn transcripts(&self) -> impl Iterator<Item = (Dialect, &PathBuf)> {
-        let Event { agent, transcript, sub_transcript, .. } = self.event;
+    fn transcripts(&self) -> impl Iterator<Item = (TranscriptDialect, &PathBuf)> {
+        let HookEvent { agent, transcript, sub_transcript, .. } = self.event;
         // A thread of Codex has a rollout of its own, and with it a session.
-        let sub_transcript = sub_transcript.as_ref().filter(|_| *agent == Agent::Claude);
+        let sub_transcript = sub_transcript.as_ref().filter(|_| *agent == HookAgent::Claude);
         let files = transcript.iter().chain(sub_transcript).filter(|path| path.is_file());
         agent
             .dialect()
@@ -365,7 +376,7 @@ impl<'c> Desk<'c> {
             kind: Kind::Code,
             id: id.clone(),
             at: now,
-            origin: Origin::Hook,
+            origin: FactOrigin::Hook,
             place: 0,
             recorded_at: now,
             value,
@@ -604,11 +615,11 @@ fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store,
 /// # Errors
 ///
 /// If not even that can be written.
-pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool, CommandError> {
+pub fn keep_aside(context: &Context, event: &HookEvent, path: &Path) -> Result<bool, CommandError> {
     let Some(id) = &event.session else { return Ok(false) };
     let mut facts = tool_facts(event, context.now);
     facts.extend(prompt_fact(event, context.now));
-    let announced = matches!(event.happening, Happening::PreCompact { .. });
+    let announced = matches!(event.happening, HookEventKind::PreCompact { .. });
     if facts.is_empty() && !announced {
         return Ok(false);
     }
@@ -617,17 +628,18 @@ pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool,
     let store = match Store::open(path, options.clone()) {
         // Not even its key can be trusted to be its own: what is kept waits without a seal.
         Err(error) if error.kind() == forge_store::error::ErrorKind::Forged => {
-            Store::open_unvouched(path, options)?
+            Store::open_unverified(path, options)?
         }
         opened => opened?,
     };
-    let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
+    let act =
+        WriteContext::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
     let new = NewSession {
         agent: Some(event.agent.session_word().to_owned()),
         agent_session: Some(id.clone()),
         ..NewSession::named(id.chars().take(8).collect::<String>())
     };
-    let mut aside = store.aside(&act, new)?;
+    let mut aside = store.spooled_write(&act, new)?;
     for fact in facts {
         aside = aside.fact(fact);
     }
@@ -637,21 +649,21 @@ pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool,
         let key = format!("announced:time:{}", context.now.as_micros());
         aside = aside.checkpoint(compaction::heard_of(key, message, body));
     }
-    aside.keep()?;
+    aside.save()?;
     Ok(true)
 }
 
 /// Whether an event tells of a compaction, so that the end of the transcript says of which.
 #[must_use]
-pub fn is_about_compaction(event: &Event) -> bool {
-    matches!(event.happening, Happening::PreCompact { .. } | Happening::PostCompact { .. })
+pub fn is_about_compaction(event: &HookEvent) -> bool {
+    matches!(event.happening, HookEventKind::PreCompact { .. } | HookEventKind::PostCompact { .. })
         || follows_compaction(event)
 }
 
 /// Whether a start follows a compaction.
 #[must_use]
-pub fn follows_compaction(event: &Event) -> bool {
-    event.happening == Happening::SessionStart { start: Start::Compact }
+pub fn follows_compaction(event: &HookEvent) -> bool {
+    event.happening == HookEventKind::SessionStart { start: SessionStartKind::Compact }
 }
 
 fn cause(automatic: Option<bool>) -> Option<&'static str> {
@@ -667,7 +679,7 @@ fn name_of(prompt: &str) -> Option<String> {
 }
 
 /// The fact with its long patches as objects of their own: one that is the same as before is not stored again.
-fn with_objects(write: &mut Write<'_>, mut fact: Fact) -> Fact {
+fn with_objects(write: &mut SessionWrite<'_>, mut fact: Fact) -> Fact {
     if let Value::Map(fields) = &mut fact.value
         && let Some(Value::List(patches)) = fields.get_mut("patches")
     {

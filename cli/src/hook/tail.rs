@@ -3,7 +3,9 @@
 use crate::compaction::{is_compaction, is_said};
 use crate::error::CommandError;
 use crate::transcript::{open_plain, read_at};
-use forge_agents::claude_code::{Dialect, Ending, Options, Reader};
+use forge_agents::claude_code::{
+    InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader,
+};
 use forge_store::model::Timestamp;
 use std::path::Path;
 
@@ -30,7 +32,7 @@ pub struct Tail {
 /// If the file cannot be read.
 pub fn tail(
     path: &Path,
-    dialect: Option<Dialect>,
+    dialect: Option<TranscriptDialect>,
     key: &[u8; 32],
     session: &str,
 ) -> Result<Option<Tail>, CommandError> {
@@ -77,9 +79,10 @@ fn name(line: &[u8], key: &[u8; 32], session: &str) -> String {
 }
 
 /// When a line was said, and whether it is of a compaction; nothing of a note of the program, or a line that is not whole.
-fn said(line: &[u8], dialect: Dialect) -> Option<(Timestamp, bool)> {
-    let options = Options { dialect, ..Options::default() };
-    let piece = Reader::new(options).read(line, Ending::File, Timestamp::default()).ok()?;
+fn said(line: &[u8], dialect: TranscriptDialect) -> Option<(Timestamp, bool)> {
+    let options = TranscriptOptions { dialect, ..TranscriptOptions::default() };
+    let piece =
+        TranscriptReader::new(options).read(line, InputEnding::File, Timestamp::default()).ok()?;
     let compaction = piece.checkpoints.iter().find(|draft| is_compaction(&draft.key));
     let message = || piece.facts.iter().rev().find(|fact| is_said(fact));
     compaction.map(|draft| (draft.time, true)).or_else(|| Some((message()?.at, false)))
@@ -91,7 +94,7 @@ mod tests {
 
     const KEY: [u8; 32] = [7; 32];
 
-    fn of_text(dialect: Option<Dialect>, text: &str) -> Option<Tail> {
+    fn of_text(dialect: Option<TranscriptDialect>, text: &str) -> Option<Tail> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         std::fs::write(&path, text).unwrap();
@@ -99,7 +102,7 @@ mod tests {
     }
 
     fn of_claude(text: &str) -> Option<Tail> {
-        of_text(Some(Dialect::ClaudeCode), text)
+        of_text(Some(TranscriptDialect::ClaudeCode), text)
     }
 
     fn line(kind: &str, second: u32, more: &str) -> String {
@@ -164,7 +167,7 @@ mod tests {
                 "{{\"timestamp\":\"2026-01-01T00:00:{second:02}Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"
             )
         };
-        let codex = |text: &str| of_text(Some(Dialect::Codex), text);
+        let codex = |text: &str| of_text(Some(TranscriptDialect::Codex), text);
         let said = item(
             5,
             "response_item",
@@ -175,7 +178,7 @@ mod tests {
         assert!(!codex(&said).unwrap().is_compaction);
         assert_eq!(codex(&format!("{said}{count}")), codex(&said));
         assert!(codex(&format!("{said}{compacted}{count}")).unwrap().is_compaction);
-        let gemini = |text: &str| of_text(Some(Dialect::Gemini), text);
+        let gemini = |text: &str| of_text(Some(TranscriptDialect::Gemini), text);
         let said = "{\"id\":\"m\",\"timestamp\":\"2026-01-01T00:00:05Z\",\"type\":\"gemini\",\"content\":\"found\"}\n";
         let rewritten = "{\"$set\":{\"lastUpdated\":\"2026-01-01T00:00:06Z\",\"messages\":[{\"id\":\"s\",\
              \"type\":\"user\",\"content\":[{\"text\":\"<state_snapshot>all</state_snapshot>\"}]}]}}\n";

@@ -2,7 +2,7 @@
 
 use super::place::ChosenBy;
 use crate::error::{CommandError, ErrorKind};
-use forge_store::model::text::{Newlines, sanitise};
+use forge_store::model::text::{NewlineMode, sanitise};
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ impl<T: Serialize> Answer<T> {
         }
         let mut content = vec![ContentBlock::text(text)];
         for (uri, name) in self.links.into_iter().take(LINKS) {
-            let name = sanitise(&name, Newlines::Escape).into_owned();
+            let name = sanitise(&name, NewlineMode::Escape).into_owned();
             let link = Resource::new(uri, name).with_mime_type("application/json");
             content.push(ContentBlock::resource_link(link));
         }
@@ -96,11 +96,11 @@ pub(super) fn json(found: &impl Serialize) -> Result<Value, CommandError> {
 
 fn shown(value: Value) -> Value {
     match value {
-        Value::String(text) => sanitise(&text, Newlines::Keep).into_owned().into(),
+        Value::String(text) => sanitise(&text, NewlineMode::Keep).into_owned().into(),
         Value::Array(items) => items.into_iter().map(shown).collect(),
         Value::Object(fields) => fields
             .into_iter()
-            .map(|(name, value)| (sanitise(&name, Newlines::Escape).into_owned(), shown(value)))
+            .map(|(name, value)| (sanitise(&name, NewlineMode::Escape).into_owned(), shown(value)))
             .collect(),
         plain => plain,
     }
@@ -152,7 +152,7 @@ pub(super) fn refusal(error: &CommandError) -> CallToolResult {
 
 /// A text of others as it is shown in an error, cut if it is long.
 pub(super) fn cut_text(text: &str) -> String {
-    let shown = sanitise(text, Newlines::Keep);
+    let shown = sanitise(text, NewlineMode::Keep);
     if shown.len() <= ERROR_BYTES {
         return shown.into_owned();
     }

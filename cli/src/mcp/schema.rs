@@ -1,7 +1,7 @@
 //! Words of the model as types with a schema, and how schemas are made.
 
 use forge_store::model::Kind;
-use forge_store::model::claim::Word;
+use forge_store::model::claim::VocabularyWord;
 use rmcp::model::JsonObject;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term<W>(pub(super) W);
 
-impl<'de, W: Word> Deserialize<'de> for Term<W> {
+impl<'de, W: VocabularyWord> Deserialize<'de> for Term<W> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
         W::from_word(&word).map(Self).ok_or_else(|| {
@@ -23,7 +23,7 @@ impl<'de, W: Word> Deserialize<'de> for Term<W> {
     }
 }
 
-impl<W: Word> JsonSchema for Term<W> {
+impl<W: VocabularyWord> JsonSchema for Term<W> {
     fn inline_schema() -> bool {
         true
     }

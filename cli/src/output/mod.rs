@@ -16,7 +16,7 @@ use crate::context::Environment;
 use crate::error::{CommandError, ErrorKind};
 use chrono::Local;
 use forge_store::model::Timestamp;
-use sanitise::{Newlines, sanitise};
+use sanitise::{NewlineMode, sanitise};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -189,7 +189,7 @@ impl Out {
         if !io::stdout().is_terminal() {
             return self.raw(text.as_bytes());
         }
-        let mut shown = sanitise(text, Newlines::Keep).into_owned();
+        let mut shown = sanitise(text, NewlineMode::Keep).into_owned();
         if !shown.is_empty() && !shown.ends_with('\n') {
             shown.push('\n');
         }
@@ -225,7 +225,7 @@ impl Out {
 
     /// Tells a person on stderr, whatever is wanted: what they must know to go on.
     pub fn tell(&self, text: &str) {
-        let mut line = sanitise(text, Newlines::Escape).into_owned();
+        let mut line = sanitise(text, NewlineMode::Escape).into_owned();
         line.push('\n');
         to_stderr(line.as_bytes());
     }
@@ -318,7 +318,7 @@ fn document<R: Serialize>(schema: &'static str, report: &R) -> Result<Vec<u8>, C
 /// whether it did.
 pub fn print_hidden_usage(error: &clap::Error) -> bool {
     let said = error.render().to_string();
-    let shown = sanitise(&said, Newlines::Keep);
+    let shown = sanitise(&said, NewlineMode::Keep);
     let hidden = shown != said;
     if hidden {
         to_stderr(shown.as_bytes());
@@ -360,7 +360,7 @@ fn error_text(error: &CommandError, colored: bool) -> String {
     let mut text = String::new();
     let mut put = |tone: Tone, label: &str, said: &str| {
         screen::push_styled(&mut text, tone.style(colored), label);
-        text.push_str(&sanitise(said, Newlines::Keep));
+        text.push_str(&sanitise(said, NewlineMode::Keep));
         text.push('\n');
     };
     let label = if error.kind() == ErrorKind::Internal { "internal error: " } else { "error: " };

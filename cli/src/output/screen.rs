@@ -1,6 +1,6 @@
 //! Text for a person, line by line. Every text goes through the sanitiser on its way in.
 
-use super::sanitise::{Newlines, sanitise};
+use super::sanitise::{NewlineMode, sanitise};
 use super::table::{self, Table};
 use super::time;
 use anstyle::{AnsiColor, Style};
@@ -110,7 +110,7 @@ impl Screen {
     pub fn short_line(&mut self, parts: &[(Tone, &str)]) {
         let mut room = self.width.unwrap_or(usize::MAX);
         for (tone, text) in parts {
-            let safe = sanitise(text, Newlines::Escape);
+            let safe = sanitise(text, NewlineMode::Escape);
             let shown = table::shortened(&safe, room);
             push_styled(&mut self.text, tone.style(self.colored), &shown);
             // What comes behind a part that was shortened would not be seen.
@@ -130,7 +130,7 @@ impl Screen {
 
     /// Goes on with the line.
     pub fn put(&mut self, tone: Tone, text: &str) {
-        let shown = sanitise(text, Newlines::Escape);
+        let shown = sanitise(text, NewlineMode::Escape);
         push_styled(&mut self.text, tone.style(self.colored), &shown);
     }
 
@@ -160,7 +160,7 @@ impl Screen {
 
     /// Text of several lines, each wrapped to the screen and indented by so many columns.
     pub fn paragraph(&mut self, tone: Tone, indent: usize, text: &str) {
-        let shown = sanitise(text, Newlines::Keep);
+        let shown = sanitise(text, NewlineMode::Keep);
         let style = tone.style(self.colored);
         for line in shown.lines() {
             let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(10));

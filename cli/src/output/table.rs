@@ -1,7 +1,7 @@
 //! Tables that fit the screen: wide characters count twice, what does not fit ends in an ellipsis. On a narrow screen
 //! the last columns are left out, so that what is left can be read.
 
-use super::sanitise::{Newlines, sanitise};
+use super::sanitise::{NewlineMode, sanitise};
 use super::screen::{Tone, push_styled};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -23,7 +23,7 @@ pub struct Cell {
 impl Cell {
     /// A text that means something.
     pub fn new(tone: Tone, text: impl AsRef<str>) -> Self {
-        Self { tone, text: sanitise(text.as_ref(), Newlines::Escape).into_owned() }
+        Self { tone, text: sanitise(text.as_ref(), NewlineMode::Escape).into_owned() }
     }
 
     /// A text.

@@ -2,7 +2,7 @@
 
 use chrono::TimeZone;
 use forge_store::model::Timestamp;
-use forge_store::model::when::{civil_time, describe_distance};
+use forge_store::model::time_grammar::{civil_time, describe_distance};
 
 const SECOND_MICROS: i64 = 1_000_000;
 

@@ -3,7 +3,7 @@
 use super::entity::said;
 use super::log::EntityId;
 use crate::output::{Cell, Report, Screen, Table, Tone};
-use forge_store::model::{Author, OperationId, Origin, RevisionId, Timestamp, Value};
+use forge_store::model::{FactOrigin, OperationAuthor, OperationId, RevisionId, Timestamp, Value};
 use serde::Serialize;
 
 /// Which change made each field of an entity what it is.
@@ -50,7 +50,7 @@ pub enum By {
         /// The verb that made it.
         verb: String,
         /// Who asked.
-        author: Author,
+        author: OperationAuthor,
         /// The operation it is part of.
         operation: OperationId,
     },
@@ -59,7 +59,7 @@ pub enum By {
         /// When.
         time: Timestamp,
         /// How forge knows.
-        origin: Origin,
+        origin: FactOrigin,
         /// When forge was told.
         recorded_at: Timestamp,
     },

@@ -3,7 +3,7 @@
 use super::moment::CheckpointJson;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
-use forge_store::store::{Brief, BriefLine};
+use forge_store::store::{BriefLine, SessionBrief};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub const BUDGET_BYTES: usize = 6000;
 #[derive(Debug)]
 pub struct BriefScreen {
     /// What it says, whole.
-    pub brief: Brief,
+    pub brief: SessionBrief,
     /// The checkpoint it stands on.
     pub checkpoint: Option<CheckpointJson>,
     /// The revision.
@@ -40,7 +40,7 @@ impl BriefScreen {
             let distance = match before {
                 0 => ", at this moment".to_owned(),
                 micros => {
-                    let text = forge_store::model::when::describe_distance(micros);
+                    let text = forge_store::model::time_grammar::describe_distance(micros);
                     format!(", {text} before")
                 }
             };
@@ -55,7 +55,7 @@ impl BriefScreen {
 
     /// Tells as much as goes on so many lines.
     pub fn tell_within(&self, lines: usize, screen: &mut Screen) {
-        let told = |brief: &Brief| {
+        let told = |brief: &SessionBrief| {
             let mut trial = screen.blank();
             self.tell_header(&mut trial);
             tell(brief, &mut trial);
@@ -179,7 +179,7 @@ impl Report for BriefReport {
 }
 
 /// The bytes of the lists: what the budget counts, whatever the screen.
-fn bytes(brief: &Brief) -> usize {
+fn bytes(brief: &SessionBrief) -> usize {
     const LABELS: usize = 24;
     let line = |line: &BriefLine| {
         line.id.len() + line.text.len() + line.reason.as_ref().map_or(0, String::len) + LABELS
@@ -202,7 +202,7 @@ pub fn named(list: &str) -> String {
 /// The lists stand behind their names, not below them: on a screen of 24 lines each still says something.
 const LABEL_COLUMNS: usize = 15;
 
-fn tell(brief: &Brief, screen: &mut Screen) {
+fn tell(brief: &SessionBrief, screen: &mut Screen) {
     for (name, list) in brief.lists() {
         let omitted = brief.omitted.get(name).copied().unwrap_or(0);
         let total = list.len() + omitted;

@@ -24,8 +24,8 @@ pub struct Bundled {
 impl Bundled {
     /// Into this file.
     #[must_use]
-    pub fn new(file: &Path, written: store::Bundled) -> Self {
-        let store::Bundled { sessions, objects, records, bytes } = written;
+    pub fn new(file: &Path, written: store::BundleExportReport) -> Self {
+        let store::BundleExportReport { sessions, objects, records, bytes } = written;
         Self { file: file.display().to_string(), sessions, objects, records, bytes }
     }
 }
@@ -52,9 +52,9 @@ pub struct Taken {
     pub known: u64,
 }
 
-impl From<store::BundleTaken> for Taken {
-    fn from(taken: store::BundleTaken) -> Self {
-        let store::BundleTaken { sessions, records, known } = taken;
+impl From<store::BundleImportReport> for Taken {
+    fn from(taken: store::BundleImportReport) -> Self {
+        let store::BundleImportReport { sessions, records, known } = taken;
         Self { sessions, records, known }
     }
 }
@@ -91,7 +91,7 @@ pub struct Backed {
 impl Backed {
     /// From here to there.
     #[must_use]
-    pub fn new(from: &Path, to: &Path, done: store::Backed) -> Self {
+    pub fn new(from: &Path, to: &Path, done: store::BackupReport) -> Self {
         Self {
             from: from.display().to_string(),
             to: to.display().to_string(),

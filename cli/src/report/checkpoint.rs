@@ -2,7 +2,7 @@
 
 use super::moment::CheckpointJson;
 use crate::output::{Cell, Report, Screen, Table, Tone};
-use forge_store::model::Trigger;
+use forge_store::model::CheckpointTrigger;
 use serde::Serialize;
 
 /// Checkpoints, newest first.
@@ -57,10 +57,10 @@ impl Report for Checkpoints {
 }
 
 /// What made a checkpoint, in short: which event it was, its message says.
-const fn trigger(trigger: Trigger) -> &'static str {
+const fn trigger(trigger: CheckpointTrigger) -> &'static str {
     match trigger {
-        Trigger::Manual => "manual",
-        Trigger::Scheduled => "scheduled",
-        Trigger::Automatic(_) => "automatic",
+        CheckpointTrigger::Manual => "manual",
+        CheckpointTrigger::Scheduled => "scheduled",
+        CheckpointTrigger::Automatic(_) => "automatic",
     }
 }

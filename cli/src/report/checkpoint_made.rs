@@ -3,7 +3,7 @@
 use super::written::Made;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::Timestamp;
-use forge_store::model::when::describe_distance;
+use forge_store::model::time_grammar::describe_distance;
 use serde::Serialize;
 
 /// A checkpoint whose tags were changed.

@@ -4,9 +4,9 @@ use super::entity::{self, plain};
 use super::moment::{MomentJson, seconds};
 use crate::output::{Report, Screen, Tone};
 use crate::text::previewed;
-use forge_store::diff::{TypedChange, What, summary};
+use forge_store::diff::{ChangeKind, TypedChange, summary};
 use forge_store::model::{Kind, Value};
-use forge_store::store::title;
+use forge_store::store::entity_title;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
@@ -97,15 +97,15 @@ pub fn tell_some(changes: &[TypedChange], limit: usize, rest_is: &str, screen: &
 /// Tells one change.
 pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
     let whole = |value: &Option<Value>| {
-        value.as_ref().map(|value| title(change.kind, value)).unwrap_or_default()
+        value.as_ref().map(|value| entity_title(change.kind, value)).unwrap_or_default()
     };
     match (change.change, &change.field) {
-        (What::Added, _) => {
+        (ChangeKind::Added, _) => {
             let text = spaced(&whole(&change.new));
             let id = format!("  + {}", change.id);
             screen.short_line(&[(Tone::Added, &id), (Tone::Plain, &text)]);
         }
-        (What::Removed, _) => {
+        (ChangeKind::Removed, _) => {
             let text = spaced(&whole(&change.old));
             let id = format!("  - {}", change.id);
             screen.short_line(&[(Tone::Removed, &id), (Tone::Plain, &text)]);

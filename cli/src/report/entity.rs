@@ -4,8 +4,8 @@ use crate::error::CommandError;
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use crate::reading::Known;
 use crate::text::Texts;
-use forge_store::model::{Kind, Map, Timestamp, Value, claim};
-use forge_store::store::title;
+use forge_store::model::{FieldMap, Kind, Timestamp, Value, claim};
+use forge_store::store::entity_title;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::borrow::Cow;
@@ -33,7 +33,7 @@ impl Entity {
     ///
     /// As reading texts does.
     pub fn new(mut known: Known, texts: &mut Texts<'_>) -> Result<Self, CommandError> {
-        let title = title(known.kind(), known.value());
+        let title = entity_title(known.kind(), known.value());
         let source = match &known {
             Known::Claim(..) => None,
             Known::Fact(fact) => fact.source.clone(),
@@ -91,7 +91,7 @@ fn fields_of(known: &Known, value: Value) -> Vec<(Cow<'static, str>, Value)> {
     let schema = claim::fields(known.kind());
     let mut own = match value {
         Value::Map(fields) => fields,
-        _ => Map::new(),
+        _ => FieldMap::new(),
     };
     let mut fields = Vec::with_capacity(3 + schema.len() + own.len());
     put(&mut fields, "id", known.id().into());
@@ -336,8 +336,8 @@ impl Report for Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forge_store::model::{Entry, Fact, Key, Origin};
-    use forge_store::store::KnownFact;
+    use forge_store::model::{ClaimEntry, Fact, FactOrigin, Key};
+    use forge_store::store::SourcedFact;
 
     /// What is shown under each of these names.
     fn shown(known: &Known, names: &[&str]) -> Vec<Vec<String>> {
@@ -357,7 +357,7 @@ mod tests {
             ("says", "this".into()),
         ]);
         let key = Key::new(Kind::Note, "n1");
-        let claim = Known::Claim(key, Entry { added_at: time, value: value.clone() });
+        let claim = Known::Claim(key, ClaimEntry { added_at: time, value: value.clone() });
         assert_eq!(
             shown(&claim, &["id", "at", "created_at", "source", "says"]),
             [vec!["n1"], vec!["own"], vec!["own"], vec!["own"], vec!["this"]]
@@ -366,12 +366,12 @@ mod tests {
             kind: Kind::Program,
             id: "p1".to_owned(),
             at: time,
-            origin: Origin::Recorded,
+            origin: FactOrigin::Recorded,
             place: 0,
             recorded_at: time,
             value,
         };
-        let fact = Known::Fact(KnownFact { fact, source: None });
+        let fact = Known::Fact(SourcedFact { fact, source: None });
         assert_eq!(
             shown(&fact, &["id", "at", "created_at", "source", "says"]),
             [vec!["p1"], vec!["1970-01-01T00:00:00Z"], vec!["own"], vec!["own"], vec!["this"]]

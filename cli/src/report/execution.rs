@@ -1,11 +1,12 @@
 //! Executions of long pipelines, their stages, what failed in them and what is cleaned away.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
-use forge_store::model::claim::Word as _;
-use forge_store::model::when::describe_distance;
+use forge_store::model::claim::VocabularyWord as _;
+use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{OperationId, Timestamp};
 use forge_store::systems::progress::{
-    self, Backoff, Document, Execution, FailedItem, Frequency, Kept, Preset,
+    self, FailedItem, KeepReason, PipelineExecution, PipelinePreset, ProgressDocument,
+    RetryBackoff, SaveFrequency,
 };
 use serde::Serialize;
 
@@ -31,7 +32,7 @@ pub struct ExecutionJson {
 impl ExecutionJson {
     /// What is told of an execution.
     #[must_use]
-    pub fn new(execution: &Execution, document: &Document) -> Self {
+    pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let counts = document.counts();
         Self {
             review: execution.review().to_owned(),
@@ -80,7 +81,7 @@ pub struct FailedJson {
 impl FailedJson {
     /// What is told of it.
     #[must_use]
-    pub fn of(item: FailedItem, backoff: &Backoff, now: Timestamp) -> Self {
+    pub fn of(item: FailedItem, backoff: &RetryBackoff, now: Timestamp) -> Self {
         let retry_at = item.retry_at(backoff);
         Self {
             class: item.class.map(|class| class.word()),
@@ -195,13 +196,13 @@ pub struct Stages {
 impl Stages {
     /// What is told of it.
     #[must_use]
-    pub fn of(preset: &Preset) -> Self {
-        let told = |stage: &progress::Stage| {
+    pub fn of(preset: &PipelinePreset) -> Self {
+        let told = |stage: &progress::PipelineStage| {
             let (frequency, items, seconds) = match stage.frequency {
-                Frequency::PerItem => ("per_item", None, None),
-                Frequency::PerBatch(items) => ("per_batch", Some(items), None),
-                Frequency::Interval(micros) => ("interval", None, Some(micros / 1_000_000)),
-                Frequency::Paused => ("paused", None, None),
+                SaveFrequency::PerItem => ("per_item", None, None),
+                SaveFrequency::PerBatch(items) => ("per_batch", Some(items), None),
+                SaveFrequency::Interval(micros) => ("interval", None, Some(micros / 1_000_000)),
+                SaveFrequency::Paused => ("paused", None, None),
             };
             StageJson { stage: stage.name, about: stage.about, frequency, items, seconds }
         };
@@ -264,13 +265,13 @@ pub struct Cleaned {
 impl Cleaned {
     /// What is told of it.
     #[must_use]
-    pub fn of(found: Vec<progress::Cleaned>, dry_run: bool) -> Self {
-        let told = |one: progress::Cleaned| CleanedJson {
+    pub fn of(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
+        let told = |one: progress::CleanedExecution| CleanedJson {
             session: forge_store::systems::join(&[&one.review, &one.execution]).unwrap_or_default(),
             review: one.review,
             execution: one.execution,
             updated_at: one.updated_at,
-            kept: one.kept.map(Kept::word),
+            kept: one.kept.map(KeepReason::word),
             operation: one.operation,
         };
         let (removed, left) = found.into_iter().map(told).partition(|one| one.kept.is_none());

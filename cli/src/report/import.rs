@@ -1,8 +1,8 @@
 //! What imports took.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
-use forge_agents::claude_code::Dialect;
-use forge_agents::trajectory::Author;
+use forge_agents::claude_code::TranscriptDialect;
+use forge_agents::trajectory::TrajectoryAuthor;
 use forge_store::model::{Fact, Kind, Timestamp};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -154,7 +154,7 @@ pub struct FoundTranscript {
 pub struct Transcripts {
     /// Whose transcripts they are.
     #[serde(skip)]
-    pub dialect: Dialect,
+    pub dialect: TranscriptDialect,
     /// Whether nothing was written, since only that was asked for.
     pub dry_run: bool,
     /// What was taken of each file.
@@ -168,17 +168,17 @@ impl Report for Transcripts {
 
     fn schema(&self) -> &'static str {
         match self.dialect {
-            Dialect::ClaudeCode => Self::SCHEMA,
-            Dialect::Codex => "forge.import.codex/1",
-            Dialect::Gemini => "forge.import.gemini/1",
+            TranscriptDialect::ClaudeCode => Self::SCHEMA,
+            TranscriptDialect::Codex => "forge.import.codex/1",
+            TranscriptDialect::Gemini => "forge.import.gemini/1",
         }
     }
 
     fn human(&self, screen: &mut Screen) {
         let (agent, title) = match self.dialect {
-            Dialect::ClaudeCode => ("claude-code", "Claude Code"),
-            Dialect::Codex => ("codex", "Codex"),
-            Dialect::Gemini => ("gemini", "Gemini CLI"),
+            TranscriptDialect::ClaudeCode => ("claude-code", "Claude Code"),
+            TranscriptDialect::Codex => ("codex", "Codex"),
+            TranscriptDialect::Gemini => ("gemini", "Gemini CLI"),
         };
         for file in &self.files {
             file.human(screen, self.dry_run);
@@ -216,7 +216,7 @@ pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
 pub struct Trajectory {
     /// Whose trajectory it is.
     #[serde(skip)]
-    pub author: Author,
+    pub author: TrajectoryAuthor,
     /// The file, as it was named.
     pub file: String,
     /// The session.
@@ -232,9 +232,9 @@ impl Report for Trajectory {
 
     fn schema(&self) -> &'static str {
         match self.author {
-            Author::SweAgent => Self::SCHEMA,
-            Author::MiniSweAgent => "forge.import.mini-swe-agent/1",
-            Author::OpenHands => "forge.import.openhands/1",
+            TrajectoryAuthor::SweAgent => Self::SCHEMA,
+            TrajectoryAuthor::MiniSweAgent => "forge.import.mini-swe-agent/1",
+            TrajectoryAuthor::OpenHands => "forge.import.openhands/1",
         }
     }
 

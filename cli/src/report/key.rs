@@ -2,18 +2,18 @@
 
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::Timestamp;
-use forge_store::store::{self, KeyState, Standing};
+use forge_store::store::{self, KeyState, SealStatus};
 use serde::Serialize;
 use std::path::Path;
 
 /// The word for what is known of a store's seals.
 #[must_use]
-pub const fn word(standing: Standing) -> &'static str {
+pub const fn word(standing: SealStatus) -> &'static str {
     match standing {
-        Standing::Unsealed => "unsealed",
-        Standing::Sealed => "sealed",
-        Standing::NoKey => "no_key",
-        Standing::NoWitness => "no_witness",
+        SealStatus::Unsealed => "unsealed",
+        SealStatus::Sealed => "sealed",
+        SealStatus::NoKey => "no_key",
+        SealStatus::NoWitness => "no_witness",
     }
 }
 
@@ -149,11 +149,11 @@ pub struct Adopted {
 impl Adopted {
     /// Of this store.
     #[must_use]
-    pub fn new(path: &Path, done: &store::Adopted) -> Self {
+    pub fn new(path: &Path, done: &store::AdoptReport) -> Self {
         Self {
             path: path.display().to_string(),
             before: word(done.before),
-            whole: done.whole,
+            whole: done.resealed,
             position: done.position,
             waiting: done.waiting,
         }

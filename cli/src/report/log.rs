@@ -4,7 +4,7 @@ use super::diff::{readable, tell_one};
 use super::moment::{CheckpointJson, trigger_word};
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::{TypedChange, summary};
-use forge_store::model::{Author, Kind, OperationId, RevisionId, Timestamp};
+use forge_store::model::{Kind, OperationAuthor, OperationId, RevisionId, Timestamp};
 use forge_store::store::{LogEntry, OperationSummary};
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ pub struct Revised {
     /// The verb that made it.
     pub verb: String,
     /// Who asked.
-    pub author: Author,
+    pub author: OperationAuthor,
     /// The operation it is part of.
     pub operation: OperationId,
     /// The number of the revision whose claims it restored; null if it is no restore, 0 for none.
@@ -160,7 +160,7 @@ pub struct OperationJson {
     /// The verb.
     pub verb: String,
     /// Who asked.
-    pub author: Author,
+    pub author: OperationAuthor,
     /// When.
     pub time: Timestamp,
     /// What it did, in words.

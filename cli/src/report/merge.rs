@@ -7,9 +7,11 @@ use crate::commands::branch::merge::MergeArgs;
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
 use crate::text::previewed;
-use forge_store::diff::{Conflict, Settled, Side, TypedChange, describe, summary};
+use forge_store::diff::{
+    ClaimConflict, ConflictResolution, MergeSide, TypedChange, describe, summary,
+};
 use forge_store::model::{Key, Kind, OperationId, Value};
-use forge_store::store::{MergeConflict, MergeReport, MergeResult, title};
+use forge_store::store::{MergeConflict, MergeReport, MergeResult, entity_title};
 use serde::Serialize;
 
 /// So many changes of a kind are told of a merge that is done: its summary counts them all.
@@ -97,7 +99,7 @@ pub struct Entity {
 impl From<MergeConflict> for ConflictJson {
     fn from(found: MergeConflict) -> Self {
         let name = name(&found.conflict);
-        let Conflict { key, field, base, ours, theirs, needed_by } = found.conflict;
+        let ClaimConflict { key, field, base, ours, theirs, needed_by } = found.conflict;
         let [base, ours, theirs] =
             [base, ours, theirs].map(|value| value.map(|value| previewed(&value)));
         Self {
@@ -110,9 +112,9 @@ impl From<MergeConflict> for ConflictJson {
             theirs,
             needed_by: needed_by.into_iter().map(|Key { kind, id }| Entity { kind, id }).collect(),
             settled: found.settled.map(|settled| match settled {
-                Settled::Side(Side::Ours) => "ours",
-                Settled::Side(Side::Theirs) => "theirs",
-                Settled::Value(_) => "value",
+                ConflictResolution::Side(MergeSide::Ours) => "ours",
+                ConflictResolution::Side(MergeSide::Theirs) => "theirs",
+                ConflictResolution::Value(_) => "value",
             }),
         }
     }
@@ -120,7 +122,7 @@ impl From<MergeConflict> for ConflictJson {
 
 /// What `--resolve` calls a conflict: `hypothesis/H1.status`, or `note/N1` as a whole.
 #[must_use]
-pub fn name(conflict: &Conflict) -> String {
+pub fn name(conflict: &ClaimConflict) -> String {
     let Key { kind, id } = &conflict.key;
     match &conflict.field {
         Some(field) => format!("{kind}/{id}.{field}"),
@@ -211,7 +213,7 @@ impl ConflictJson {
         let said = |value: &Option<Value>| match (value, &self.field) {
             (None, _) => none(value).to_owned(),
             (Some(value), Some(field)) => entity::said(field, value),
-            (Some(value), None) => title(self.kind, value),
+            (Some(value), None) => entity_title(self.kind, value),
         };
         if self.base.is_some() {
             screen.short_line(&[(Tone::Dim, "    before  "), (Tone::Plain, &said(&self.base))]);

@@ -4,10 +4,10 @@ use crate::error::CommandError;
 use crate::output::{Screen, Tone};
 use crate::text::{Length, Texts};
 use forge_store::model::{
-    Checkpoint, CheckpointId, RevisionId, SessionId, SessionInfo, SessionKind, Timestamp, Trigger,
-    Value,
+    Checkpoint, CheckpointId, CheckpointTrigger, RevisionId, SessionId, SessionKind,
+    SessionMetadata, Timestamp, Value,
 };
-use forge_store::store::{Point, RevisionSummary, Session};
+use forge_store::store::{ResolvedMoment, RevisionSummary, Session};
 use serde::Serialize;
 
 /// Microseconds in seconds.
@@ -34,8 +34,8 @@ pub struct SessionJson {
     pub started_at: Timestamp,
 }
 
-impl From<SessionInfo> for SessionJson {
-    fn from(info: SessionInfo) -> Self {
+impl From<SessionMetadata> for SessionJson {
+    fn from(info: SessionMetadata) -> Self {
         Self {
             id: info.id,
             name: info.name,
@@ -81,7 +81,7 @@ pub struct CheckpointJson {
     /// Words it is found by.
     pub tags: Vec<String>,
     /// Why it was made.
-    pub trigger: Trigger,
+    pub trigger: CheckpointTrigger,
     /// The branch checked out then.
     pub branch: String,
     /// Whatever else is known of it; absent if nothing is.
@@ -134,11 +134,11 @@ impl CheckpointJson {
 
 /// A trigger in a word.
 #[must_use]
-pub fn trigger_word(trigger: Trigger) -> String {
+pub fn trigger_word(trigger: CheckpointTrigger) -> String {
     match trigger {
-        Trigger::Manual => "manual".to_owned(),
-        Trigger::Scheduled => "scheduled".to_owned(),
-        Trigger::Automatic(auto) => serde_json::to_value(auto)
+        CheckpointTrigger::Manual => "manual".to_owned(),
+        CheckpointTrigger::Scheduled => "scheduled".to_owned(),
+        CheckpointTrigger::Automatic(auto) => serde_json::to_value(auto)
             .ok()
             .and_then(|word| word.as_str().map(|word| word.replace('_', " ")))
             .unwrap_or_default(),
@@ -164,7 +164,7 @@ impl MomentJson {
     /// # Errors
     ///
     /// As every read.
-    pub fn new(session: &Session, point: &Point) -> Result<Self, CommandError> {
+    pub fn new(session: &Session, point: &ResolvedMoment) -> Result<Self, CommandError> {
         let checkpoint = point.named_checkpoint();
         Ok(Self {
             at: session.time_of(point)?,

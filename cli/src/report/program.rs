@@ -2,7 +2,9 @@
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::model::{CheckpointId, Timestamp};
-use forge_store::systems::program::{Fate, ProgramCheckpoint, Reference, Resume, Sent};
+use forge_store::systems::program::{
+    AgentMessage, CheckpointReference, MessageFate, ProgramCheckpoint, ResumedProgram,
+};
 use serde::Serialize;
 
 /// Where an agent was.
@@ -19,8 +21,8 @@ pub struct AgentJson {
 }
 
 impl AgentJson {
-    fn new(agent: String, reference: Reference) -> Self {
-        let Reference { checkpoint, sequence, id } = reference;
+    fn new(agent: String, reference: CheckpointReference) -> Self {
+        let CheckpointReference { checkpoint, sequence, id } = reference;
         Self { agent, checkpoint, sequence, id }
     }
 }
@@ -134,8 +136,8 @@ pub struct SentJson {
     pub to: String,
 }
 
-impl From<Sent> for SentJson {
-    fn from(sent: Sent) -> Self {
+impl From<AgentMessage> for SentJson {
+    fn from(sent: AgentMessage) -> Self {
         Self { id: sent.id, from: sent.from, to: sent.to }
     }
 }
@@ -177,7 +179,7 @@ pub struct Resumption {
 impl Resumption {
     /// This one.
     #[must_use]
-    pub fn new(program: &str, exact: bool, resume: Resume) -> Self {
+    pub fn new(program: &str, exact: bool, resume: ResumedProgram) -> Self {
         let agents = resume.agents.into_iter().map(|one| {
             let notice = one.notice();
             let (message, time) = one.at.checkpoint.unzip();
@@ -192,10 +194,10 @@ impl Resumption {
         });
         let (mut lost, mut twice) = (Vec::new(), Vec::new());
         for torn in resume.torn {
-            let to = if torn.fate == Fate::Twice { &mut twice } else { &mut lost };
+            let to = if torn.fate == MessageFate::Twice { &mut twice } else { &mut lost };
             to.push(torn.message.into());
         }
-        let cut = |agents: Vec<forge_store::systems::program::Agent>| {
+        let cut = |agents: Vec<forge_store::systems::program::CutAgent>| {
             let agents = agents.into_iter().map(|one| CutJson {
                 agent: one.agent,
                 sequence: one.reference.as_ref().and_then(|reference| reference.sequence),
@@ -287,7 +289,7 @@ pub struct MessageNoted {
 impl MessageNoted {
     /// This one.
     #[must_use]
-    pub fn new(program: &str, sent: Sent) -> Self {
+    pub fn new(program: &str, sent: AgentMessage) -> Self {
         let (at, received) = (sent.sent, sent.received);
         Self { program: program.to_owned(), message: sent.into(), sent: at, received }
     }

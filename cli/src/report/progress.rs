@@ -2,10 +2,11 @@
 
 use super::execution::ExecutionJson;
 use crate::output::{Report, Screen, Tone};
-use forge_store::model::{Map, OperationId, Timestamp, Value};
-use forge_store::store::Committed;
+use forge_store::model::{FieldMap, OperationId, Timestamp, Value};
+use forge_store::store::WriteReport;
 use forge_store::systems::progress::{
-    self, Document, Execution, Fault, ResumeAnswer, ResumePoint, Validation,
+    self, PipelineExecution, ProgressDocument, ProgressFault, ProgressValidation, ResumeDecision,
+    ResumePoint,
 };
 use serde::Serialize;
 
@@ -27,9 +28,9 @@ impl Saved {
     /// What is told of a save.
     #[must_use]
     pub fn new(
-        execution: &Execution,
-        document: &Document,
-        done: &Committed,
+        execution: &PipelineExecution,
+        document: &ProgressDocument,
+        done: &WriteReport,
         warnings: Vec<String>,
     ) -> Self {
         let at = ExecutionJson::new(execution, document);
@@ -78,11 +79,11 @@ impl Reported {
     /// What is told of it.
     #[must_use]
     pub fn new(
-        execution: &Execution,
+        execution: &PipelineExecution,
         stage: String,
         id: &str,
         (status, class): (&'static str, Option<&'static str>),
-        done: &Committed,
+        done: &WriteReport,
     ) -> Self {
         Self {
             review: execution.review().to_owned(),
@@ -141,13 +142,13 @@ pub struct Show {
     #[serde(flatten)]
     pub line: ExecutionJson,
     /// What was saved.
-    pub document: Map,
+    pub document: FieldMap,
 }
 
 impl Show {
     /// What is told of it.
     #[must_use]
-    pub fn new(execution: &Execution, document: &Document) -> Self {
+    pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let line = ExecutionJson::new(execution, document);
         Self { line, document: document.fields().clone() }
     }
@@ -220,8 +221,8 @@ pub struct FaultJson {
     pub message: String,
 }
 
-impl From<Fault> for FaultJson {
-    fn from(fault: Fault) -> Self {
+impl From<ProgressFault> for FaultJson {
+    fn from(fault: ProgressFault) -> Self {
         Self { kind: fault.kind.word(), message: fault.message }
     }
 }
@@ -282,16 +283,16 @@ pub struct Resume {
 impl Resume {
     /// What is told of an answer.
     #[must_use]
-    pub fn of(answer: ResumeAnswer) -> Self {
+    pub fn of(answer: ResumeDecision) -> Self {
         match answer {
-            ResumeAnswer::Go(point) => Self::at(*point, true, None, Vec::new()),
-            ResumeAnswer::Refused { refusals, point } => {
+            ResumeDecision::Go(point) => Self::at(*point, true, None, Vec::new()),
+            ResumeDecision::Refused { refusals, point } => {
                 let refusals: Vec<FaultJson> = refusals.into_iter().map(Into::into).collect();
                 let said: Vec<&str> = refusals.iter().map(|one| one.message.as_str()).collect();
                 let reason = format!("refused: {}; '--force' insists", said.join("; "));
                 Self::at(*point, false, Some(reason), refusals)
             }
-            ResumeAnswer::Nothing { reason, from_execution } => Self {
+            ResumeDecision::Nothing { reason, from_execution } => Self {
                 resume: false,
                 reason: Some(reason),
                 mode: None,
@@ -392,7 +393,7 @@ pub struct Validated {
 impl Validated {
     /// What is told of it.
     #[must_use]
-    pub fn of(checked: String, found: Result<Validation, String>) -> Self {
+    pub fn of(checked: String, found: Result<ProgressValidation, String>) -> Self {
         match found {
             Ok(found) => Self {
                 checked,
@@ -401,7 +402,7 @@ impl Validated {
                 warnings: found.warnings.into_iter().map(|fault| fault.message).collect(),
             },
             Err(message) => {
-                let kind = progress::FaultKind::Corrupt.word();
+                let kind = progress::ProgressFaultKind::Corrupt.word();
                 let refusals = vec![FaultJson { kind, message }];
                 Self { checked, valid: false, refusals, warnings: Vec::new() }
             }

@@ -112,22 +112,22 @@ pub struct Pruned {
 impl Pruned {
     /// What is told of it.
     #[must_use]
-    pub fn of(found: Vec<(String, store::Pruned)>, dry_run: bool) -> Self {
+    pub fn of(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
         let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::of(name, pruned));
         Self { dry_run, sessions: sessions.collect(), freed: None }
     }
 }
 
 impl PrunedSession {
-    fn of(session: String, pruned: store::Pruned) -> Self {
-        let folded = pruned.folded();
-        let told = |one: store::Verdict| VerdictJson {
+    fn of(session: String, pruned: store::PruneReport) -> Self {
+        let folded = pruned.folded_revisions();
+        let told = |one: store::CheckpointVerdict| VerdictJson {
             id: one.checkpoint.id,
             sequence: one.checkpoint.sequence,
             time: one.checkpoint.time,
             message: one.checkpoint.message,
             tags: one.checkpoint.tags,
-            kept_by: one.keeps.iter().map(forge_store::model::Reason::word).collect(),
+            kept_by: one.reasons.iter().map(forge_store::model::RetentionReason::word).collect(),
         };
         let verdicts = pruned.verdicts.into_iter().map(told);
         let (dropped, kept) = verdicts.partition(|one| one.kept_by.is_empty());

@@ -77,13 +77,13 @@ impl Purged {
     /// What is told of it.
     #[must_use]
     pub fn of(
-        purged: store::Purged,
+        purged: store::PurgeReport,
         store: &Path,
         (dry_run, secrets, too_short): (bool, u64, u64),
     ) -> Self {
         let below = |path: &Path| path.strip_prefix(store).unwrap_or(path).display().to_string();
         let done = purged.is_done();
-        let place = |one: store::PurgedPlace| PlaceJson {
+        let place = |one: store::PurgeFinding| PlaceJson {
             session: one.session,
             kind: word(one.kind),
             name: one.name,

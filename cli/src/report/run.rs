@@ -1,9 +1,9 @@
 //! Workflow runs.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
-use forge_store::model::claim::Word as _;
+use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{RevisionId, Timestamp, Value};
-use forge_store::systems::run::{self, Finding, LoadedItem, RunSummary, Trace};
+use forge_store::systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ pub struct OutputJson {
     pub recorded_at: Timestamp,
 }
 
-impl From<run::Output> for OutputJson {
-    fn from(output: run::Output) -> Self {
-        let run::Output { step, name, order, content, recorded_at, .. } = output;
+impl From<run::StepOutput> for OutputJson {
+    fn from(output: run::StepOutput) -> Self {
+        let run::StepOutput { step, name, order, content, recorded_at, .. } = output;
         Self { step, name, order, content, recorded_at }
     }
 }
@@ -56,12 +56,12 @@ pub struct ItemJson {
     pub recorded_at: Option<Timestamp>,
 }
 
-impl From<run::Item> for ItemJson {
-    fn from(item: run::Item) -> Self {
+impl From<run::RunItem> for ItemJson {
+    fn from(item: run::RunItem) -> Self {
         Self {
             status: item.status.word(),
             is_terminal: !item.is_active(),
-            at: item.at().map(str::to_owned),
+            at: item.current_step().map(str::to_owned),
             item: item.item,
             step: item.step,
             name: item.name,
@@ -341,9 +341,9 @@ pub struct Changed<T> {
     pub value: Option<T>,
 }
 
-impl<T, U: From<T>> From<Trace<T>> for Changed<U> {
-    fn from(trace: Trace<T>) -> Self {
-        let Trace { sequence, revision, time, verb, value } = trace;
+impl<T, U: From<T>> From<RunHistoryEntry<T>> for Changed<U> {
+    fn from(trace: RunHistoryEntry<T>) -> Self {
+        let RunHistoryEntry { sequence, revision, time, verb, value } = trace;
         Self { sequence, revision, time, verb, value: value.map(U::from) }
     }
 }
@@ -448,7 +448,7 @@ pub struct Resumed {
 impl Resumed {
     /// What is told of a run to go on with.
     #[must_use]
-    pub fn of(run: &str, resume: run::Resume, only_active: bool) -> Self {
+    pub fn of(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
         let (total, active) = (resume.items.len(), resume.active().count());
         let wanted = |one: &LoadedItem| !only_active || one.item.is_active();
         let told = |one: LoadedItem| ResumedItem {
@@ -519,16 +519,16 @@ pub struct AuditFinding {
 impl AuditFinding {
     /// Something found in a file.
     #[must_use]
-    pub fn in_file(file: &str, finding: Finding) -> Self {
-        let Finding { line, kind, found } = finding;
+    pub fn in_file(file: &str, finding: PromptFinding) -> Self {
+        let PromptFinding { line, kind, found } = finding;
         let file = Some(file.to_owned());
         Self { run: None, item: None, step: None, file, line, kind: kind.word(), found }
     }
 
     /// Something found in an output.
     #[must_use]
-    pub fn in_output(run: &str, output: &run::Output, finding: Finding) -> Self {
-        let Finding { line, kind, found } = finding;
+    pub fn in_output(run: &str, output: &run::StepOutput, finding: PromptFinding) -> Self {
+        let PromptFinding { line, kind, found } = finding;
         Self {
             run: Some(run.to_owned()),
             item: Some(output.item.clone()),

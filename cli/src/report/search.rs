@@ -2,7 +2,7 @@
 
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::Timestamp;
-use forge_store::store::Hit;
+use forge_store::store::SearchHit;
 use serde::Serialize;
 
 /// A page of what was found, the latest first.
@@ -40,8 +40,8 @@ pub struct HitLine {
     pub found: Vec<[usize; 2]>,
 }
 
-impl From<Hit> for HitLine {
-    fn from(hit: Hit) -> Self {
+impl From<SearchHit> for HitLine {
+    fn from(hit: SearchHit) -> Self {
         Self {
             session: hit.session,
             kind: hit.kind.map_or("checkpoint", |kind| kind.name()),

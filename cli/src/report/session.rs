@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::model::claim::SessionMetrics;
-use forge_store::model::when::describe_distance;
+use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{SessionId, SessionKind, Timestamp};
 use forge_store::store::{Session, SessionSummary};
 use serde::Serialize;

@@ -150,7 +150,7 @@ pub struct BranchJson {
     pub results: Vec<String>,
     /// Fields forge does not know.
     #[serde(flatten)]
-    pub extra: Option<forge_store::model::Map>,
+    pub extra: Option<forge_store::model::FieldMap>,
 }
 
 /// Where a branch began.
@@ -166,7 +166,7 @@ impl BranchJson {
     fn new(reading: &Reading, branch: BranchSummary) -> Result<Self, CommandError> {
         let time = |sequence: Option<u64>| -> Result<Option<Timestamp>, CommandError> {
             let Some(sequence) = sequence else { return Ok(None) };
-            Ok(reading.session.sequence(sequence)?.time())
+            Ok(reading.session.at_sequence(sequence)?.time())
         };
         let base = branch.base.map(|(branch, sequence)| {
             Ok::<_, CommandError>(BaseJson { branch, revision_at: time(sequence)? })

@@ -2,15 +2,15 @@
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::systems::thread::{
-    Action, Appended, CallState, Fault, Form, KeptMessage, PendingCall, Sanitised, ThreadStatus,
-    Writer, preview,
+    AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
+    StoredMessage, ThreadFault, ThreadLease, ThreadStatus, preview,
 };
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// The texts of messages, with or without those that are held back.
 #[must_use]
-pub fn messages_of(messages: Vec<KeptMessage>, held: bool) -> Vec<String> {
+pub fn messages_of(messages: Vec<StoredMessage>, held: bool) -> Vec<String> {
     let shown = messages.into_iter().filter(|message| held || !message.held);
     shown.map(|message| message.text).collect()
 }
@@ -65,7 +65,7 @@ fn tell_pending(screen: &mut Screen, pending: &[PendingJson]) {
     }
 }
 
-fn tell_faults(screen: &mut Screen, faults: &[Fault]) {
+fn tell_faults(screen: &mut Screen, faults: &[ThreadFault]) {
     for fault in faults {
         screen.line(Tone::Plain, &format!("  {fault}"));
     }
@@ -77,7 +77,7 @@ pub struct AppendedJson {
     /// The thread.
     pub thread: String,
     /// The form of its messages.
-    pub form: Form,
+    pub form: MessageFormat,
     /// The revision.
     pub revision: Option<u64>,
     /// The ids of the new messages.
@@ -89,7 +89,7 @@ pub struct AppendedJson {
     /// The calls without a result.
     pub pending: Vec<PendingJson>,
     /// What is wrong with the new messages where they stand.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ThreadFault>,
     /// Whether the thread holds something that no provider would take.
     pub marked: bool,
 }
@@ -97,7 +97,7 @@ pub struct AppendedJson {
 impl AppendedJson {
     /// This.
     #[must_use]
-    pub fn new(thread: &str, done: Appended) -> Self {
+    pub fn new(thread: &str, done: AppendReport) -> Self {
         Self {
             thread: thread.to_owned(),
             form: done.form,
@@ -148,7 +148,7 @@ pub struct Shown {
     /// The thread.
     pub thread: String,
     /// Their form.
-    pub form: Form,
+    pub form: MessageFormat,
     /// The messages.
     #[serde(serialize_with = "raw")]
     pub messages: Vec<String>,
@@ -157,7 +157,7 @@ pub struct Shown {
     /// The calls without a result.
     pub pending: Vec<PendingJson>,
     /// Who writes it at present.
-    pub writer: Option<Writer>,
+    pub writer: Option<ThreadLease>,
     /// Whether it holds something that no provider would take.
     pub marked: bool,
 }
@@ -206,17 +206,17 @@ pub struct Checked {
     /// The thread; null for a file.
     pub thread: Option<String>,
     /// The form of the messages.
-    pub form: Form,
+    pub form: MessageFormat,
     /// How many messages there are.
     pub messages: usize,
     /// What is wrong.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ThreadFault>,
 }
 
 impl Checked {
     /// This.
     #[must_use]
-    pub fn new(thread: Option<&str>, messages: usize, found: Sanitised) -> Self {
+    pub fn new(thread: Option<&str>, messages: usize, found: SanitizedHistory) -> Self {
         let thread = thread.map(str::to_owned);
         Self { thread, form: found.form, messages, faults: found.faults }
     }
@@ -243,16 +243,16 @@ pub struct SanitizedJson {
     /// The thread; null for a file.
     pub thread: Option<String>,
     /// The form of the messages.
-    pub form: Form,
+    pub form: MessageFormat,
     /// The revision, if anything was changed in a store.
     pub revision: Option<u64>,
     /// The messages.
     #[serde(serialize_with = "raw")]
     pub messages: Vec<String>,
     /// What was done, in order.
-    pub actions: Vec<Action>,
+    pub actions: Vec<SanitizeAction>,
     /// What was wrong.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ThreadFault>,
     /// Whether nothing could be saved.
     pub reset: bool,
 }
@@ -260,7 +260,7 @@ pub struct SanitizedJson {
 impl SanitizedJson {
     /// This.
     #[must_use]
-    pub fn new(thread: Option<&str>, revision: Option<u64>, done: Sanitised) -> Self {
+    pub fn new(thread: Option<&str>, revision: Option<u64>, done: SanitizedHistory) -> Self {
         Self {
             thread: thread.map(str::to_owned),
             form: done.form,

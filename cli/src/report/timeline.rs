@@ -2,7 +2,7 @@
 
 use super::moment::trigger_word;
 use crate::output::{Report, Screen, Tone};
-use forge_store::model::{BranchStatus, Timestamp, Trigger};
+use forge_store::model::{BranchStatus, CheckpointTrigger, Timestamp};
 use serde::Serialize;
 
 /// Narrower screens show only how long ago things were.
@@ -57,7 +57,7 @@ pub struct Entry {
     /// The tags of a checkpoint.
     pub tags: Vec<String>,
     /// Why a checkpoint was made; null for a revision.
-    pub trigger: Option<Trigger>,
+    pub trigger: Option<CheckpointTrigger>,
     /// The number of the revision that this one merged; absent if it is no merge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<u64>,

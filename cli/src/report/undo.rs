@@ -48,7 +48,7 @@ impl Undone {
         schema: &'static str,
         done: &'static str,
         session: &Session,
-        undone: forge_store::store::Undone,
+        undone: forge_store::store::UndoReport,
     ) -> Result<Self, CommandError> {
         let summary = session.summary()?;
         let target = undone.target;

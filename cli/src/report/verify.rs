@@ -57,9 +57,9 @@ pub struct Finding {
 impl Verified {
     /// Of this store.
     #[must_use]
-    pub fn new(path: &Path, read_data: bool, found: store::Verified) -> Self {
+    pub fn new(path: &Path, read_data: bool, found: store::VerifyReport) -> Self {
         let findings = found.findings.into_iter();
-        let finding = |one: store::Finding| Finding {
+        let finding = |one: store::VerifyFinding| Finding {
             place: one.place,
             problem: one.problem,
             derived: one.derived,
@@ -67,10 +67,10 @@ impl Verified {
         Self {
             path: path.display().to_string(),
             outcome: match found.outcome {
-                store::Outcome::Clean => "clean",
-                store::Outcome::Repairable => "repairable",
-                store::Outcome::Loss => "loss",
-                store::Outcome::Forged => "forged",
+                store::VerifyOutcome::Clean => "clean",
+                store::VerifyOutcome::Repairable => "repairable",
+                store::VerifyOutcome::Loss => "loss",
+                store::VerifyOutcome::Forged => "forged",
             },
             seals: word(found.standing),
             encrypted: found.encrypted,
@@ -167,8 +167,8 @@ pub struct Rebuilt {
     pub full_states: u64,
 }
 
-impl From<store::Rebuilt> for Rebuilt {
-    fn from(done: store::Rebuilt) -> Self {
+impl From<store::RebuildCounts> for Rebuilt {
+    fn from(done: store::RebuildCounts) -> Self {
         Self { revisions: done.revisions, rows: done.rows, full_states: done.keyframes }
     }
 }
@@ -203,7 +203,7 @@ pub struct Repaired {
 impl Repaired {
     /// From here to there.
     #[must_use]
-    pub fn new(from: &Path, to: &Path, done: store::Repaired) -> Self {
+    pub fn new(from: &Path, to: &Path, done: store::RepairReport) -> Self {
         Self {
             from: from.display().to_string(),
             to: to.display().to_string(),

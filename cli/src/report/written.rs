@@ -2,8 +2,8 @@
 
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Checkpoint, CheckpointId, Fact, Key, Kind, OperationId, RevisionId};
-use forge_store::model::{Timestamp, Trigger, Value};
-use forge_store::store::Committed;
+use forge_store::model::{CheckpointTrigger, Timestamp, Value};
+use forge_store::store::WriteReport;
 use serde::Serialize;
 
 /// What a command wrote.
@@ -59,7 +59,7 @@ pub struct Made {
     /// Words it is found by.
     pub tags: Vec<String>,
     /// Why it was made.
-    pub trigger: Trigger,
+    pub trigger: CheckpointTrigger,
 }
 
 impl From<&Checkpoint> for Made {
@@ -102,7 +102,7 @@ pub struct Changed {
 impl Written {
     /// What a write did. `done` says it in a word of the past: `Added`.
     #[must_use]
-    pub fn new(schema: &'static str, done: &str, committed: Committed) -> Self {
+    pub fn new(schema: &'static str, done: &str, committed: WriteReport) -> Self {
         let unchanged = committed.is_unchanged();
         let revision = committed.revision.map(|(sequence, id)| Revision { sequence, id });
         let changed = committed.changed.into_iter();

@@ -7,14 +7,16 @@ pub use source::{Opened, form_of, mistaken, open_plain, read_at};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::report::import::{Skipped, TranscriptReport};
-use forge_agents::claude_code::{BadLine, Carry, Dialect, Options};
-use forge_agents::{CheckpointDraft, Form, Piece, SessionDraft};
+use forge_agents::claude_code::{
+    TranscriptDialect, TranscriptOptions, TranscriptState, UnreadableLine,
+};
+use forge_agents::{CheckpointDraft, FileFormat, SessionDraft, TranscriptPiece};
 use forge_store::error::Error;
 use forge_store::model::{OperationId, claim};
-use forge_store::redact::{Ending as Follows, Form as Written};
+use forge_store::redact::{PartEnding as Follows, TextForm as Written};
 use forge_store::store::{
-    APPLY_BYTES, Act, BLOCK_BYTES, Bookmark, Clean, NewCheckpoint, NewSession, Session,
-    SourceChange, Store, Taken,
+    APPLY_BYTES, BLOCK_BYTES, NewCheckpoint, NewSession, RedactedSource, Session, SourceBookmark,
+    SourceChange, SourceChunk, Store, WriteContext,
 };
 use reading::{Read, Reading};
 use source::{first_session, last_session, spread, unheaded};
@@ -48,11 +50,11 @@ pub struct How {
 /// Imports transcripts; what is taken of one session is one operation.
 pub struct Importer<'a> {
     store: &'a Store,
-    act: &'a Act,
+    act: &'a WriteContext,
     how: How,
     operations: BTreeMap<String, OperationId>,
     progress: &'a dyn Fn(u64),
-    dialect: Dialect,
+    dialect: TranscriptDialect,
 }
 
 /// A file on its way in.
@@ -63,21 +65,26 @@ struct Intake {
     document: bool,
     source: String,
     session: Option<Session>,
-    bookmark: Bookmark,
+    bookmark: SourceBookmark,
     again: bool,
     report: TranscriptReport,
 }
 
 impl<'a> Importer<'a> {
     /// Begins; `progress` hears how many bytes of the file in work have been read.
-    pub fn new(store: &'a Store, act: &'a Act, how: How, progress: &'a dyn Fn(u64)) -> Self {
-        let dialect = Dialect::default();
+    pub fn new(
+        store: &'a Store,
+        act: &'a WriteContext,
+        how: How,
+        progress: &'a dyn Fn(u64),
+    ) -> Self {
+        let dialect = TranscriptDialect::default();
         Self { store, act, how, operations: BTreeMap::new(), progress, dialect }
     }
 
     /// The same for another agent's transcripts.
     #[must_use]
-    pub fn of(self, dialect: Dialect) -> Self {
+    pub fn of(self, dialect: TranscriptDialect) -> Self {
         Self { dialect, ..self }
     }
 
@@ -99,7 +106,7 @@ impl<'a> Importer<'a> {
     }
 
     fn once(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
-        let wanted = Form::Transcript(self.dialect);
+        let wanted = FileFormat::Transcript(self.dialect);
         let opened = if self.how.live {
             Opened::live(path)?
         } else {
@@ -108,7 +115,7 @@ impl<'a> Importer<'a> {
         opened.check(path, wanted)?;
         let mut report = TranscriptReport::of(path);
         let id = match self.dialect {
-            Dialect::ClaudeCode => last_session(&opened.file, opened.bytes),
+            TranscriptDialect::ClaudeCode => last_session(&opened.file, opened.bytes),
             _ => first_session(&opened.file, opened.bytes, self.options(opened.document)),
         };
         let Some(id) = id.map_err(|error| Failure::from(error).within_file(path))? else {
@@ -133,7 +140,7 @@ impl<'a> Importer<'a> {
             document,
             source,
             session,
-            bookmark: Bookmark::default(),
+            bookmark: SourceBookmark::default(),
             again: false,
             report,
         };
@@ -155,13 +162,13 @@ impl<'a> Importer<'a> {
         self.pass(&mut intake, path, self.how.dry_run)
     }
 
-    fn options(&self, document: bool) -> Options {
-        Options {
+    fn options(&self, document: bool) -> TranscriptOptions {
+        TranscriptOptions {
             strict: self.how.strict,
             dialect: self.dialect,
-            whole: self.dialect == Dialect::Gemini && document,
+            whole: self.dialect == TranscriptDialect::Gemini && document,
             infer: self.how.infer,
-            ..Options::default()
+            ..TranscriptOptions::default()
         }
     }
 
@@ -173,7 +180,7 @@ impl<'a> Importer<'a> {
         mut report: TranscriptReport,
         path: &Path,
     ) -> Result<TranscriptReport, CommandError> {
-        let wanted = Form::Transcript(self.dialect);
+        let wanted = FileFormat::Transcript(self.dialect);
         let begun = opened.is_begun().map_err(|error| Failure::from(error).within_file(path))?;
         let unlike = opened.form.filter(|form| *form != wanted && !begun);
         report.begun = begun;
@@ -183,17 +190,17 @@ impl<'a> Importer<'a> {
             document: opened.document,
             source: String::new(),
             session: None,
-            bookmark: Bookmark::default(),
+            bookmark: SourceBookmark::default(),
             again: false,
             report: report.clone(),
         };
         // Of Claude Code there are files with nothing but titles; the others name the session first.
         let headless = opened.form == Some(wanted)
-            && self.dialect != Dialect::ClaudeCode
+            && self.dialect != TranscriptDialect::ClaudeCode
             && !(begun || intake.document);
         // Only Gemini CLI writes a document over several lines.
         let spreads = opened.form == Some(wanted)
-            && self.dialect != Dialect::Gemini
+            && self.dialect != TranscriptDialect::Gemini
             && intake.document
             && !begun;
         let skipped = self.pass(&mut intake, path, true)?.skipped;
@@ -215,7 +222,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Holds the file against what was taken of it.
-    fn compare(&self, intake: &mut Intake, known: &Bookmark) -> Result<Beside, Failure> {
+    fn compare(&self, intake: &mut Intake, known: &SourceBookmark) -> Result<Beside, Failure> {
         if intake.bytes < known.bytes && known.removed() > 0 {
             return self.compare_kept(intake);
         }
@@ -262,7 +269,7 @@ impl<'a> Importer<'a> {
             let ends = offset >= intake.bytes || part.is_empty();
             buffer.extend_from_slice(&part);
             let follows = if ends { Follows::End } else { Follows::More };
-            let clean = self.store.clean(&buffer, Written::Json, follows);
+            let clean = self.store.redact_source(&buffer, Written::Json, follows);
             let same = session.source_bytes(&intake.source, kept, clean.bytes().len() as u64);
             if !same.is_ok_and(|same| same == clean.bytes()) {
                 return Ok(Beside::Changed);
@@ -285,8 +292,8 @@ impl<'a> Importer<'a> {
         only_look: bool,
     ) -> Result<TranscriptReport, CommandError> {
         let options = self.options(intake.document);
-        let carry: Carry = match intake.bookmark.carry.as_slice() {
-            [] => Carry::default(),
+        let carry: TranscriptState = match intake.bookmark.carry.as_slice() {
+            [] => TranscriptState::default(),
             bytes => serde_json::from_slice(bytes).map_err(|error| {
                 CommandError::internal("the bookmark of a transcript cannot be read")
                     .caused_by(error)
@@ -297,7 +304,7 @@ impl<'a> Importer<'a> {
         let (from, store, now) = ((intake.bookmark.bytes, !only_look), self.store, self.act.now);
         let reading = Reading::new(store, (path, file, intake.bytes), (options, carry), now, from);
         let reading = match &intake.report.agent_session {
-            Some(id) if self.dialect == Dialect::ClaudeCode => reading.of_session(id),
+            Some(id) if self.dialect == TranscriptDialect::ClaudeCode => reading.of_session(id),
             _ => reading,
         };
         let mut report = intake.report.clone();
@@ -331,7 +338,7 @@ impl<'a> Importer<'a> {
     fn look(
         &self,
         intake: &Intake,
-        piece: &Piece,
+        piece: &TranscriptPiece,
         report: &mut TranscriptReport,
     ) -> Result<(), CommandError> {
         let known = intake.session.as_ref().filter(|_| intake.again);
@@ -379,7 +386,7 @@ impl<'a> Importer<'a> {
         }
         let drafts = read.piece.checkpoints.into_iter().map(checkpoint).collect();
         let checkpoints = crate::compaction::adopt(&session, &facts, drafts)?;
-        let taken = Taken {
+        let taken = SourceChunk {
             bookmark: std::mem::take(&mut intake.bookmark),
             open: &open,
             bytes: read.clean,
@@ -390,7 +397,7 @@ impl<'a> Importer<'a> {
             facts,
             checkpoints,
         };
-        let (done, bookmark) = session.take(self.act, operation, &intake.source, taken)?;
+        let (done, bookmark) = session.import_chunk(self.act, operation, &intake.source, taken)?;
         report.checkpoints += done.checkpoints;
         intake.bookmark = bookmark;
         if !self.how.live {
@@ -454,18 +461,18 @@ impl Failure {
     }
 }
 
-fn bad_line(path: &Path, bad: &BadLine) -> CommandError {
+fn bad_line(path: &Path, bad: &UnreadableLine) -> CommandError {
     CommandError::invalid(format!("'{}', line {}: {}", path.display(), bad.line, bad.reason))
         .hinted("nothing of this file was taken; without '--strict' such lines are skipped")
 }
 
 /// What the agent is called in its sessions and sources.
 #[must_use]
-pub const fn agent_name(dialect: Dialect) -> &'static str {
+pub const fn agent_name(dialect: TranscriptDialect) -> &'static str {
     match dialect {
-        Dialect::ClaudeCode => "claude-code",
-        Dialect::Codex => "codex",
-        Dialect::Gemini => "gemini",
+        TranscriptDialect::ClaudeCode => "claude-code",
+        TranscriptDialect::Codex => "codex",
+        TranscriptDialect::Gemini => "gemini",
     }
 }
 
@@ -506,7 +513,7 @@ pub fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
 
 impl TranscriptReport {
     /// Adds what a piece of the file says.
-    fn count(&mut self, piece: &Piece, clean: &Clean<'_>, lines: u64) {
+    fn count(&mut self, piece: &TranscriptPiece, clean: &RedactedSource<'_>, lines: u64) {
         self.lines += lines;
         self.bytes += clean.source().len() as u64;
         self.redacted += clean.removed();

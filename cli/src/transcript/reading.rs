@@ -2,11 +2,13 @@
 
 use super::{Failure, bad_line, read_at};
 use crate::error::CommandError;
-use forge_agents::Piece;
-use forge_agents::claude_code::{Carry, Ending, Options, Reader, is_whole};
+use forge_agents::TranscriptPiece;
+use forge_agents::claude_code::{
+    InputEnding, TranscriptOptions, TranscriptReader, TranscriptState, is_whole,
+};
 use forge_store::model::Timestamp;
-use forge_store::redact::{Ending as Follows, Form, MAX_SECRET_BYTES};
-use forge_store::store::{Clean, Store};
+use forge_store::redact::{MAX_SECRET_BYTES, PartEnding as Follows, TextForm};
+use forge_store::store::{RedactedSource, Store};
 use std::fs::File;
 use std::path::Path;
 use std::sync::mpsc;
@@ -20,9 +22,9 @@ const PARTS_AHEAD: usize = 1;
 
 /// Bytes that were read, with what they say and what it takes to go on.
 pub(super) struct Read {
-    pub(super) clean: Clean<'static>,
+    pub(super) clean: RedactedSource<'static>,
     pub(super) lines: u64,
-    pub(super) piece: Piece,
+    pub(super) piece: TranscriptPiece,
     pub(super) carry: Vec<u8>,
     /// Where in the file it ends.
     pub(super) end: u64,
@@ -36,8 +38,8 @@ pub(super) struct Reading<'a> {
     file: File,
     /// How long the file was: what is appended meanwhile waits for the next import.
     bytes: u64,
-    options: Options,
-    reader: Reader,
+    options: TranscriptOptions,
+    reader: TranscriptReader,
     /// Whether what is read is going to be kept.
     kept: bool,
     /// Where what is in the buffer begins.
@@ -51,11 +53,11 @@ impl<'a> Reading<'a> {
     pub(super) fn new(
         store: &'a Store,
         (path, file, bytes): (&'a Path, File, u64),
-        (options, carry): (Options, Carry),
+        (options, carry): (TranscriptOptions, TranscriptState),
         now: Timestamp,
         (offset, kept): (u64, bool),
     ) -> Self {
-        let reader = Reader::resume(options, carry);
+        let reader = TranscriptReader::resume(options, carry);
         let (buffer, ended) = (Vec::new(), false);
         Self { store, path, now, file, bytes, options, reader, kept, offset, buffer, ended }
     }
@@ -122,16 +124,16 @@ impl<'a> Reading<'a> {
         &mut self,
         length: usize,
         follows: Follows,
-        ending: Ending,
+        ending: InputEnding,
     ) -> Result<Option<Read>, CommandError> {
         let wanted = self.buffer.get(..length).unwrap_or_default();
-        let mut clean = self.store.clean(wanted, Form::Json, follows);
-        if let (Ending::File, false, Some(lines)) = (ending, self.options.whole, lines(wanted))
+        let mut clean = self.store.redact_source(wanted, TextForm::Json, follows);
+        if let (InputEnding::File, false, Some(lines)) = (ending, self.options.whole, lines(wanted))
             && clean.removed() > 0
             && !is_whole(behind_lines(clean.bytes()))
         {
             // Without its secrets the last line is none.
-            return self.read(lines, Follows::Line, Ending::More);
+            return self.read(lines, Follows::Line, InputEnding::More);
         }
         let before = self.reader.carry().lines();
         let (reader, now) = (&mut self.reader, self.now);
@@ -163,28 +165,28 @@ impl<'a> Reading<'a> {
     }
 
     /// How much of what was read is handed on now, what follows it, and whether it is a line without an end.
-    fn next(&self) -> Option<(usize, Follows, Ending)> {
+    fn next(&self) -> Option<(usize, Follows, InputEnding)> {
         let (buffer, ends) = (&self.buffer, self.ended);
         if self.options.whole {
             // One document over many lines means nothing before its end.
             return (ends && !buffer.is_empty()).then_some((
                 buffer.len(),
                 Follows::End,
-                Ending::File,
+                InputEnding::File,
             ));
         }
-        let max_line = usize::try_from(Options::default().max_line).unwrap_or(usize::MAX);
+        let max_line = usize::try_from(TranscriptOptions::default().max_line).unwrap_or(usize::MAX);
         match lines(buffer) {
             // By itself the last line would be a part of its own, compressed behind all that precedes it.
             Some(length) if ends && self.ends_whole(length) => {
-                Some((buffer.len(), Follows::End, Ending::File))
+                Some((buffer.len(), Follows::End, InputEnding::File))
             }
-            Some(length) => Some((length, Follows::Line, Ending::More)),
+            Some(length) => Some((length, Follows::Line, InputEnding::More)),
             None if buffer.is_empty() => None,
-            None if ends => Some((buffer.len(), Follows::End, Ending::File)),
+            None if ends => Some((buffer.len(), Follows::End, InputEnding::File)),
             // Nobody's line: it is kept, and passed over by the reader.
             None if buffer.len() > max_line + 2 * MAX_SECRET_BYTES => {
-                Some((buffer.len(), Follows::More, Ending::More))
+                Some((buffer.len(), Follows::More, InputEnding::More))
             }
             None => None,
         }
@@ -225,8 +227,8 @@ mod tests {
     ) -> Result<u64, CommandError> {
         let store = Store::in_memory().unwrap();
         let (file, bytes) = open_plain(path).unwrap();
-        let options = Options { strict: true, ..Options::default() };
-        let start = (options, Carry::default());
+        let options = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
+        let start = (options, TranscriptState::default());
         Reading::new(&store, (path, file, bytes), start, Timestamp::default(), (0, false))
             .each(hand_on)
     }

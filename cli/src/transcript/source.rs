@@ -1,8 +1,8 @@
 //! A transcript as a file: what may be read at all, and whose it is.
 
 use crate::error::CommandError;
-use forge_agents::claude_code::{Ending, Options, Reader, session_of};
-use forge_agents::{Form, is_document};
+use forge_agents::claude_code::{InputEnding, TranscriptOptions, TranscriptReader, session_of};
+use forge_agents::{FileFormat, is_document};
 use forge_store::backend::plain_file;
 use forge_store::model::Timestamp;
 use serde::de::IgnoredAny;
@@ -32,7 +32,7 @@ pub struct Opened {
     /// How many they are.
     pub bytes: u64,
     /// What it seems to be; `None` if there is nothing in it.
-    pub form: Option<Form>,
+    pub form: Option<FileFormat>,
     /// It is one document over several lines.
     pub document: bool,
 }
@@ -44,10 +44,14 @@ impl Opened {
     /// # Errors
     ///
     /// As [`open_plain`]; invalid if the file is compressed and damaged.
-    pub fn new(path: &Path, wanted: Option<Form>, folder: &Path) -> Result<Self, CommandError> {
+    pub fn new(
+        path: &Path,
+        wanted: Option<FileFormat>,
+        folder: &Path,
+    ) -> Result<Self, CommandError> {
         let (file, bytes) = open_plain(path)?;
         let opened = Self::look(file, bytes, wanted).map_err(|error| unread(path, error))?;
-        if opened.form != Some(Form::Zstd) {
+        if opened.form != Some(FileFormat::Zstd) {
             return Ok(opened);
         }
         let (file, bytes) = unpacked(&opened.file, path, folder)?;
@@ -65,12 +69,13 @@ impl Opened {
         Ok(Self { file, bytes, form: None, document: is_document(&line) })
     }
 
-    fn look(file: File, bytes: u64, wanted: Option<Form>) -> io::Result<Self> {
+    fn look(file: File, bytes: u64, wanted: Option<FileFormat>) -> io::Result<Self> {
         let mut head = read_at(&file, 0, FIRST_BYTES)?;
-        let mut form = Form::of(&head, wanted);
-        if matches!(form, None | Some(Form::Json | Form::Other)) && bytes > FIRST_BYTES {
+        let mut form = FileFormat::detect(&head, wanted);
+        if matches!(form, None | Some(FileFormat::Json | FileFormat::Other)) && bytes > FIRST_BYTES
+        {
             head = read_at(&file, 0, HEAD_BYTES)?;
-            form = Form::of(&head, wanted);
+            form = FileFormat::detect(&head, wanted);
         }
         Ok(Self { file, bytes, form, document: is_document(&head) })
     }
@@ -80,9 +85,9 @@ impl Opened {
     /// # Errors
     ///
     /// Invalid; says what it seems to be.
-    pub fn check(&self, path: &Path, wanted: Form) -> Result<(), CommandError> {
+    pub fn check(&self, path: &Path, wanted: FileFormat) -> Result<(), CommandError> {
         match self.form {
-            Some(form) if !form.may_be(wanted) && form != Form::Other => {
+            Some(form) if !form.may_be(wanted) && form != FileFormat::Other => {
                 Err(mistaken(path, wanted, form))
             }
             _ => Ok(()),
@@ -104,10 +109,10 @@ impl Opened {
 }
 
 /// The error of a file that is not what it was taken for.
-pub fn mistaken(path: &Path, wanted: Form, found: Form) -> CommandError {
+pub fn mistaken(path: &Path, wanted: FileFormat, found: FileFormat) -> CommandError {
     let shown = path.display();
     let error = match found {
-        Form::Other | Form::Json => CommandError::invalid(format!(
+        FileFormat::Other | FileFormat::Json => CommandError::invalid(format!(
             "'{shown}' is not {}: it seems to be {}",
             wanted.title(),
             found.title()
@@ -115,11 +120,11 @@ pub fn mistaken(path: &Path, wanted: Form, found: Form) -> CommandError {
         _ => CommandError::invalid(format!("'{shown}' seems to be {}", found.title())),
     };
     match (found, found.verb()) {
-        (Form::Packed(_, Some(command)), _) => {
+        (FileFormat::Packed(_, Some(command)), _) => {
             error.hinted(format!("'{command} {shown}' makes it readable; import what that gives"))
         }
         (_, Some(verb)) => error.hinted(format!("'forge import {verb} {shown}' takes it")),
-        (Form::Messages, None) => error.hinted(format!(
+        (FileFormat::Messages, None) => error.hinted(format!(
             "'forge thread check {shown}' says whether it is whole"
         )),
         _ => error.hinted(
@@ -129,14 +134,14 @@ pub fn mistaken(path: &Path, wanted: Form, found: Form) -> CommandError {
 }
 
 /// The error of a file whose session nothing names.
-pub(super) fn unheaded(path: &Path, form: Form) -> CommandError {
+pub(super) fn unheaded(path: &Path, form: FileFormat) -> CommandError {
     let shown = path.display();
     let message = format!("'{shown}' is {} that names no session", form.title());
     CommandError::invalid(message).hinted("its first line, which does, is missing or damaged")
 }
 
 /// The error of a file whose records take several lines each.
-pub(super) fn spread(path: &Path, form: Form) -> CommandError {
+pub(super) fn spread(path: &Path, form: FileFormat) -> CommandError {
     let shown = path.display();
     let message = format!("'{shown}' is {} with records over several lines", form.title());
     CommandError::invalid(message)
@@ -152,16 +157,16 @@ fn unread(path: &Path, error: io::Error) -> CommandError {
 /// # Errors
 ///
 /// As [`open_plain`]; invalid if the file is compressed and damaged.
-pub fn form_of(path: &Path) -> Result<Option<Form>, CommandError> {
+pub fn form_of(path: &Path) -> Result<Option<FileFormat>, CommandError> {
     let (file, bytes) = open_plain(path)?;
     let opened = Opened::look(file, bytes, None).map_err(|error| unread(path, error))?;
-    if opened.form != Some(Form::Zstd) {
+    if opened.form != Some(FileFormat::Zstd) {
         return Ok(opened.form);
     }
     let mut head = Vec::new();
     let decoder = decoder(&opened.file, path)?;
     decoder.take(HEAD_BYTES).read_to_end(&mut head).map_err(|error| damaged(path, error))?;
-    Ok(Form::of(&head, None))
+    Ok(FileFormat::detect(&head, None))
 }
 
 fn damaged(path: &Path, error: io::Error) -> CommandError {
@@ -267,14 +272,14 @@ pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>
 pub(super) fn first_session(
     file: &File,
     bytes: u64,
-    options: Options,
+    options: TranscriptOptions,
 ) -> io::Result<Option<String>> {
-    let options = Options { strict: false, ..options };
+    let options = TranscriptOptions { strict: false, ..options };
     let mut length = FIRST_BYTES;
     loop {
         let part = read_at(file, 0, length)?;
-        let ending = if length >= bytes { Ending::File } else { Ending::More };
-        let read = Reader::new(options).read(&part, ending, Timestamp::default());
+        let ending = if length >= bytes { InputEnding::File } else { InputEnding::More };
+        let read = TranscriptReader::new(options).read(&part, ending, Timestamp::default());
         let id = read.ok().and_then(|piece| piece.session).map(|session| session.agent_session);
         if id.is_some() || length >= bytes {
             return Ok(id);

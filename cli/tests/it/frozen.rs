@@ -7,7 +7,7 @@ use crate::environment::Environment;
 use crate::hook::{call_by, traced};
 use crate::transcript::small;
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{Act, CheckpointFilter, ClaimChange, Options, Session, Store};
+use forge_store::store::{CheckpointFilter, ClaimChange, Options, Session, Store, WriteContext};
 use forge_testkit::fault::{Numbers, can_strike, copy, count};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +88,7 @@ fn prepared(environment: &Environment) {
         let time = Timestamp::from_micros(1_767_261_600_000_000 + number as i64);
         let value = Value::from([("description", format!("note {number}").into())]);
         let key = Key::new(Kind::Note, format!("n{number}"));
-        let act = Act::asked("test", time);
+        let act = WriteContext::asked("test", time);
         session.write(&act).change(ClaimChange::add(key, value)).commit().unwrap();
     }
 }

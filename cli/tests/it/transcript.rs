@@ -4,16 +4,16 @@ use crate::environment::{Environment, recorded_sessions};
 use forge_cli::error::CommandError;
 use forge_cli::report::import::TranscriptReport;
 use forge_cli::transcript::{How, Importer};
-use forge_store::model::{Key, Kind, Timestamp, Trigger, Value};
-use forge_store::store::{Act, CheckpointFilter, ClaimChange, Options, Session, Store};
+use forge_store::model::{CheckpointTrigger, Key, Kind, Timestamp, Value};
+use forge_store::store::{CheckpointFilter, ClaimChange, Options, Session, Store, WriteContext};
 use forge_testkit::skip::skipped;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-fn act() -> Act {
+fn act() -> WriteContext {
     let now = Timestamp::parse_rfc3339("2026-06-01T00:00:00Z").unwrap();
-    Act::asked("import claude-code", now)
+    WriteContext::asked("import claude-code", now)
 }
 
 fn import_with(store: &Store, file: &Path, how: How) -> Result<TranscriptReport, CommandError> {
@@ -114,7 +114,7 @@ fn picture(session: &Session) -> Vec<String> {
     // Of a long session every moment would take minutes.
     let step = (times.len() / 40).max(1);
     for time in times.into_iter().step_by(step) {
-        let Ok(point) = session.at(time) else { continue };
+        let Ok(point) = session.at_time(time) else { continue };
         let state = session.state(&point).unwrap();
         for kind in Kind::facts() {
             for known in state.facts_of(kind).unwrap() {
@@ -423,7 +423,7 @@ fn real_sessions_have_ten_checkpoints_an_active_hour() {
         #[expect(clippy::cast_precision_loss, reason = "a rate")]
         let rate = checkpoints.len() as f64 / (active as f64 / 3.6e9);
         assert!(rate >= 10.0, "{rate} checkpoints an hour, {} in all", checkpoints.len());
-        assert!(checkpoints.iter().all(|one| one.trigger != Trigger::Manual));
+        assert!(checkpoints.iter().all(|one| one.trigger != CheckpointTrigger::Manual));
     }
 }
 

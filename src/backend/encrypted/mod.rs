@@ -1,49 +1,49 @@
 //! An index whose rows are encrypted, on top of any other.
 //!
 //! The value of a row is encrypted for its table and its key on disk. In that key the bytes that tell what it is of are
-//! replaced by a keyed hash ([`Hidden`]), and stand in the encrypted value instead. Everything above sees the rows as they
+//! replaced by a keyed hash ([`HiddenKeyBytes`]), and stand in the encrypted value instead. Everything above sees the rows as they
 //! were written, in the order of their own keys: rows whose keys differ only behind what is hidden lie in that order on
 //! disk, others are sorted while they are read (`scan`).
 
-mod hidden;
+mod hidden_keys;
 mod rescue;
 mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use hidden::{Hidden, HiddenOf};
+pub use hidden_keys::{HiddenKeyBytes, KeyHidingRule};
 pub(crate) use rescue::rescued;
 
 use super::{
-    Applier, Batch, Cipher, Direction, Error, Index, Place, Position, RESERVED, Row, Snapshot,
-    Table,
+    Cipher, EncryptionContext, Error, Index, IndexWriter, LogPosition, RESERVED, RowBatch,
+    ScanDirection, Snapshot, TableId, TableRow,
 };
-use scan::Window;
+use scan::ReadAheadWindow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What rows are hidden with.
 #[derive(Clone, Debug)]
-struct Layer {
+struct RowCipher {
     cipher: Cipher,
-    hidden: HiddenOf,
+    hidden: KeyHidingRule,
 }
 
-impl Layer {
-    fn open(&self, table: Table, on_disk: Vec<u8>, value: &[u8]) -> Result<Row, Error> {
-        let content = self.cipher.open(Place::Row(table, &on_disk), value)?;
-        hidden::shown((self.hidden)(table), table, on_disk, content)
+impl RowCipher {
+    fn open(&self, table: TableId, on_disk: Vec<u8>, value: &[u8]) -> Result<TableRow, Error> {
+        let content = self.cipher.open(EncryptionContext::Row(table, &on_disk), value)?;
+        hidden_keys::decode_row((self.hidden)(table), table, on_disk, content)
     }
 
-    fn stored(&self, table: Table, key: &[u8]) -> Option<Vec<u8>> {
-        let stored = hidden::stored(&self.cipher, (self.hidden)(table), table, key);
+    fn stored(&self, table: TableId, key: &[u8]) -> Option<Vec<u8>> {
+        let stored = hidden_keys::stored(&self.cipher, (self.hidden)(table), table, key);
         stored.map(std::borrow::Cow::into_owned)
     }
 
     /// A row as it is written.
     fn seal(
         &self,
-        table: Table,
+        table: TableId,
         key: &[u8],
         value: Option<&[u8]>,
     ) -> Result<(Vec<u8>, Option<Vec<u8>>), Error> {
@@ -52,8 +52,8 @@ impl Layer {
             return Err(Error::Index { action: "write to", source: source.into() });
         };
         let value = value.map(|value| {
-            let content = hidden::content((self.hidden)(table), key, value);
-            self.cipher.seal(Place::Row(table, &on_disk), &content)
+            let content = hidden_keys::content((self.hidden)(table), key, value);
+            self.cipher.seal(EncryptionContext::Row(table, &on_disk), &content)
         });
         Ok((on_disk, value))
     }
@@ -61,7 +61,7 @@ impl Layer {
     fn get(
         &self,
         inner: &dyn Snapshot,
-        table: Table,
+        table: TableId,
         key: &[u8],
     ) -> Result<Option<Vec<u8>>, Error> {
         let Some(on_disk) = self.stored(table, key) else { return Ok(None) };
@@ -72,7 +72,7 @@ impl Layer {
     fn get_many(
         &self,
         inner: &dyn Snapshot,
-        table: Table,
+        table: TableId,
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<Vec<u8>>>, Error> {
         // One that is too short is nobody's key; no row has the key that is asked for instead.
@@ -90,7 +90,7 @@ impl Layer {
     /// The value of a row, if it is that of this key: two may share what stands for them.
     fn value_of(
         &self,
-        table: Table,
+        table: TableId,
         key: &[u8],
         on_disk: Vec<u8>,
         value: &[u8],
@@ -104,21 +104,21 @@ impl Layer {
 #[derive(Debug)]
 pub struct EncryptedIndex<I> {
     inner: I,
-    layer: Layer,
+    layer: RowCipher,
 }
 
 impl<I: Index> EncryptedIndex<I> {
     /// This index, its rows encrypted, and what is said of the keys of each table hidden.
-    pub const fn new(inner: I, cipher: Cipher, hidden: HiddenOf) -> Self {
-        Self { inner, layer: Layer { cipher, hidden } }
+    pub const fn new(inner: I, cipher: Cipher, hidden: KeyHidingRule) -> Self {
+        Self { inner, layer: RowCipher { cipher, hidden } }
     }
 
-    fn shown<S>(&self, inner: S) -> Shown<S> {
-        Shown { inner, layer: self.layer.clone(), window: Mutex::default() }
+    fn shown<S>(&self, inner: S) -> DecryptedSnapshot<S> {
+        DecryptedSnapshot { inner, layer: self.layer.clone(), window: Mutex::default() }
     }
 
-    fn applier(&self, inner: Option<Box<dyn Applier>>) -> Option<Box<dyn Applier>> {
-        inner.map(|inner| Box::new(self.shown(inner)) as Box<dyn Applier>)
+    fn applier(&self, inner: Option<Box<dyn IndexWriter>>) -> Option<Box<dyn IndexWriter>> {
+        inner.map(|inner| Box::new(self.shown(inner)) as Box<dyn IndexWriter>)
     }
 }
 
@@ -127,16 +127,16 @@ impl<I: Index> Index for EncryptedIndex<I> {
         Ok(Arc::new(self.shown(self.inner.snapshot()?)))
     }
 
-    fn position(&self) -> Result<Position, Error> {
+    fn position(&self) -> Result<LogPosition, Error> {
         self.inner.position()
     }
 
-    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
-        Ok(self.applier(self.inner.try_applier()?))
+    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
+        Ok(self.applier(self.inner.try_writer()?))
     }
 
-    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error> {
-        Ok(Box::new(self.shown(self.inner.anew(timeout)?)))
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
+        Ok(Box::new(self.shown(self.inner.empty_writer(timeout)?)))
     }
 
     fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {
@@ -149,65 +149,65 @@ impl<I: Index> Index for EncryptedIndex<I> {
 }
 
 /// What encrypted rows are read from.
-trait Source: Send + Sync {
+trait SnapshotSource: Send + Sync {
     fn rows(&self) -> &dyn Snapshot;
 }
 
-impl Source for Arc<dyn Snapshot> {
+impl SnapshotSource for Arc<dyn Snapshot> {
     fn rows(&self) -> &dyn Snapshot {
         &**self
     }
 }
 
-impl Source for Box<dyn Applier> {
+impl SnapshotSource for Box<dyn IndexWriter> {
     fn rows(&self) -> &dyn Snapshot {
         self.view()
     }
 }
 
 /// Its rows as they were written.
-struct Shown<S> {
+struct DecryptedSnapshot<S> {
     inner: S,
-    layer: Layer,
-    window: Mutex<Window>,
+    layer: RowCipher,
+    window: Mutex<ReadAheadWindow>,
 }
 
-impl<S: Source> Snapshot for Shown<S> {
-    fn position(&self) -> Position {
+impl<S: SnapshotSource> Snapshot for DecryptedSnapshot<S> {
+    fn position(&self) -> LogPosition {
         self.inner.rows().position()
     }
 
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         self.layer.get(self.inner.rows(), table, key)
     }
 
-    fn get_many(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+    fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         self.layer.get_many(self.inner.rows(), table, keys)
     }
 
     fn scan(
         &self,
-        table: Table,
+        table: TableId,
         from: &[u8],
         to: &[u8],
-        direction: Direction,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
-        let range = scan::Range { table, from, to, direction, limit };
+    ) -> Result<Vec<TableRow>, Error> {
+        let range = scan::ScanRequest { table, from, to, direction, limit };
         scan::scan(&self.layer, self.inner.rows(), &self.window, range)
     }
 }
 
-impl Applier for Shown<Box<dyn Applier>> {
+impl IndexWriter for DecryptedSnapshot<Box<dyn IndexWriter>> {
     fn view(&self) -> &dyn Snapshot {
         self
     }
 
-    fn write(&mut self, batch: Batch) -> Result<(), Error> {
+    fn write(&mut self, batch: RowBatch) -> Result<(), Error> {
         super::check_tables(&batch)?;
         // What was read ahead may be written over.
-        *self.window.get_mut().unwrap_or_else(PoisonError::into_inner) = Window::default();
-        let mut hidden = Batch::default();
+        *self.window.get_mut().unwrap_or_else(PoisonError::into_inner) = ReadAheadWindow::default();
+        let mut hidden = RowBatch::default();
         hidden.rows.reserve(batch.rows.len());
         for (table, key, value) in batch.rows {
             let (key, value) = self.layer.seal(table, &key, value.as_deref())?;
@@ -216,7 +216,7 @@ impl Applier for Shown<Box<dyn Applier>> {
         self.inner.write(hidden)
     }
 
-    fn publish(self: Box<Self>, position: Position) -> Result<(), Error> {
+    fn publish(self: Box<Self>, position: LogPosition) -> Result<(), Error> {
         self.inner.publish(position)
     }
 }

@@ -5,9 +5,9 @@
 //! reads whole groups and sorts each. Most have a row or two; of those that are large, so many rows are kept that
 //! somebody who reads on page by page does not read the group for each page.
 
-use super::Layer;
-use super::hidden::{self, Hidden, behind};
-use crate::backend::{Direction, Error, Row, Snapshot, Table};
+use super::RowCipher;
+use super::hidden_keys::{self, HiddenKeyBytes, prefix_end};
+use crate::backend::{Error, ScanDirection, Snapshot, TableId, TableRow};
 use std::sync::{Mutex, PoisonError};
 
 /// Rows of a group that are kept at once, if no more are asked for.
@@ -19,15 +19,15 @@ const PAGE_ROWS: usize = 1024;
 
 /// What a scan asks for.
 #[derive(Clone, Copy)]
-pub(super) struct Range<'a> {
-    pub(super) table: Table,
+pub(super) struct ScanRequest<'a> {
+    pub(super) table: TableId,
     pub(super) from: &'a [u8],
     pub(super) to: &'a [u8],
-    pub(super) direction: Direction,
+    pub(super) direction: ScanDirection,
     pub(super) limit: usize,
 }
 
-impl Range<'_> {
+impl ScanRequest<'_> {
     fn holds(&self, key: &[u8]) -> bool {
         key >= self.from && (self.to.is_empty() || key < self.to)
     }
@@ -35,21 +35,21 @@ impl Range<'_> {
     /// Whether all keys between its ends begin with the first bytes of `from`, so many.
     fn begins_alike(&self, bytes: usize) -> bool {
         let Some(prefix) = self.from.get(..bytes) else { return false };
-        let end = behind(prefix);
+        let end = prefix_end(prefix);
         end.is_empty() || (!self.to.is_empty() && *self.to <= *end)
     }
 }
 
 /// Rows that were read ahead, in order: all there are between the first and the last of them.
 #[derive(Default)]
-pub(super) struct Window(Option<(Table, Vec<Row>)>);
+pub(super) struct ReadAheadWindow(Option<(TableId, Vec<TableRow>)>);
 
-impl Window {
+impl ReadAheadWindow {
     /// The rows of a range, if these are surely all of them.
-    fn rows(&self, range: &Range<'_>) -> Option<Vec<Row>> {
+    fn rows(&self, range: &ScanRequest<'_>) -> Option<Vec<TableRow>> {
         let (table, rows) = self.0.as_ref()?;
         let within = *table == range.table
-            && range.direction == Direction::Ascending
+            && range.direction == ScanDirection::Ascending
             && rows.first().is_some_and(|(first, _)| **first <= *range.from);
         if !within {
             return None;
@@ -67,12 +67,12 @@ impl Window {
 }
 
 pub(super) fn scan(
-    layer: &Layer,
+    layer: &RowCipher,
     inner: &dyn Snapshot,
-    window: &Mutex<Window>,
-    range: Range<'_>,
-) -> Result<Vec<Row>, Error> {
-    let Range { table, from, to, direction, limit } = range;
+    window: &Mutex<ReadAheadWindow>,
+    range: ScanRequest<'_>,
+) -> Result<Vec<TableRow>, Error> {
+    let ScanRequest { table, from, to, direction, limit } = range;
     if limit == 0 || (!to.is_empty() && from >= to) {
         return Ok(Vec::new());
     }
@@ -87,49 +87,57 @@ pub(super) fn scan(
         return Ok(rows);
     }
     let mut groups =
-        Groups { range, hidden, found: Vec::new(), group: Vec::new(), more: Vec::new() };
+        GroupSorter { range, hidden, found: Vec::new(), group: Vec::new(), more: Vec::new() };
     let (low, high) = around(layer, hidden, &range);
     each(layer, inner, &range, (low, high), |row| groups.take(row))?;
     groups.close();
     if groups.more.len() >= WORTH_ROWS {
         let last = groups.found.last().cloned();
         let ahead = last.into_iter().chain(std::mem::take(&mut groups.more)).collect();
-        *held(window) = Window(Some((table, ahead)));
+        *held(window) = ReadAheadWindow(Some((table, ahead)));
     }
     Ok(groups.found)
 }
 
-fn held(window: &Mutex<Window>) -> std::sync::MutexGuard<'_, Window> {
+fn held(window: &Mutex<ReadAheadWindow>) -> std::sync::MutexGuard<'_, ReadAheadWindow> {
     window.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn opened(layer: &Layer, table: Table, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
+fn opened(layer: &RowCipher, table: TableId, rows: Vec<TableRow>) -> Result<Vec<TableRow>, Error> {
     rows.into_iter().map(|(key, value)| layer.open(table, key, &value)).collect()
 }
 
 /// The ends on disk of a range within one hidden part.
-fn within(layer: &Layer, hidden: Hidden, range: &Range<'_>) -> (Vec<u8>, Vec<u8>) {
+fn within(
+    layer: &RowCipher,
+    hidden: HiddenKeyBytes,
+    range: &ScanRequest<'_>,
+) -> (Vec<u8>, Vec<u8>) {
     let end = hidden.end();
     let low = layer.stored(range.table, range.from).unwrap_or_default();
     let alike = range.to.len() >= end && range.to[..end] == range.from[..end];
     let high = if alike {
         layer.stored(range.table, range.to).unwrap_or_default()
     } else {
-        behind(&low[..end])
+        prefix_end(&low[..end])
     };
     (low, high)
 }
 
 /// The ends on disk around all groups of a range.
-fn around(layer: &Layer, hidden: Hidden, range: &Range<'_>) -> (Vec<u8>, Vec<u8>) {
+fn around(
+    layer: &RowCipher,
+    hidden: HiddenKeyBytes,
+    range: &ScanRequest<'_>,
+) -> (Vec<u8>, Vec<u8>) {
     if hidden.bucket > 0 && range.begins_alike(hidden.at + hidden.bucket) {
-        let low = hidden::bucket(&layer.cipher, hidden, range.table, range.from);
-        let high = behind(&low);
+        let low = hidden_keys::bucket(&layer.cipher, hidden, range.table, range.from);
+        let high = prefix_end(&low);
         return (low, high);
     }
     let group = |key: &[u8]| key[..key.len().min(hidden.at)].to_vec();
     let high = match range.to.len() > hidden.at {
-        true => behind(&group(range.to)),
+        true => prefix_end(&group(range.to)),
         false => range.to.to_vec(),
     };
     (group(range.from), high)
@@ -137,11 +145,11 @@ fn around(layer: &Layer, hidden: Hidden, range: &Range<'_>) -> (Vec<u8>, Vec<u8>
 
 /// Calls for each row between two keys on disk until that says no.
 fn each(
-    layer: &Layer,
+    layer: &RowCipher,
     inner: &dyn Snapshot,
-    range: &Range<'_>,
+    range: &ScanRequest<'_>,
     (mut low, mut high): (Vec<u8>, Vec<u8>),
-    mut row: impl FnMut(Row) -> bool,
+    mut row: impl FnMut(TableRow) -> bool,
 ) -> Result<(), Error> {
     // Who asks for a row or two most often gets them with the first page.
     let mut page = range.limit.saturating_add(1).clamp(4, PAGE_ROWS);
@@ -150,8 +158,8 @@ fn each(
         let more = rows.len() == page;
         if let Some((last, _)) = rows.last().filter(|_| more) {
             match range.direction {
-                Direction::Ascending => low = [last.as_slice(), &[0]].concat(),
-                Direction::Descending => high.clone_from(last),
+                ScanDirection::Ascending => low = [last.as_slice(), &[0]].concat(),
+                ScanDirection::Descending => high.clone_from(last),
             }
         }
         for (key, value) in rows {
@@ -160,7 +168,7 @@ fn each(
             }
         }
         // Nothing is before the empty key.
-        if !more || (range.direction == Direction::Descending && high.is_empty()) {
+        if !more || (range.direction == ScanDirection::Descending && high.is_empty()) {
             return Ok(());
         }
         page = PAGE_ROWS;
@@ -168,18 +176,18 @@ fn each(
 }
 
 /// Puts the rows of each group in order.
-struct Groups<'a> {
-    range: Range<'a>,
-    hidden: Hidden,
-    found: Vec<Row>,
-    group: Vec<Row>,
+struct GroupSorter<'a> {
+    range: ScanRequest<'a>,
+    hidden: HiddenKeyBytes,
+    found: Vec<TableRow>,
+    group: Vec<TableRow>,
     /// What the last group holds beyond the limit, in order, without a gap to what was found.
-    more: Vec<Row>,
+    more: Vec<TableRow>,
 }
 
-impl Groups<'_> {
+impl GroupSorter<'_> {
     /// Takes a row; whether the next one is wanted.
-    fn take(&mut self, row: Row) -> bool {
+    fn take(&mut self, row: TableRow) -> bool {
         let at = self.hidden.at;
         if self.group.last().is_some_and(|last| last.0.get(..at) != row.0.get(..at)) {
             self.close();
@@ -205,8 +213,8 @@ impl Groups<'_> {
 
     fn sort(&mut self) {
         self.group.sort_unstable_by(|one, other| match self.range.direction {
-            Direction::Ascending => one.0.cmp(&other.0),
-            Direction::Descending => other.0.cmp(&one.0),
+            ScanDirection::Ascending => one.0.cmp(&other.0),
+            ScanDirection::Descending => other.0.cmp(&one.0),
         });
     }
 
@@ -222,7 +230,7 @@ impl Groups<'_> {
         let mut rest = self.group.split_off(wanted);
         self.found.append(&mut self.group);
         std::mem::swap(&mut self.more, &mut rest);
-        if self.range.direction == Direction::Descending {
+        if self.range.direction == ScanDirection::Descending {
             self.more.clear();
         }
     }

@@ -3,17 +3,17 @@ use crate::backend::OBJECTS;
 use crate::backend::memory::MemoryIndex;
 use proptest::prelude::*;
 
-const PLAIN: Table = Table(2);
-const BUCKETED: Table = Table(5);
-const LEADING: Table = Table(1);
-const BETWEEN: Table = Table(10);
-const TRAILING: Table = Table(16);
+const PLAIN: TableId = TableId(2);
+const BUCKETED: TableId = TableId(5);
+const LEADING: TableId = TableId(1);
+const BETWEEN: TableId = TableId(10);
+const TRAILING: TableId = TableId(16);
 
-fn hidden(table: Table) -> Option<Hidden> {
+fn hidden(table: TableId) -> Option<HiddenKeyBytes> {
     match table {
-        BUCKETED => Some(Hidden { bucket: 2, ..Hidden::new(0, 4) }),
-        LEADING => Some(Hidden::new(0, 4)),
-        BETWEEN | TRAILING => Some(Hidden::new(2, 4)),
+        BUCKETED => Some(HiddenKeyBytes { bucket: 2, ..HiddenKeyBytes::new(0, 4) }),
+        LEADING => Some(HiddenKeyBytes::new(0, 4)),
+        BETWEEN | TRAILING => Some(HiddenKeyBytes::new(2, 4)),
         _ => None,
     }
 }
@@ -26,20 +26,20 @@ fn encrypted(inner: &MemoryIndex) -> EncryptedIndex<MemoryIndex> {
     EncryptedIndex::new(inner.clone(), cipher(), hidden)
 }
 
-fn write(index: &dyn Index, position: Position, rows: &[(Table, Vec<u8>, Vec<u8>)]) {
-    let mut applier = index.try_applier().unwrap().unwrap();
+fn write(index: &dyn Index, position: LogPosition, rows: &[(TableId, Vec<u8>, Vec<u8>)]) {
+    let mut applier = index.try_writer().unwrap().unwrap();
     let rows = rows.iter().map(|(table, key, value)| (*table, key.clone(), Some(value.clone())));
-    applier.write(Batch { rows: rows.collect() }).unwrap();
+    applier.write(RowBatch { rows: rows.collect() }).unwrap();
     applier.publish(position).unwrap();
 }
 
-fn inner_rows(inner: &MemoryIndex, table: Table) -> Vec<Row> {
+fn inner_rows(inner: &MemoryIndex, table: TableId) -> Vec<TableRow> {
     let snapshot = inner.snapshot().unwrap();
-    snapshot.scan(table, &[], &[], Direction::Ascending, usize::MAX).unwrap()
+    snapshot.scan(table, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap()
 }
 
 /// Rows of a table: parts of keys that are often alike.
-fn key(table: Table) -> impl Strategy<Value = Vec<u8>> {
+fn key(table: TableId) -> impl Strategy<Value = Vec<u8>> {
     let few = || prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0xfe), Just(0xff)];
     let length = match table {
         LEADING | BUCKETED => 4..5,
@@ -55,11 +55,11 @@ fn bound() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(few, 0..9)
 }
 
-fn table() -> impl Strategy<Value = Table> {
+fn table() -> impl Strategy<Value = TableId> {
     prop_oneof![Just(PLAIN), Just(BUCKETED), Just(LEADING), Just(BETWEEN), Just(TRAILING)]
 }
 
-fn row() -> impl Strategy<Value = (Table, Vec<u8>, Vec<u8>)> {
+fn row() -> impl Strategy<Value = (TableId, Vec<u8>, Vec<u8>)> {
     table().prop_flat_map(|table| {
         (Just(table), key(table), proptest::collection::vec(any::<u8>(), 0..20))
     })
@@ -78,7 +78,7 @@ proptest! {
         let (expected, found) = (plain.snapshot().unwrap(), hiding.snapshot().unwrap());
         for (table, from, to, ascending, limit) in asked {
             let limit = if limit == 8 { usize::MAX } else { limit };
-            let direction = if ascending { Direction::Ascending } else { Direction::Descending };
+            let direction = if ascending { ScanDirection::Ascending } else { ScanDirection::Descending };
             prop_assert_eq!(
                 found.scan(table, &from, &to, direction, limit).unwrap(),
                 expected.scan(table, &from, &to, direction, limit).unwrap(),
@@ -99,12 +99,12 @@ fn a_large_group_that_is_read_page_by_page_is_read_ahead_and_whole() {
     let rows: Vec<_> = (0..5_000).map(|n| (LEADING, key(n), n.to_be_bytes().to_vec())).collect();
     write(&index, 1, &rows);
     let snapshot = index.snapshot().unwrap();
-    let all = snapshot.scan(LEADING, &[], &[], Direction::Ascending, usize::MAX).unwrap();
+    let all = snapshot.scan(LEADING, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap();
     assert!(all.len() == 5_000 && all.is_sorted());
     for page in [1, 7, 1_000, 4_999, 5_000] {
         let (mut paged, mut from) = (Vec::new(), Vec::new());
         loop {
-            let rows = snapshot.scan(LEADING, &from, &[], Direction::Ascending, page).unwrap();
+            let rows = snapshot.scan(LEADING, &from, &[], ScanDirection::Ascending, page).unwrap();
             let Some((last, _)) = rows.last() else { break };
             from = [last.as_slice(), &[0]].concat();
             paged.extend(rows);
@@ -116,11 +116,11 @@ fn a_large_group_that_is_read_page_by_page_is_read_ahead_and_whole() {
         assert!(page == 1 || paged.len() == all.len());
     }
     // What was read ahead is not what an applier has written since.
-    let mut applier = index.try_applier().unwrap().unwrap();
-    let first = applier.view().scan(LEADING, &[], &[], Direction::Ascending, 2).unwrap();
+    let mut applier = index.try_writer().unwrap().unwrap();
+    let first = applier.view().scan(LEADING, &[], &[], ScanDirection::Ascending, 2).unwrap();
     let gone = vec![(LEADING, first[1].0.clone(), None)];
-    applier.write(Batch { rows: gone }).unwrap();
-    let next = applier.view().scan(LEADING, &first[0].0, &[], Direction::Ascending, 2).unwrap();
+    applier.write(RowBatch { rows: gone }).unwrap();
+    let next = applier.view().scan(LEADING, &first[0].0, &[], ScanDirection::Ascending, 2).unwrap();
     assert_eq!(next, [all[0].clone(), all[2].clone()]);
 }
 
@@ -165,7 +165,7 @@ fn rows_that_were_swapped_changed_or_sealed_with_another_key_are_errors() {
     for edit in edits {
         write(&inner, 2, &edit);
         let snapshot = encrypted(&inner).snapshot().unwrap();
-        let error = snapshot.scan(BETWEEN, &[], &[], Direction::Ascending, 9).unwrap_err();
+        let error = snapshot.scan(BETWEEN, &[], &[], ScanDirection::Ascending, 9).unwrap_err();
         let said = "a row of table 10 of the index does not open with the store's key (altered)";
         assert_eq!(error.to_string(), said);
         write(&inner, 3, &[(BETWEEN, one.0.clone(), one.1.clone())]);
@@ -173,15 +173,17 @@ fn rows_that_were_swapped_changed_or_sealed_with_another_key_are_errors() {
     write(&inner, 4, &[(BETWEEN, other.0.clone(), other.1.clone())]);
     assert!(encrypted(&inner).snapshot().unwrap().get(BETWEEN, b"aaIIIIzz").unwrap().is_some());
     let another = EncryptedIndex::new(inner, Cipher::new(&[2; 32]), |_| None);
-    assert!(another.snapshot().unwrap().scan(BETWEEN, &[], &[], Direction::Ascending, 9).is_err());
+    assert!(
+        another.snapshot().unwrap().scan(BETWEEN, &[], &[], ScanDirection::Ascending, 9).is_err()
+    );
 }
 
 #[test]
 fn a_key_that_is_too_short_to_be_hidden_is_refused_and_is_nobodys() {
     let index = encrypted(&MemoryIndex::default());
-    let mut applier = index.try_applier().unwrap().unwrap();
+    let mut applier = index.try_writer().unwrap().unwrap();
     let rows = vec![(BETWEEN, b"short".to_vec(), Some(vec![1]))];
-    assert!(applier.write(Batch { rows }).is_err());
+    assert!(applier.write(RowBatch { rows }).is_err());
     assert_eq!(applier.view().get(BETWEEN, b"short").unwrap(), None);
     assert_eq!(applier.view().get_many(BETWEEN, &[b"short".to_vec()]).unwrap(), [None]);
 }

@@ -1,9 +1,11 @@
 //! Adding a record.
 
-use super::layout::{self, Kind, MAX_PAYLOAD_BYTES};
-use super::scan::{Cursor, Walk, damaged};
+use super::layout::{self, FrameKind, MAX_PAYLOAD_BYTES};
+use super::scan::{JournalCursor, JournalWalk, damaged};
 use super::{Journal, held, segment};
-use crate::backend::{Appended, CIPHER_BYTES, Error, Place, Position, RecordHash, Tail};
+use crate::backend::{
+    AppendedRecord, CIPHER_BYTES, EncryptionContext, Error, LogPosition, LogTail, RecordHash,
+};
 use std::io;
 use std::ops::Range;
 use std::time::Duration;
@@ -11,10 +13,10 @@ use std::time::Duration;
 impl Journal {
     pub(super) fn append_record(
         &self,
-        from: Position,
+        from: LogPosition,
         timeout: Duration,
-        build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
-    ) -> Result<Option<Appended>, Error> {
+        build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error> {
         let _lock = self.writer("append to")?.acquire(timeout)?;
         let (tail, tip) = self.catch_up(from)?;
         let Some(payload) = build(&tail) else { return Ok(None) };
@@ -23,12 +25,12 @@ impl Journal {
 
     /// Everything from `from` on, and the end of the journal, cut if it was torn. The append lock
     /// must be held.
-    pub(super) fn catch_up(&self, from: Position) -> Result<(Tail, Cursor), Error> {
+    pub(super) fn catch_up(&self, from: LogPosition) -> Result<(LogTail, JournalCursor), Error> {
         let known = held(&self.tip).clone();
         if let Some(tip) = known.filter(|tip| tip.end == from && tip.previous.is_some())
             && tip.is_last()?
         {
-            return Ok((Tail { frames: Vec::new(), end: from }, tip));
+            return Ok((LogTail { frames: Vec::new(), end: from }, tip));
         }
         let (tail, mut tip) = self.confirmed(|| self.read_to_end(from))?;
         if tip.previous.is_none() {
@@ -38,10 +40,10 @@ impl Journal {
         Ok((tail, tip))
     }
 
-    fn read_to_end(&self, from: Position) -> Result<(Tail, Cursor), Error> {
+    fn read_to_end(&self, from: LogPosition) -> Result<(LogTail, JournalCursor), Error> {
         let known = held(&self.tip).clone();
         let mut walk = self.walk(from, known)?;
-        let mut tail = Tail { frames: Vec::new(), end: from };
+        let mut tail = LogTail { frames: Vec::new(), end: from };
         while let Some(frame) = walk.next()? {
             tail.end = frame.end;
             tail.frames.push(frame);
@@ -54,10 +56,10 @@ impl Journal {
 
     /// Cuts a torn tail where the walk ended, after making sure that a record ends there: what is
     /// torn for somebody who began in the middle of a record may be whole.
-    fn cut(&self, torn: &Walk) -> Result<(), Error> {
-        let Cursor { segment, end, .. } = torn.cursor();
-        let begin = Cursor { segment: segment.clone(), end: segment.start, previous: None };
-        let mut walk = Walk::resume(&self.folder, self.known_of()?, begin);
+    fn cut(&self, torn: &JournalWalk) -> Result<(), Error> {
+        let JournalCursor { segment, end, .. } = torn.cursor();
+        let begin = JournalCursor { segment: segment.clone(), end: segment.start, previous: None };
+        let mut walk = JournalWalk::resume(&self.folder, self.walk_context()?, begin);
         while walk.next()?.is_some() {}
         let found = walk.cursor();
         if found.end != *end || found.segment.start != segment.start {
@@ -68,14 +70,15 @@ impl Journal {
     }
 
     /// The hash of the record that ends where the journal ends; zeros if there is none.
-    fn hash_before(&self, tip: &Cursor) -> Result<RecordHash, Error> {
+    fn hash_before(&self, tip: &JournalCursor) -> Result<RecordHash, Error> {
         if tip.end == 0 {
             return Ok(RecordHash::default());
         }
         // Mostly this process has just read it. What it read then may have been cut off since: so it is read again.
         let record = held(&self.last_read).clone();
-        let is_last =
-            |record: &Range<Position>| record.end == tip.end && record.start >= tip.segment.start;
+        let is_last = |record: &Range<LogPosition>| {
+            record.end == tip.end && record.start >= tip.segment.start
+        };
         if let Some(record) = record.filter(is_last)
             && let Ok(Some(hash)) = self.hash_from(tip, record.start)
         {
@@ -86,9 +89,13 @@ impl Journal {
     }
 
     /// The hash of the record that ends where the journal ends, found by way of the records from `start` on.
-    fn hash_from(&self, tip: &Cursor, start: Position) -> Result<Option<RecordHash>, Error> {
-        let begin = Cursor { segment: tip.segment.clone(), end: start, previous: None };
-        let mut walk = Walk::resume(&self.folder, self.known_of()?, begin);
+    fn hash_from(
+        &self,
+        tip: &JournalCursor,
+        start: LogPosition,
+    ) -> Result<Option<RecordHash>, Error> {
+        let begin = JournalCursor { segment: tip.segment.clone(), end: start, previous: None };
+        let mut walk = JournalWalk::resume(&self.folder, self.walk_context()?, begin);
         while walk.next()?.is_some() {}
         let found = walk.cursor();
         Ok(found.previous.filter(|_| found.end == tip.end))
@@ -96,7 +103,7 @@ impl Journal {
 
     /// Removes a segment that an interrupted rotation left where the journal ends. Once the journal
     /// goes on past it, nobody could tell that it does not count.
-    pub(super) fn remove_unlinked(&self, tip: &Cursor) -> Result<(), Error> {
+    pub(super) fn remove_unlinked(&self, tip: &JournalCursor) -> Result<(), Error> {
         let path = self.folder.join(layout::segment_name(tip.end));
         // Looking is much cheaper than trying to remove, and this is done at every append.
         let absent = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -107,7 +114,11 @@ impl Journal {
         segment::sync_folder(&self.folder)
     }
 
-    pub(super) fn write_record(&self, tip: Cursor, payload: &[u8]) -> Result<Appended, Error> {
+    pub(super) fn write_record(
+        &self,
+        tip: JournalCursor,
+        payload: &[u8],
+    ) -> Result<AppendedRecord, Error> {
         let position = tip.end;
         self.check_size(payload).map_err(Error::io("append to", &tip.segment.path))?;
         self.remove_unlinked(&tip)?;
@@ -120,22 +131,24 @@ impl Journal {
             return Err(error);
         }
         let end = position + frame.len() as u64;
-        *held(&self.tip) = Some(Cursor { segment: tip.segment, end, previous: Some(hash) });
-        Ok(Appended { position, end, hash })
+        *held(&self.tip) = Some(JournalCursor { segment: tip.segment, end, previous: Some(hash) });
+        Ok(AppendedRecord { position, end, hash })
     }
 
     /// The frame of a record, its payload encrypted where that is to be, and its hash.
     pub(super) fn frame_of(
         &self,
-        position: Position,
-        synced: Position,
+        position: LogPosition,
+        synced: LogPosition,
         previous: &RecordHash,
         payload: &[u8],
     ) -> (Vec<u8>, RecordHash) {
-        let hidden =
-            self.cipher.as_ref().map(|cipher| cipher.seal(Place::Record(position), payload));
+        let hidden = self
+            .cipher
+            .as_ref()
+            .map(|cipher| cipher.seal(EncryptionContext::Record(position), payload));
         let payload = hidden.as_deref().unwrap_or(payload);
-        layout::encode(Kind::Record, position, synced, previous, payload, &self.seals)
+        layout::encode(FrameKind::Record, position, synced, previous, payload, &self.seals)
     }
 
     /// Refuses a payload that no reader would take.

@@ -1,9 +1,9 @@
 //! A copy of a journal that is in use.
 
-use super::mark::MarkFile;
-use super::segment::{self, Segment};
+use super::segment::{self, JournalSegment};
+use super::sync_mark::SyncMarkFile;
 use super::{Journal, layout, lock};
-use crate::backend::{Error, Log, Position, Seals, files};
+use crate::backend::{Error, LogPosition, SealMode, WriteAheadLog, files};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -15,11 +15,11 @@ const READ_BYTES: u64 = 4 << 20;
 ///
 /// # Errors
 /// [`Error::Gone`] if segments were removed meanwhile; [`Error::Damaged`]; [`Error::Io`].
-pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Error> {
+pub fn copy(from: &Path, to: &Path, position: LogPosition) -> Result<LogPosition, Error> {
     // The mark lags; read first, it does not lead what is copied.
-    let mark = MarkFile::open(from, false)?.read()?;
+    let mark = SyncMarkFile::open(from, false)?.read()?;
     // Seals are copied as they are: whether they are right is for whoever has the key.
-    let journal = Journal::open_read_only(from)?.with_seals(Seals::Unknown, None);
+    let journal = Journal::open_read_only(from)?.with_seals(SealMode::Unknown, None);
     let mut end = position;
     loop {
         let tail = journal.read(end, READ_BYTES)?;
@@ -35,7 +35,7 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
         let name = layout::segment_name(start);
         // A segment that was gone on from ends with a frame that names the next one.
         let bytes = if next < end { u64::MAX } else { end - start };
-        let copied = Segment::open(from, start, false)
+        let copied = JournalSegment::open(from, start, false)
             .and_then(|segment| part(&segment, &to.join(&name), bytes));
         match copied {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -44,7 +44,7 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
             copied => copied.map_err(Error::io("copy", &from.join(&name)))?,
         }
     }
-    let copy = MarkFile::open(to, true)?;
+    let copy = SyncMarkFile::open(to, true)?;
     if let Some(mark) = mark.filter(|mark| mark.position <= end) {
         copy.note(&mark);
     }
@@ -55,10 +55,10 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
 /// Of the segments that are there: those that hold what stands between two positions, each with where the next begins.
 /// The first may have been removed since it was read.
 fn between(
-    starts: &[Position],
-    position: Position,
-    end: Position,
-) -> Result<impl Iterator<Item = (Position, Position)>, Error> {
+    starts: &[LogPosition],
+    position: LogPosition,
+    end: LogPosition,
+) -> Result<impl Iterator<Item = (LogPosition, LogPosition)>, Error> {
     if let Some(start) = starts.first().copied().filter(|start| *start > position) {
         return Err(Error::Gone { position, start });
     }
@@ -68,7 +68,7 @@ fn between(
 }
 
 /// The first bytes of a segment, durably, for its owner only.
-fn part(segment: &Segment, to: &Path, bytes: u64) -> io::Result<()> {
+fn part(segment: &JournalSegment, to: &Path, bytes: u64) -> io::Result<()> {
     let mut copy = files::create_private(to)?;
     let copied = io::copy(&mut (&segment.file).take(bytes), &mut copy)?;
     // One that was removed meanwhile is given back piece by piece: nobody knows how much of it was still there.
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_segment_that_is_removed_while_it_is_copied_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let segment = Segment::create(folder.path(), 0).unwrap();
+        let segment = JournalSegment::create(folder.path(), 0).unwrap();
         std::fs::write(&segment.path, vec![1; 300_000]).unwrap();
         files::remove_large(&segment.path).unwrap();
         let error = part(&segment, &folder.path().join("to"), u64::MAX).unwrap_err();

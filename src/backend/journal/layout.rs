@@ -1,7 +1,7 @@
 //! Every byte of a journal: frames, the mark in `SYNCED`, names of segments. Pure. Specified in
 //! `docs/format.md`; a change here is a change there.
 
-use crate::backend::{Position, RecordHash, Seals};
+use crate::backend::{LogPosition, RecordHash, SealMode};
 use std::fmt;
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ const MARK_CHECKSUM: Range<usize> = 56..64;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     /// A record; its bytes count as positions.
     Record,
     /// The end of a segment; its payload is the hash of the next segment's first record. It takes
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
 
 /// What is wrong with the bytes where a frame should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum FrameFlaw {
     /// Nothing is there.
     Missing,
     /// The file ends within the frame.
@@ -69,7 +69,7 @@ pub(crate) enum Flaw {
     SealBit,
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for FrameFlaw {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Missing => "the journal ends here, but more was known to be synced",
@@ -90,41 +90,44 @@ impl fmt::Display for Flaw {
 
 /// The first bytes of a frame, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct FrameHeader {
     /// What it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: FrameKind,
     /// Bytes of payload, at most [`MAX_PAYLOAD_BYTES`].
     pub(crate) length: usize,
     /// Where it stands.
-    pub(crate) position: Position,
+    pub(crate) position: LogPosition,
     /// Everything before this was known to be synced when it was written.
-    pub(crate) synced: Position,
+    pub(crate) synced: LogPosition,
     /// Hash of the record before it.
     pub(crate) previous: RecordHash,
 }
 
-impl Header {
+impl FrameHeader {
     /// Takes the header of the frame that should stand at `position` apart. Its checksum is left
     /// to [`verify`], which needs the payload.
-    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES], position: Position) -> Result<Self, Flaw> {
+    pub(crate) fn decode(
+        bytes: &[u8; HEADER_BYTES],
+        position: LogPosition,
+    ) -> Result<Self, FrameFlaw> {
         if bytes[MAGIC] != FRAME_MAGIC {
-            return Err(Flaw::Magic);
+            return Err(FrameFlaw::Magic);
         }
         let length = u32::from_le_bytes(array(bytes, LENGTH)) as usize;
         if length > MAX_PAYLOAD_BYTES {
-            return Err(Flaw::TooLong);
+            return Err(FrameFlaw::TooLong);
         }
         let kind = match u32::from_le_bytes(array(bytes, KIND)) {
-            1 => Kind::Record,
-            2 if length == size_of::<RecordHash>() => Kind::End,
-            _ => return Err(Flaw::Kind),
+            1 => FrameKind::Record,
+            2 if length == size_of::<RecordHash>() => FrameKind::End,
+            _ => return Err(FrameFlaw::Kind),
         };
         if u64::from_le_bytes(array(bytes, POSITION)) != position {
-            return Err(Flaw::Position);
+            return Err(FrameFlaw::Position);
         }
         let synced = u64::from_le_bytes(array(bytes, SYNCED));
         if synced > position {
-            return Err(Flaw::Mark);
+            return Err(FrameFlaw::Mark);
         }
         Ok(Self { kind, length, position, synced, previous: array(bytes, PREVIOUS) })
     }
@@ -139,12 +142,12 @@ impl Header {
 ///
 /// The payload must not be larger than [`MAX_PAYLOAD_BYTES`].
 pub(crate) fn encode(
-    kind: Kind,
-    position: Position,
-    synced: Position,
+    kind: FrameKind,
+    position: LogPosition,
+    synced: LogPosition,
     previous: &RecordHash,
     payload: &[u8],
-    seals: &Seals,
+    seals: &SealMode,
 ) -> (Vec<u8>, RecordHash) {
     let length = u32::try_from(payload.len()).expect("a payload is at most 64 MiB");
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
@@ -155,8 +158,8 @@ pub(crate) fn encode(
     bytes[SYNCED].copy_from_slice(&synced.min(position).to_le_bytes());
     bytes[PREVIOUS].copy_from_slice(previous);
     let kind: u32 = match kind {
-        Kind::Record => 1,
-        Kind::End => 2,
+        FrameKind::Record => 1,
+        FrameKind::End => 2,
     };
     bytes[KIND].copy_from_slice(&kind.to_le_bytes());
     debug_assert_eq!(SEAL.end, HEADER_BYTES);
@@ -170,16 +173,16 @@ pub(crate) fn encode(
 }
 
 /// The hash of a whole frame, if its checksum and its seal agree.
-pub(crate) fn verify(frame: &[u8], seals: &Seals) -> Result<RecordHash, Flaw> {
+pub(crate) fn verify(frame: &[u8], seals: &SealMode) -> Result<RecordHash, FrameFlaw> {
     let hash = hash(frame);
     if frame[CHECKSUM] != hash[..8] {
-        return Err(Flaw::Checksum);
+        return Err(FrameFlaw::Checksum);
     }
     let blank = frame[SEAL].iter().all(|byte| *byte == 0);
     match seals {
         // Who gave an unsealed store seals may have been interrupted: they say nothing before it is a sealed one.
-        Seals::Absent | Seals::Unknown => Ok(hash),
-        Seals::Keyed(key) => {
+        SealMode::Absent | SealMode::Unknown => Ok(hash),
+        SealMode::Keyed(key) => {
             let right = key.record(&hash);
             let wrong_bits = || {
                 let bytes = frame[SEAL].iter().zip(&right);
@@ -187,16 +190,16 @@ pub(crate) fn verify(frame: &[u8], seals: &Seals) -> Result<RecordHash, Flaw> {
             };
             match frame[SEAL] == right {
                 true => Ok(hash),
-                false if blank => Err(Flaw::Unsealed),
-                false if wrong_bits() == 1 => Err(Flaw::SealBit),
-                false => Err(Flaw::Seal),
+                false if blank => Err(FrameFlaw::Unsealed),
+                false if wrong_bits() == 1 => Err(FrameFlaw::SealBit),
+                false => Err(FrameFlaw::Seal),
             }
         }
     }
 }
 
 /// Gives a whole frame another seal, or none. Its hash stays.
-pub(crate) fn reseal(frame: &mut [u8], seals: &Seals) {
+pub(crate) fn reseal(frame: &mut [u8], seals: &SealMode) {
     let hash = hash(frame);
     match seals.key() {
         Some(key) => frame[SEAL].copy_from_slice(&key.record(&hash)),
@@ -217,14 +220,14 @@ fn hash(frame: &[u8]) -> RecordHash {
 
 /// What `SYNCED` says: everything before `position` is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct SyncMark {
     /// Where a record ends.
-    pub(crate) position: Position,
+    pub(crate) position: LogPosition,
     /// The hash of that record.
     pub(crate) hash: RecordHash,
 }
 
-impl Mark {
+impl SyncMark {
     /// Its bytes in the file.
     pub(crate) fn encode(&self) -> [u8; MARK_BYTES] {
         let mut bytes = [0; MARK_BYTES];
@@ -248,12 +251,12 @@ impl Mark {
 }
 
 /// The file name of the segment that starts at a position.
-pub(crate) fn segment_name(start: Position) -> String {
+pub(crate) fn segment_name(start: LogPosition) -> String {
     format!("{start:016x}.log")
 }
 
 /// The position in a segment's file name; `None` if it is not the name of a segment.
-pub(crate) fn segment_start(name: &str) -> Option<Position> {
+pub(crate) fn segment_start(name: &str) -> Option<LogPosition> {
     let digits = name.strip_suffix(".log")?;
     let plain =
         digits.len() == 16 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -274,16 +277,17 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn decode(frame: &[u8], position: Position) -> Result<(Header, RecordHash), Flaw> {
-        let head: &[u8; HEADER_BYTES] = frame.first_chunk().ok_or(Flaw::Short)?;
-        let header = Header::decode(head, position)?;
-        let whole = frame.get(..HEADER_BYTES + header.length).ok_or(Flaw::Short)?;
-        Ok((header, verify(whole, &Seals::Absent)?))
+    fn decode(frame: &[u8], position: LogPosition) -> Result<(FrameHeader, RecordHash), FrameFlaw> {
+        let head: &[u8; HEADER_BYTES] = frame.first_chunk().ok_or(FrameFlaw::Short)?;
+        let header = FrameHeader::decode(head, position)?;
+        let whole = frame.get(..HEADER_BYTES + header.length).ok_or(FrameFlaw::Short)?;
+        Ok((header, verify(whole, &SealMode::Absent)?))
     }
 
     #[test]
     fn a_frame_when_encoded_has_the_golden_bytes() {
-        let (frame, hash) = encode(Kind::Record, 0x1122, 0x11, &[7; 32], b"forge", &Seals::Absent);
+        let (frame, hash) =
+            encode(FrameKind::Record, 0x1122, 0x11, &[7; 32], b"forge", &SealMode::Absent);
         assert_eq!(
             hex(&frame) + &hex(&hash),
             "46524a01050000002ce6c74798babf5222110000000000001100000000000000\
@@ -292,7 +296,8 @@ mod tests {
              666f7267652ce6c74798babf52eed96ae1c1851011722d91ec63b8c5bea6e9d4\
              865360fa05"
         );
-        let (end, hash) = encode(Kind::End, 0x1122, 0x1122, &[7; 32], &[9; 32], &Seals::Absent);
+        let (end, hash) =
+            encode(FrameKind::End, 0x1122, 0x1122, &[7; 32], &[9; 32], &SealMode::Absent);
         assert_eq!(
             hex(&end) + &hex(&hash),
             "46524a012000000000f957c1d1344f6122110000000000002211000000000000\
@@ -306,7 +311,7 @@ mod tests {
     #[test]
     fn a_mark_when_encoded_has_the_golden_bytes() {
         assert_eq!(
-            hex(&Mark { position: 0x1122, hash: [7; 32] }.encode()),
+            hex(&SyncMark { position: 0x1122, hash: [7; 32] }.encode()),
             "46524a53594e4301221100000000000007070707070707070707070707070707\
              0707070707070707070707070707070700000000000000004bc2f67c3814cad8"
         );
@@ -314,9 +319,9 @@ mod tests {
 
     #[test]
     fn a_length_above_the_limit_is_refused_before_anything_is_read() {
-        let (mut frame, _) = encode(Kind::Record, 0, 0, &[0; 32], b"", &Seals::Absent);
+        let (mut frame, _) = encode(FrameKind::Record, 0, 0, &[0; 32], b"", &SealMode::Absent);
         frame[LENGTH].copy_from_slice(&(MAX_PAYLOAD_BYTES as u32 + 1).to_le_bytes());
-        assert_eq!(decode(&frame, 0), Err(Flaw::TooLong));
+        assert_eq!(decode(&frame, 0), Err(FrameFlaw::TooLong));
     }
 
     #[test]
@@ -329,25 +334,25 @@ mod tests {
 
     #[test]
     fn a_seal_fits_one_frame_and_one_key_and_leaves_the_hash_as_it_is() {
-        let keyed = |secret| Seals::Keyed(SealKey::new(&[secret; 32], &[2; 16], &[3; 32]));
-        let (plain, hash) = encode(Kind::Record, 9, 3, &[7; 32], b"forge", &Seals::Absent);
-        let (sealed, same) = encode(Kind::Record, 9, 3, &[7; 32], b"forge", &keyed(1));
+        let keyed = |secret| SealMode::Keyed(SealKey::new(&[secret; 32], &[2; 16], &[3; 32]));
+        let (plain, hash) = encode(FrameKind::Record, 9, 3, &[7; 32], b"forge", &SealMode::Absent);
+        let (sealed, same) = encode(FrameKind::Record, 9, 3, &[7; 32], b"forge", &keyed(1));
         assert_eq!(hash, same);
         assert_eq!(verify(&sealed, &keyed(1)), Ok(hash));
-        assert_eq!(verify(&sealed, &Seals::Unknown), Ok(hash));
-        assert_eq!(verify(&sealed, &keyed(2)), Err(Flaw::Seal));
-        assert_eq!(verify(&plain, &keyed(1)), Err(Flaw::Unsealed));
-        assert_eq!(verify(&sealed, &Seals::Absent), Ok(hash));
+        assert_eq!(verify(&sealed, &SealMode::Unknown), Ok(hash));
+        assert_eq!(verify(&sealed, &keyed(2)), Err(FrameFlaw::Seal));
+        assert_eq!(verify(&plain, &keyed(1)), Err(FrameFlaw::Unsealed));
+        assert_eq!(verify(&sealed, &SealMode::Absent), Ok(hash));
         for bit in 0..8 * (SEAL.end - SEAL.start) {
             let mut wrong = sealed.clone();
             wrong[SEAL.start + bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(verify(&wrong, &keyed(1)), Err(Flaw::SealBit));
+            assert_eq!(verify(&wrong, &keyed(1)), Err(FrameFlaw::SealBit));
             wrong[SEAL.start + (bit / 8 + 1) % (SEAL.end - SEAL.start)] ^= 1;
-            assert_eq!(verify(&wrong, &keyed(1)), Err(Flaw::Seal));
+            assert_eq!(verify(&wrong, &keyed(1)), Err(FrameFlaw::Seal));
         }
-        let (mut other, _) = encode(Kind::Record, 9, 3, &[7; 32], b"FORGE", &Seals::Absent);
+        let (mut other, _) = encode(FrameKind::Record, 9, 3, &[7; 32], b"FORGE", &SealMode::Absent);
         other[SEAL].copy_from_slice(&sealed[SEAL]);
-        assert_eq!(verify(&other, &keyed(1)), Err(Flaw::Seal));
+        assert_eq!(verify(&other, &keyed(1)), Err(FrameFlaw::Seal));
         reseal(&mut other, &keyed(2));
         assert!(verify(&other, &keyed(2)).is_ok());
     }
@@ -357,10 +362,10 @@ mod tests {
         fn a_frame_when_decoded_is_what_was_encoded(
             position: u64, synced: u64, previous: [u8; 32], payload: Vec<u8>,
         ) {
-            let (frame, hash) = encode(Kind::Record, position, synced, &previous, &payload, &Seals::Absent);
+            let (frame, hash) = encode(FrameKind::Record, position, synced, &previous, &payload, &SealMode::Absent);
             let (header, found) = decode(&frame, position).unwrap();
             prop_assert_eq!(found, hash);
-            prop_assert_eq!(header.kind, Kind::Record);
+            prop_assert_eq!(header.kind, FrameKind::Record);
             prop_assert_eq!(header.previous, previous);
             prop_assert_eq!(header.synced, synced.min(position));
             prop_assert_eq!(&frame[HEADER_BYTES..], &payload[..]);
@@ -370,7 +375,7 @@ mod tests {
         fn a_frame_with_one_flipped_bit_is_refused(
             payload in proptest::collection::vec(any::<u8>(), 0..200), bit: proptest::sample::Index,
         ) {
-            let (mut frame, _) = encode(Kind::Record, 96, 0, &[1; 32], &payload, &Seals::Absent);
+            let (mut frame, _) = encode(FrameKind::Record, 96, 0, &[1; 32], &payload, &SealMode::Absent);
             let bit = bit.index(frame.len() * 8);
             // Without a key nobody can tell what a seal should be.
             prop_assume!(!SEAL.contains(&(bit / 8)));
@@ -382,11 +387,11 @@ mod tests {
         fn a_mark_reads_back_and_with_one_flipped_bit_does_not(
             position: u64, hash: [u8; 32], bit in 0..MARK_BYTES * 8,
         ) {
-            let mark = Mark { position, hash };
+            let mark = SyncMark { position, hash };
             let mut bytes = mark.encode();
-            prop_assert_eq!(Mark::decode(&bytes), Some(mark));
+            prop_assert_eq!(SyncMark::decode(&bytes), Some(mark));
             bytes[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(Mark::decode(&bytes), None);
+            prop_assert_eq!(SyncMark::decode(&bytes), None);
         }
     }
 }

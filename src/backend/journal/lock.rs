@@ -1,7 +1,7 @@
 //! The append lock: one writer at a time, over all processes and threads.
 
 use super::segment;
-use crate::backend::{Error, Holder};
+use crate::backend::{Error, LockHolder};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) struct AppendLock {
 
 /// The lock while it is held.
 #[derive(Debug)]
-pub(crate) struct Held<'a>(&'a AppendLock);
+pub(crate) struct AppendLockGuard<'a>(&'a AppendLock);
 
 impl AppendLock {
     /// Makes the lock's file if it is not there, and opens it.
@@ -54,7 +54,7 @@ impl AppendLock {
     }
 
     /// Waits for the lock, at most `timeout`.
-    pub(crate) fn acquire(&self, timeout: Duration) -> Result<Held<'_>, Error> {
+    pub(crate) fn acquire(&self, timeout: Duration) -> Result<AppendLockGuard<'_>, Error> {
         let since = Instant::now();
         let mut taken = self.turn();
         while *taken {
@@ -71,7 +71,7 @@ impl AppendLock {
         if outcome.is_err() {
             self.free();
         }
-        outcome.map(|()| Held(self))
+        outcome.map(|()| AppendLockGuard(self))
     }
 
     fn lock_file(&self, since: Instant, timeout: Duration) -> Result<(), Error> {
@@ -109,11 +109,15 @@ impl AppendLock {
     }
 
     fn busy(&self, since: Instant) -> Error {
-        Error::Busy { lock: "append lock", holder: Holder::of(&self.file), waited: since.elapsed() }
+        Error::Busy {
+            lock: "append lock",
+            holder: LockHolder::of(&self.file),
+            waited: since.elapsed(),
+        }
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for AppendLockGuard<'_> {
     fn drop(&mut self) {
         // Only a file that is not open cannot be unlocked.
         let _ = self.0.file.unlock();

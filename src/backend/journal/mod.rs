@@ -1,4 +1,4 @@
-//! The journal: a [`Log`] in a folder of append-only segment files, shared by many processes.
+//! The journal: a [`WriteAheadLog`] in a folder of append-only segment files, shared by many processes.
 //!
 //! A writer takes the append lock, reads what came since, writes one frame, lets go, and only then
 //! syncs: so eight processes share one disk sync instead of queueing for eight. Readers take no
@@ -15,27 +15,28 @@ mod append;
 mod copy;
 mod layout;
 mod lock;
-mod mark;
+mod preallocation;
 mod rescue;
 mod reseal;
-mod room;
 mod rotate;
 mod scan;
 mod segment;
 mod sync;
+mod sync_mark;
 #[cfg(test)]
 mod tests;
 mod witness;
 
 pub use copy::copy;
-pub(crate) use layout::Mark;
-pub use rescue::{Mender, Piece, first_records, rescue};
-pub(crate) use witness::Witness;
+pub(crate) use layout::SyncMark;
+pub use rescue::{BitRepair, JournalPiece, first_records, rescue};
+pub(crate) use witness::JournalWitness;
 
-use crate::backend::{Appended, Cipher, Error, Log, Position, RecordHash, Seals, Tail};
+use crate::backend::{
+    AppendedRecord, Cipher, Error, LogPosition, LogTail, RecordHash, SealMode, WriteAheadLog,
+};
 use lock::AppendLock;
-use mark::MarkFile;
-use scan::{Cursor, Walk};
+use scan::{JournalCursor, JournalWalk};
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
@@ -43,7 +44,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use sync::Progress;
+use sync::SyncProgress;
+use sync_mark::SyncMarkFile;
 
 /// How often a verdict is formed anew while others change the files under the reader.
 const VERDICTS: usize = 5;
@@ -54,22 +56,22 @@ pub struct Journal {
     folder: PathBuf,
     /// `None` if opened for reading only.
     lock: Option<AppendLock>,
-    mark: MarkFile,
-    seals: Seals,
+    mark: SyncMarkFile,
+    seals: SealMode,
     /// What payloads are encrypted with, if they are.
     cipher: Option<Cipher>,
-    witness: Option<Witness>,
+    witness: Option<JournalWitness>,
     /// The end of the journal as last seen under the append lock.
-    tip: Mutex<Option<Cursor>>,
+    tip: Mutex<Option<JournalCursor>>,
     /// Where the last read ended.
-    place: Mutex<Option<Cursor>>,
+    place: Mutex<Option<JournalCursor>>,
     /// Where the last record that was read begins and ends.
-    last_read: Mutex<Option<Range<Position>>>,
+    last_read: Mutex<Option<Range<LogPosition>>>,
     /// Zeros for the next segment.
     next: Mutex<Option<File>>,
     /// Whether who appends through this handle makes more room where it ends.
     keeps_room: AtomicBool,
-    progress: Progress,
+    progress: SyncProgress,
 }
 
 impl Journal {
@@ -82,7 +84,7 @@ impl Journal {
         segment::create_private_folder(folder).map_err(Error::io("create", folder))?;
         let lock = AppendLock::create(folder)?;
         let held = lock.acquire(sync::LOCK_TIMEOUT)?;
-        let mark = MarkFile::open(folder, true)?;
+        let mark = SyncMarkFile::open(folder, true)?;
         if segment::list(folder)?.is_empty() && mark.position()? == 0 {
             let path = folder.join(layout::segment_name(0));
             segment::create_private(&path).map_err(Error::io("create", &path))?;
@@ -99,7 +101,7 @@ impl Journal {
             let entry = entry?;
             let size = match entry.file_name().to_str() {
                 Some(lock::NAME) => 0,
-                Some(mark::NAME) => layout::MARK_BYTES as u64,
+                Some(sync_mark::NAME) => layout::MARK_BYTES as u64,
                 Some(name) if name == first => layout::HEADER_BYTES as u64 + payload,
                 _ => return Ok(false),
             };
@@ -116,14 +118,14 @@ impl Journal {
     /// [`Error::Io`], also if there is one.
     pub(crate) fn create_at(
         folder: &Path,
-        start: Position,
+        start: LogPosition,
         first: &[u8],
-        (seals, cipher): (Seals, Option<Cipher>),
-        witness: Option<Witness>,
+        (seals, cipher): (SealMode, Option<Cipher>),
+        witness: Option<JournalWitness>,
     ) -> Result<Self, Error> {
         segment::create_private_folder(folder).map_err(Error::io("create", folder))?;
         let lock = AppendLock::create(folder)?;
-        let mark = MarkFile::open(folder, true)?;
+        let mark = SyncMarkFile::open(folder, true)?;
         let journal = Self::new(folder, Some(lock), mark)?;
         let journal = journal.with_seals(seals, witness).with_cipher(cipher);
         journal.begin_at(start, first)?;
@@ -142,7 +144,7 @@ impl Journal {
             }
             lock => lock?,
         };
-        let mark = MarkFile::open(folder, true)?;
+        let mark = SyncMarkFile::open(folder, true)?;
         Self::new(folder, Some(lock), mark)
     }
 
@@ -153,7 +155,7 @@ impl Journal {
     /// As [`Journal::open`].
     pub fn open_read_only(folder: &Path) -> Result<Self, Error> {
         check_folder(folder)?;
-        Self::new(folder, None, MarkFile::open(folder, false)?)
+        Self::new(folder, None, SyncMarkFile::open(folder, false)?)
     }
 
     /// Opens a journal that never syncs but says it did. Fault tests use it to prove that they
@@ -168,13 +170,13 @@ impl Journal {
         Ok(journal)
     }
 
-    fn new(folder: &Path, lock: Option<AppendLock>, mark: MarkFile) -> Result<Self, Error> {
-        let progress = Progress::new(mark.position()?);
+    fn new(folder: &Path, lock: Option<AppendLock>, mark: SyncMarkFile) -> Result<Self, Error> {
+        let progress = SyncProgress::new(mark.position()?);
         Ok(Self {
             folder: folder.to_owned(),
             lock,
             mark,
-            seals: Seals::Absent,
+            seals: SealMode::Absent,
             cipher: None,
             witness: None,
             tip: Mutex::new(None),
@@ -187,7 +189,7 @@ impl Journal {
     }
 
     /// With these seals, and what was seen of it outside the store.
-    pub(crate) fn with_seals(mut self, seals: Seals, witness: Option<Witness>) -> Self {
+    pub(crate) fn with_seals(mut self, seals: SealMode, witness: Option<JournalWitness>) -> Self {
         (self.seals, self.witness) = (seals, witness);
         self
     }
@@ -198,17 +200,17 @@ impl Journal {
     }
 
     /// What is known from outside: where it ended when it was last seen.
-    fn last_seen(&self) -> Result<Option<Mark>, Error> {
-        self.witness.as_ref().map_or(Ok(None), Witness::read)
+    fn last_seen(&self) -> Result<Option<SyncMark>, Error> {
+        self.witness.as_ref().map_or(Ok(None), JournalWitness::read)
     }
 
     /// How to walk over its records.
-    fn known_of(&self) -> Result<scan::Known, Error> {
+    fn walk_context(&self) -> Result<scan::WalkContext, Error> {
         let mark = self.mark.read()?;
         let witnessed = self.last_seen()?;
         let write = self.lock.is_some();
         let (seals, cipher) = (self.seals.clone(), self.cipher.clone());
-        Ok(scan::Known { write, mark, witnessed, seals, cipher })
+        Ok(scan::WalkContext { write, mark, witnessed, seals, cipher })
     }
 
     /// The append lock, if this journal may write.
@@ -223,13 +225,13 @@ impl Journal {
     }
 
     /// A walk from `from` on, from a place seen before if that helps.
-    fn walk(&self, from: Position, known: Option<Cursor>) -> Result<Walk, Error> {
-        let about = self.known_of()?;
+    fn walk(&self, from: LogPosition, known: Option<JournalCursor>) -> Result<JournalWalk, Error> {
+        let about = self.walk_context()?;
         // A mark may name the record before `from`: then the chain is checked across it.
         let marks = [about.witnessed, about.mark].into_iter().flatten();
         let named = marks.into_iter().find(|mark| mark.position == from).map(|mark| mark.hash);
         // Not behind the cursor: the bytes there may be the end frame, which takes no positions.
-        let holds = |cursor: &Cursor| (cursor.segment.start..=cursor.end).contains(&from);
+        let holds = |cursor: &JournalCursor| (cursor.segment.start..=cursor.end).contains(&from);
         let mut taken_away = false;
         if let Some(mut cursor) = known.filter(holds) {
             let extent = cursor.segment.extent()?;
@@ -239,15 +241,15 @@ impl Journal {
                     cursor.end = from;
                     cursor.previous = named;
                 }
-                return Ok(Walk::resume(&self.folder, about, cursor));
+                return Ok(JournalWalk::resume(&self.folder, about, cursor));
             }
         }
-        let mut walk = Walk::locate(&self.folder, about.clone(), from)?;
+        let mut walk = JournalWalk::locate(&self.folder, about.clone(), from)?;
         if taken_away && self.seals.key().is_some() {
             // Another file stands in its place, perhaps sealed with another key.
             let segment = walk.cursor().segment.clone();
-            let begin = Cursor { end: segment.start, segment, previous: None };
-            let mut before = Walk::resume(&self.folder, about, begin);
+            let begin = JournalCursor { end: segment.start, segment, previous: None };
+            let mut before = JournalWalk::resume(&self.folder, about, begin);
             while before.cursor().end < from && before.next()?.is_some() {}
         }
         walk.expect_after(named);
@@ -275,8 +277,8 @@ impl Journal {
         attempt()
     }
 
-    fn read_once(&self, from: Position, limit: u64) -> Result<Tail, Error> {
-        let ends_there = |cursor: &Cursor| cursor.end == from && cursor.previous.is_some();
+    fn read_once(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
+        let ends_there = |cursor: &JournalCursor| cursor.end == from && cursor.previous.is_some();
         let written = held(&self.tip).clone().filter(ends_there);
         let known = written.or_else(|| held(&self.place).clone());
         if let Some(cursor) = known.as_ref().filter(|cursor| ends_there(cursor))
@@ -284,10 +286,10 @@ impl Journal {
             && self.mark.position()? <= from
             && self.last_seen()?.is_none_or(|seen| seen.position <= from)
         {
-            return Ok(Tail { frames: Vec::new(), end: from });
+            return Ok(LogTail { frames: Vec::new(), end: from });
         }
         let mut walk = self.walk(from, known)?;
-        let mut tail = Tail { frames: Vec::new(), end: from };
+        let mut tail = LogTail { frames: Vec::new(), end: from };
         while tail.frames.is_empty() || tail.end - from < limit {
             let Some(frame) = walk.next()? else { break };
             tail.end = frame.end;
@@ -301,38 +303,38 @@ impl Journal {
     }
 }
 
-impl Log for Journal {
-    fn read(&self, from: Position, limit: u64) -> Result<Tail, Error> {
+impl WriteAheadLog for Journal {
+    fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
         self.confirmed(|| self.read_once(from, limit))
     }
 
     fn append(
         &self,
-        from: Position,
+        from: LogPosition,
         timeout: Duration,
-        build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
-    ) -> Result<Option<Appended>, Error> {
+        build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error> {
         self.append_record(from, timeout, build)
     }
 
-    fn sync(&self, to: Position) -> Result<(), Error> {
+    fn sync(&self, to: LogPosition) -> Result<(), Error> {
         self.make_durable(to)
     }
 
     fn rotate(
         &self,
-        from: Position,
+        from: LogPosition,
         timeout: Duration,
-        first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
-    ) -> Result<Option<Appended>, Error> {
+        first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error> {
         self.begin_segment(from, timeout, first)
     }
 
-    fn remove_before(&self, before: Position) -> Result<(), Error> {
+    fn remove_before(&self, before: LogPosition) -> Result<(), Error> {
         self.remove_segments(before)
     }
 
-    fn make_room(&self, from: Position, bytes: u64) -> Result<(), Error> {
+    fn make_room(&self, from: LogPosition, bytes: u64) -> Result<(), Error> {
         self.write_zeros(from, bytes)
     }
 
@@ -344,15 +346,15 @@ impl Log for Journal {
         self.progress.syncs()
     }
 
-    fn give_back_room(&self, from: Position) -> Result<(), Error> {
+    fn give_back_room(&self, from: LogPosition) -> Result<(), Error> {
         self.cut_zeros(from)
     }
 
-    fn witnessed(&self) -> Result<Option<(Position, RecordHash)>, Error> {
+    fn witnessed(&self) -> Result<Option<(LogPosition, RecordHash)>, Error> {
         Ok(self.last_seen()?.map(|mark| (mark.position, mark.hash)))
     }
 
-    fn start(&self) -> Result<Position, Error> {
+    fn start(&self) -> Result<LogPosition, Error> {
         let oldest = segment::list(&self.folder)?.first().copied();
         oldest.ok_or_else(|| scan::damaged(0, "its segments are missing"))
     }
@@ -370,7 +372,8 @@ fn check_folder(folder: &Path) -> Result<(), Error> {
 
 /// Whether a file of this name in a journal's folder is one of its own.
 pub(crate) fn is_own(name: &str) -> bool {
-    layout::segment_start(name).is_some() || [lock::NAME, mark::NAME, room::NEXT].contains(&name)
+    layout::segment_start(name).is_some()
+        || [lock::NAME, sync_mark::NAME, preallocation::NEXT_SEGMENT_FILE].contains(&name)
 }
 
 /// What a mutex guards, also after a panic: every value put there is whole.

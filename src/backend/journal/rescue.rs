@@ -1,9 +1,9 @@
 //! Reading what can be read of a damaged journal.
 
 use super::is_own;
-use super::layout::{self, FRAME_MAGIC, HEADER_BYTES, Header, Kind, Mark};
-use super::mark::MarkFile;
-use crate::backend::{Cipher, Error, Frame, Place, Position, Seals};
+use super::layout::{self, FRAME_MAGIC, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
+use super::sync_mark::SyncMarkFile;
+use crate::backend::{Cipher, EncryptionContext, Error, LogFrame, LogPosition, SealMode};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -13,20 +13,20 @@ const POSITION_AT: usize = 16;
 
 /// A piece of a journal, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum JournalPiece {
     /// A record that is whole; whether a single wrong bit was put right.
-    Record(Frame, bool),
+    Record(LogFrame, bool),
     /// Nothing that can be read stands from here on up to there.
     Lost {
         /// From here.
-        from: Position,
+        from: LogPosition,
         /// Up to there.
-        to: Position,
+        to: LogPosition,
     },
 }
 
 /// Puts bytes right so that they are whole, if it can.
-pub type Mender<'a> = &'a dyn Fn(&mut [u8], &dyn Fn(&[u8]) -> bool) -> bool;
+pub type BitRepair<'a> = &'a dyn Fn(&mut [u8], &dyn Fn(&[u8]) -> bool) -> bool;
 
 /// Everything that can be read of the journal in this folder, and where it ends. What was cut off by a crash, and was
 /// never known to be durable, is not counted as lost; what does not bear the seal it must is. Writes nothing.
@@ -35,11 +35,11 @@ pub type Mender<'a> = &'a dyn Fn(&mut [u8], &dyn Fn(&[u8]) -> bool) -> bool;
 /// [`Error::Io`] if the folder cannot be read.
 pub fn rescue(
     folder: &Path,
-    seals: &Seals,
+    seals: &SealMode,
     cipher: Option<&Cipher>,
-    mend: Mender<'_>,
-) -> Result<(Vec<Piece>, Position), Error> {
-    let mark = MarkFile::open(folder, false)?.read()?;
+    mend: BitRepair<'_>,
+) -> Result<(Vec<JournalPiece>, LogPosition), Error> {
+    let mark = SyncMarkFile::open(folder, false)?.read()?;
     let synced = mark.map_or(0, |mark| mark.position);
     let segments = found(folder, mark, seals);
     let mut pieces = Vec::new();
@@ -47,7 +47,7 @@ pub fn rescue(
     let mut durable = synced;
     for (place, (start, bytes)) in segments.iter().enumerate() {
         if *start > end {
-            pieces.push(Piece::Lost { from: end, to: *start });
+            pieces.push(JournalPiece::Lost { from: end, to: *start });
         }
         end = end.max(*start);
         let next = segments.get(place + 1).map(|(next, _)| *next);
@@ -61,28 +61,28 @@ pub fn rescue(
                 None => (mended(bytes, (at, position, *start), seals, mend), true),
             };
             match whole {
-                Some((header, frame)) if header.kind == Kind::Record => {
+                Some((header, frame)) if header.kind == FrameKind::Record => {
                     durable = durable.max(header.synced);
                     at += usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX);
                     end = frame.end;
                     pieces.push(match shown(frame, cipher) {
-                        Ok(frame) => Piece::Record(frame, mended),
+                        Ok(frame) => JournalPiece::Record(frame, mended),
                         // Whole, and not written with this key.
-                        Err(_) => Piece::Lost { from: position, to: end },
+                        Err(_) => JournalPiece::Lost { from: position, to: end },
                     });
                 }
                 Some(_) => break,
                 None => {
                     let Some(found) = following(bytes, at + 1, *start, seals) else { break };
                     let to = start + found as u64;
-                    pieces.push(Piece::Lost { from: position, to });
+                    pieces.push(JournalPiece::Lost { from: position, to });
                     (at, end) = (found, to);
                 }
             }
         }
     }
     if end < durable {
-        pieces.push(Piece::Lost { from: end, to: durable });
+        pieces.push(JournalPiece::Lost { from: end, to: durable });
         end = durable;
     }
     Ok((pieces, end))
@@ -91,7 +91,7 @@ pub fn rescue(
 /// The segments in this folder with their bytes, by where they start. Each record says where it stands, so a file that was given
 /// another name is one too, where no other file holds what it holds, it follows what precedes it, and the record that was known
 /// to be durable is in it if it reaches so far.
-fn found(folder: &Path, mark: Option<Mark>, seals: &Seals) -> Vec<(Position, Vec<u8>)> {
+fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPosition, Vec<u8>)> {
     let (mut segments, mut strays, mut unread) = (BTreeMap::new(), Vec::new(), Vec::new());
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -103,7 +103,7 @@ fn found(folder: &Path, mark: Option<Mark>, seals: &Seals) -> Vec<(Position, Vec
         }
         // A file that the disk refuses is as good as lost.
         let bytes = fs::read(entry.path()).unwrap_or_default();
-        let fits = |start: &Position| following(&bytes, 0, *start, seals).is_some();
+        let fits = |start: &LogPosition| following(&bytes, 0, *start, seals).is_some();
         if let Some(start) = named.filter(fits) {
             segments.insert(start, bytes);
         } else if let Some(start) = own_start(&bytes, seals) {
@@ -113,7 +113,7 @@ fn found(folder: &Path, mark: Option<Mark>, seals: &Seals) -> Vec<(Position, Vec
         }
     }
     // Whether the record that was known to be durable is in it; nobody knows of one that ends before.
-    let is_own = |(start, bytes): &(Position, Vec<u8>)| {
+    let is_own = |(start, bytes): &(LogPosition, Vec<u8>)| {
         let mark = mark.filter(|mark| *start < mark.position)?;
         let mut own = beginning(bytes, *start, seals).map(|(_, frame)| frame);
         let reached = own.find(|frame| frame.end >= mark.position)?;
@@ -123,8 +123,9 @@ fn found(folder: &Path, mark: Option<Mark>, seals: &Seals) -> Vec<(Position, Vec
     strays.sort_by_key(|stray| is_own(stray).is_none());
     for (start, bytes) in strays {
         let before = segments.range(..=start).next_back();
-        let end = before
-            .and_then(|(from, bytes): (&Position, &Vec<u8>)| beginning(bytes, *from, seals).last());
+        let end = before.and_then(|(from, bytes): (&LogPosition, &Vec<u8>)| {
+            beginning(bytes, *from, seals).last()
+        });
         let first = beginning(&bytes, start, seals).next();
         let own_end = beginning(&bytes, start, seals).last().map_or(start, |(_, last)| last.end);
         let reaches_over = segments.range(start..).next().is_some_and(|(next, _)| *next < own_end);
@@ -141,7 +142,7 @@ fn found(folder: &Path, mark: Option<Mark>, seals: &Seals) -> Vec<(Position, Vec
     }
     for (start, bytes) in unread {
         let before = segments.range(..=start).next_back();
-        let covers = |(from, bytes): (&Position, &Vec<u8>)| {
+        let covers = |(from, bytes): (&LogPosition, &Vec<u8>)| {
             beginning(bytes, *from, seals).last().is_some_and(|(_, last)| last.end > start)
         };
         if !before.is_some_and(covers) {
@@ -152,11 +153,11 @@ fn found(folder: &Path, mark: Option<Mark>, seals: &Seals) -> Vec<(Position, Vec
 }
 
 /// Where a segment starts by what its first whole record says of itself.
-fn own_start(bytes: &[u8], seals: &Seals) -> Option<Position> {
+fn own_start(bytes: &[u8], seals: &SealMode) -> Option<LogPosition> {
     let magics = bytes.windows(FRAME_MAGIC.len()).enumerate();
     magics.filter(|(_, four)| *four == FRAME_MAGIC).find_map(|(at, _)| {
         let said = bytes.get(at + POSITION_AT..)?.first_chunk();
-        let position = said.map(|eight| Position::from_le_bytes(*eight))?;
+        let position = said.map(|eight| LogPosition::from_le_bytes(*eight))?;
         let start = position.checked_sub(at as u64)?;
         frame(bytes, at, position, seals).map(|_| start)
     })
@@ -165,36 +166,36 @@ fn own_start(bytes: &[u8], seals: &Seals) -> Option<Position> {
 /// The whole records that a segment begins with.
 fn beginning(
     bytes: &[u8],
-    start: Position,
-    seals: &Seals,
-) -> impl Iterator<Item = (Header, Frame)> {
+    start: LogPosition,
+    seals: &SealMode,
+) -> impl Iterator<Item = (FrameHeader, LogFrame)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let (header, frame) = frame(bytes, at, start + at as u64, seals)?;
         at = at.checked_add(usize::try_from(header.frame_bytes()).ok()?)?;
-        (header.kind == Kind::Record).then_some((header, frame))
+        (header.kind == FrameKind::Record).then_some((header, frame))
     })
 }
 
 /// The first records of the journal in this folder that are whole, so many at most: as they were written, encrypted or not. What is
 /// damaged is passed over.
 #[must_use]
-pub fn first_records(folder: &Path, most: usize) -> Vec<Frame> {
+pub fn first_records(folder: &Path, most: usize) -> Vec<LogFrame> {
     let mut found = Vec::new();
-    for (start, bytes) in self::found(folder, None, &Seals::Unknown) {
+    for (start, bytes) in self::found(folder, None, &SealMode::Unknown) {
         let mut at = Some(0);
         while let Some(place) = at {
             if found.len() == most {
                 return found;
             }
-            at = match frame(&bytes, place, start + place as u64, &Seals::Unknown) {
+            at = match frame(&bytes, place, start + place as u64, &SealMode::Unknown) {
                 Some((header, frame)) => {
-                    found.extend((header.kind == Kind::Record).then_some(frame));
+                    found.extend((header.kind == FrameKind::Record).then_some(frame));
                     usize::try_from(header.frame_bytes())
                         .ok()
                         .and_then(|long| place.checked_add(long))
                 }
-                None => following(&bytes, place + 1, start, &Seals::Unknown),
+                None => following(&bytes, place + 1, start, &SealMode::Unknown),
             };
             at = at.filter(|at| *at < bytes.len());
         }
@@ -203,25 +204,30 @@ pub fn first_records(folder: &Path, most: usize) -> Vec<Frame> {
 }
 
 /// The record with what it says.
-fn shown(frame: Frame, cipher: Option<&Cipher>) -> Result<Frame, Error> {
+fn shown(frame: LogFrame, cipher: Option<&Cipher>) -> Result<LogFrame, Error> {
     let Some(cipher) = cipher else { return Ok(frame) };
-    let payload = cipher.open(Place::Record(frame.position), &frame.payload)?;
-    Ok(Frame { payload, ..frame })
+    let payload = cipher.open(EncryptionContext::Record(frame.position), &frame.payload)?;
+    Ok(LogFrame { payload, ..frame })
 }
 
 /// The whole frame that stands at this byte.
-fn frame(bytes: &[u8], at: usize, position: Position, seals: &Seals) -> Option<(Header, Frame)> {
+fn frame(
+    bytes: &[u8],
+    at: usize,
+    position: LogPosition,
+    seals: &SealMode,
+) -> Option<(FrameHeader, LogFrame)> {
     let rest = bytes.get(at..)?;
-    let header = Header::decode(rest.first_chunk::<HEADER_BYTES>()?, position).ok()?;
+    let header = FrameHeader::decode(rest.first_chunk::<HEADER_BYTES>()?, position).ok()?;
     let whole = rest.get(..HEADER_BYTES + header.length)?;
     let hash = layout::verify(whole, seals).ok()?;
     let payload = whole.get(HEADER_BYTES..)?.to_vec();
     let end = position + header.frame_bytes();
-    Some((header, Frame { position, end, hash, payload }))
+    Some((header, LogFrame { position, end, hash, payload }))
 }
 
 /// Where the next whole frame begins.
-fn following(bytes: &[u8], from: usize, start: Position, seals: &Seals) -> Option<usize> {
+fn following(bytes: &[u8], from: usize, start: LogPosition, seals: &SealMode) -> Option<usize> {
     let mut at = from;
     loop {
         let rest = bytes.get(at..)?;
@@ -236,10 +242,10 @@ fn following(bytes: &[u8], from: usize, start: Position, seals: &Seals) -> Optio
 /// The frame at this byte with one wrong bit put right: it reaches to the next whole one, to the end, or as far as it says.
 fn mended(
     bytes: &[u8],
-    (at, position, start): (usize, Position, Position),
-    seals: &Seals,
-    mend: Mender<'_>,
-) -> Option<(Header, Frame)> {
+    (at, position, start): (usize, LogPosition, LogPosition),
+    seals: &SealMode,
+    mend: BitRepair<'_>,
+) -> Option<(FrameHeader, LogFrame)> {
     let said = bytes.get(at + 4..at + 8)?.first_chunk().map(|four| u32::from_le_bytes(*four));
     let said = said.and_then(|length| at.checked_add(HEADER_BYTES + length as usize));
     let ends = [following(bytes, at + 1, start, seals), said, Some(bytes.len())];
@@ -247,7 +253,7 @@ fn mended(
         let Some(mut copy) = bytes.get(at..end).map(<[u8]>::to_vec) else { continue };
         let is_whole = |bytes: &[u8]| {
             frame(bytes, 0, position, seals).is_some_and(|(header, _)| {
-                header.frame_bytes() as usize == bytes.len() || header.kind == Kind::End
+                header.frame_bytes() as usize == bytes.len() || header.kind == FrameKind::End
             })
         };
         if mend(&mut copy, &is_whole) {

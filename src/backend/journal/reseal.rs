@@ -1,8 +1,8 @@
 //! Giving every record another seal. Hashes and positions stay what they are.
 
-use super::layout::{self, HEADER_BYTES, Header, Kind, Mark};
+use super::layout::{self, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
 use super::{Journal, segment};
-use crate::backend::{Error, Position, Seals, files};
+use crate::backend::{Error, LogPosition, SealMode, files};
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ impl Journal {
     ///
     /// # Errors
     /// As every read of all of it; [`Error::Busy`], [`Error::Io`].
-    pub(crate) fn reseal(&self, timeout: Duration, seals: &Seals) -> Result<Mark, Error> {
+    pub(crate) fn reseal(&self, timeout: Duration, seals: &SealMode) -> Result<SyncMark, Error> {
         let _held = self.writer("seal")?.acquire(timeout)?;
         let oldest = segment::list(&self.folder)?.first().copied().unwrap_or(0);
         // All of it is walked over: what is damaged is not taken over.
@@ -26,7 +26,7 @@ impl Journal {
         segment::sync_folder(&self.folder)?;
         *super::held(&self.tip) = None;
         *super::held(&self.place) = None;
-        let mark = Mark { position: tip.end, hash: tip.previous.unwrap_or_default() };
+        let mark = SyncMark { position: tip.end, hash: tip.previous.unwrap_or_default() };
         self.note(&tip);
         Ok(mark)
     }
@@ -34,9 +34,9 @@ impl Journal {
 
 fn rewrite(
     path: &Path,
-    start: Position,
-    end: Option<Position>,
-    seals: &Seals,
+    start: LogPosition,
+    end: Option<LogPosition>,
+    seals: &SealMode,
 ) -> Result<(), Error> {
     let mut bytes = std::fs::read(path).map_err(Error::io("read", path))?;
     if let Some(end) = end {
@@ -44,12 +44,12 @@ fn rewrite(
     }
     let mut at = 0;
     while let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER_BYTES>()) {
-        let Ok(header) = Header::decode(head, start + at as u64) else { break };
+        let Ok(header) = FrameHeader::decode(head, start + at as u64) else { break };
         let behind = at + header.frame_bytes() as usize;
         let Some(frame) = bytes.get_mut(at..behind) else { break };
         layout::reseal(frame, seals);
         at = behind;
-        if header.kind == Kind::End {
+        if header.kind == FrameKind::End {
             break;
         }
     }

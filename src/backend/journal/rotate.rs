@@ -1,10 +1,10 @@
 //! Beginning a segment, and removing those that are no longer needed.
 
-use super::layout::{self, Kind};
-use super::scan::{self, Cursor, Walk};
-use super::segment::{self, Segment};
+use super::layout::{self, FrameKind};
+use super::scan::{self, JournalCursor, JournalWalk};
+use super::segment::{self, JournalSegment};
 use super::{Journal, held};
-use crate::backend::{Appended, Error, Position, RecordHash, Tail};
+use crate::backend::{AppendedRecord, Error, LogPosition, LogTail, RecordHash};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use std::time::Duration;
 impl Journal {
     pub(super) fn begin_segment(
         &self,
-        from: Position,
+        from: LogPosition,
         timeout: Duration,
-        first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
-    ) -> Result<Option<Appended>, Error> {
+        first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error> {
         let lock = self.writer("rotate")?;
         self.sync_ahead();
         let _held = lock.acquire(timeout)?;
@@ -45,7 +45,7 @@ impl Journal {
         }
     }
 
-    fn flush_or_write_again(&self, tip: &Cursor) -> Result<(), Error> {
+    fn flush_or_write_again(&self, tip: &JournalCursor) -> Result<(), Error> {
         if !self.progress.has_failed() {
             self.progress.advance(self.mark.position()?);
             match self.flush(tip) {
@@ -59,14 +59,14 @@ impl Journal {
 
     /// Writes the next segment's first record, then the end of this one that links to it: before
     /// the link is written nobody counts the new file, after that everybody does.
-    fn link_next(&self, tip: &Cursor, payload: &[u8]) -> Result<Appended, Error> {
+    fn link_next(&self, tip: &JournalCursor, payload: &[u8]) -> Result<AppendedRecord, Error> {
         let position = tip.end;
         let path = self.folder.join(layout::segment_name(position));
         segment::remove(&path)?;
         let previous = tip.previous.unwrap_or_default();
         let (frame, hash) = self.frame_of(position, position, &previous, payload);
         let (end_frame, _) =
-            layout::encode(Kind::End, position, position, &previous, &hash, &self.seals);
+            layout::encode(FrameKind::End, position, position, &previous, &hash, &self.seals);
         let begun = self.write_next_first(tip, &path, &frame).and_then(|(tip, next)| {
             tip.segment.write_or_cut(position, &end_frame)?;
             Ok((tip, next))
@@ -83,7 +83,7 @@ impl Journal {
             }
         };
         let end = position + frame.len() as u64;
-        let next = Cursor { segment: next, end, previous: Some(hash) };
+        let next = JournalCursor { segment: next, end, previous: Some(hash) };
         *held(&self.tip) = Some(next.clone());
         if self.progress.sync(&tip.segment.file).is_ok() {
             self.note(&next);
@@ -91,16 +91,16 @@ impl Journal {
             self.progress.fail(position);
             self.write_again()?;
         }
-        Ok(Appended { position, end, hash })
+        Ok(AppendedRecord { position, end, hash })
     }
 
     /// The next segment with its first record, durable under its name, as is all that stands before it.
     fn write_next_first(
         &self,
-        tip: &Cursor,
+        tip: &JournalCursor,
         path: &Path,
         frame: &[u8],
-    ) -> Result<(Cursor, Segment), Error> {
+    ) -> Result<(JournalCursor, JournalSegment), Error> {
         let draft = self.next_path();
         let file = match self.take_next() {
             Some(file) => file,
@@ -110,7 +110,7 @@ impl Journal {
                 segment::create_private(&draft).map_err(Error::io("create", &draft))?
             }
         };
-        let next = Segment::in_room(tip.end, path.to_owned(), file)?;
+        let next = JournalSegment::in_room(tip.end, path.to_owned(), file)?;
         next.write_or_cut(tip.end, frame)?;
         // Others wait meanwhile: it goes to the disk beside the two syncs that must come first.
         next.write_out(tip.end, frame.len() as u64);
@@ -125,25 +125,26 @@ impl Journal {
     }
 
     /// Writes the first record of a journal that begins at a position.
-    pub(super) fn begin_at(&self, start: Position, payload: &[u8]) -> Result<(), Error> {
+    pub(super) fn begin_at(&self, start: LogPosition, payload: &[u8]) -> Result<(), Error> {
         self.check_size(payload).map_err(Error::io("begin", &self.folder))?;
         let none = RecordHash::default();
         let (frame, hash) = self.frame_of(start, start, &none, payload);
         let path = self.folder.join(layout::segment_name(start));
-        let segment = Segment::create(&self.folder, start).map_err(Error::io("create", &path))?;
+        let segment =
+            JournalSegment::create(&self.folder, start).map_err(Error::io("create", &path))?;
         segment.write_or_cut(start, &frame)?;
         self.progress.sync(&segment.file).map_err(Error::io("sync", &path))?;
         segment::sync_folder(&self.folder)?;
         let segment = Arc::new(segment);
         let end = start + frame.len() as u64;
-        self.note(&Cursor { segment, end, previous: Some(hash) });
+        self.note(&JournalCursor { segment, end, previous: Some(hash) });
         Ok(())
     }
 
-    pub(super) fn remove_segments(&self, before: Position) -> Result<(), Error> {
+    pub(super) fn remove_segments(&self, before: LogPosition) -> Result<(), Error> {
         self.writer("remove segments of")?;
-        let known = scan::Known { write: false, ..self.known_of()? };
-        let kept = match Walk::locate(&self.folder, known, before) {
+        let known = scan::WalkContext { write: false, ..self.walk_context()? };
+        let kept = match JournalWalk::locate(&self.folder, known, before) {
             Ok(walk) => walk.cursor().segment.start,
             Err(Error::Gone { .. }) => return Ok(()),
             Err(error) => return Err(error),

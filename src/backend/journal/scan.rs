@@ -6,25 +6,27 @@
 //! links to. What is wrong at or above the floor was never acknowledged: a torn tail, as a crash
 //! leaves it. What is wrong below it is damage.
 
-use super::layout::{self, FRAME_MAGIC, Flaw, HEADER_BYTES, Header, Kind, Mark};
-use super::segment::{self, Segment, Window};
-use crate::backend::{Breach, Cipher, Error, Frame, Place, Position, RecordHash, Seals};
+use super::layout::{self, FRAME_MAGIC, FrameFlaw, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
+use super::segment::{self, JournalSegment, SegmentWindow};
+use crate::backend::{
+    Cipher, EncryptionContext, Error, IntegrityBreach, LogFrame, LogPosition, RecordHash, SealMode,
+};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where a walk stands: an open segment, a position in it, and the record before that.
 #[derive(Clone, Debug)]
-pub(crate) struct Cursor {
+pub(crate) struct JournalCursor {
     /// The segment that holds the position, or ends there.
-    pub(crate) segment: Arc<Segment>,
+    pub(crate) segment: Arc<JournalSegment>,
     /// Where the next record begins.
-    pub(crate) end: Position,
+    pub(crate) end: LogPosition,
     /// The hash of the record that ends there, if known.
     pub(crate) previous: Option<RecordHash>,
 }
 
-impl Cursor {
+impl JournalCursor {
     /// Whether nothing has been written behind it since it was found to be the end of the journal.
     pub(crate) fn is_last(&self) -> Result<bool, Error> {
         let extent = self.segment.extent()?;
@@ -35,36 +37,36 @@ impl Cursor {
 
 /// What is known of a journal before it is read. The marks must be read first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct WalkContext {
     /// Whether segments are opened to be written.
     pub(crate) write: bool,
     /// How far it is durable, as the folder says.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Option<SyncMark>,
     /// How far it reached when it was last seen, as is known outside the store.
-    pub(crate) witnessed: Option<Mark>,
+    pub(crate) witnessed: Option<SyncMark>,
     /// What seals its records must bear.
-    pub(crate) seals: Seals,
+    pub(crate) seals: SealMode,
     /// What their payloads are encrypted with, if they are.
     pub(crate) cipher: Option<Cipher>,
 }
 
 /// A walk over the records from some position on.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct JournalWalk {
     folder: PathBuf,
-    known: Known,
-    cursor: Cursor,
-    window: Window,
-    floor: Position,
+    known: WalkContext,
+    cursor: JournalCursor,
+    window: SegmentWindow,
+    floor: LogPosition,
     /// What the segment before says of the record that begins this one.
     linked: Option<RecordHash>,
     /// Segments that stand behind without being linked yet.
-    later: Vec<Position>,
-    state: State,
+    later: Vec<LogPosition>,
+    state: WalkState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum WalkState {
     Walking,
     /// All whole records were read; whether unreadable bytes follow them.
     Ended {
@@ -72,9 +74,13 @@ enum State {
     },
 }
 
-impl Walk {
+impl JournalWalk {
     /// Finds `from` by the names of the segments.
-    pub(crate) fn locate(folder: &Path, known: Known, from: Position) -> Result<Self, Error> {
+    pub(crate) fn locate(
+        folder: &Path,
+        known: WalkContext,
+        from: LogPosition,
+    ) -> Result<Self, Error> {
         let starts = segment::list(folder)?;
         let Some(&oldest) = starts.first() else {
             return Err(damaged(0, "its segments are missing"));
@@ -93,7 +99,7 @@ impl Walk {
             }
         }
         let start = starts[index];
-        let segment = match Segment::open(folder, start, known.write) {
+        let segment = match JournalSegment::open(folder, start, known.write) {
             Ok(segment) => Arc::new(segment),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(damaged(start, "the segment that starts here is missing"));
@@ -102,7 +108,7 @@ impl Walk {
                 return Err(Error::io("open", &folder.join(layout::segment_name(start)))(error));
             }
         };
-        let cursor = Cursor { segment, end: from, previous: None };
+        let cursor = JournalCursor { segment, end: from, previous: None };
         let mut walk = Self::resume(folder, known, cursor);
         walk.linked = linked.filter(|_| from == start);
         walk.later = starts[index + 1..].to_vec();
@@ -110,19 +116,19 @@ impl Walk {
     }
 
     /// Goes on where another walk ended.
-    pub(crate) fn resume(folder: &Path, known: Known, cursor: Cursor) -> Self {
+    pub(crate) fn resume(folder: &Path, known: WalkContext, cursor: JournalCursor) -> Self {
         let start = cursor.segment.start;
         // Every segment but the very first was linked with a durable first record.
         let begun = if start > 0 { start + 1 } else { 0 };
         Self {
             folder: folder.to_owned(),
             cursor,
-            window: Window::default(),
+            window: SegmentWindow::default(),
             floor: begun.max(known.mark.map_or(0, |mark| mark.position)),
             known,
             linked: None,
             later: Vec::new(),
-            state: State::Walking,
+            state: WalkState::Walking,
         }
     }
 
@@ -132,34 +138,35 @@ impl Walk {
     }
 
     /// Where it stands.
-    pub(crate) fn cursor(&self) -> &Cursor {
+    pub(crate) fn cursor(&self) -> &JournalCursor {
         &self.cursor
     }
 
     /// Whether it ended at bytes that are no record.
     pub(crate) fn is_torn(&self) -> bool {
-        self.state == State::Ended { torn: true }
+        self.state == WalkState::Ended { torn: true }
     }
 
     /// The next record; `None` at the end of the journal.
-    pub(crate) fn next(&mut self) -> Result<Option<Frame>, Error> {
-        while self.state == State::Walking {
+    pub(crate) fn next(&mut self) -> Result<Option<LogFrame>, Error> {
+        while self.state == WalkState::Walking {
             let position = self.cursor.end;
             let parsed =
                 parse(&mut self.window, &self.cursor.segment, position, &self.known.seals)?;
             let linked = parsed.and_then(|frame| match self.cursor.previous {
-                Some(previous) if previous != frame.0.previous => Err(Flaw::Link),
+                Some(previous) if previous != frame.0.previous => Err(FrameFlaw::Link),
                 _ => Ok(frame),
             });
             match linked {
                 Err(flaw) => self.stop(flaw)?,
-                Ok((header, hash, _)) if header.kind == Kind::Record => {
+                Ok((header, hash, _)) if header.kind == FrameKind::Record => {
                     let end = position + header.frame_bytes();
                     let payload = self.window.take(position + HEADER_BYTES as u64..end);
-                    let mut frame = Frame { position, end, hash, payload };
+                    let mut frame = LogFrame { position, end, hash, payload };
                     self.check(&frame)?;
                     if let Some(cipher) = &self.known.cipher {
-                        frame.payload = cipher.open(Place::Record(position), &frame.payload)?;
+                        frame.payload =
+                            cipher.open(EncryptionContext::Record(position), &frame.payload)?;
                     }
                     self.cursor.end = end;
                     self.cursor.previous = Some(hash);
@@ -175,11 +182,11 @@ impl Walk {
     }
 
     /// Whether a whole record is the one that was written here.
-    fn check(&mut self, frame: &Frame) -> Result<(), Error> {
+    fn check(&mut self, frame: &LogFrame) -> Result<(), Error> {
         if self.linked.take().is_some_and(|linked| linked != frame.hash) {
             return Err(damaged(frame.position, "the segment is not the one that was begun here"));
         }
-        let is_other = |mark: Mark| {
+        let is_other = |mark: SyncMark| {
             (frame.position + 1..=frame.end).contains(&mark.position)
                 && (mark.position != frame.end || mark.hash != frame.hash)
         };
@@ -195,7 +202,7 @@ impl Walk {
     /// Goes over to the next segment, whose first record has this hash.
     fn follow(&mut self, first: RecordHash) -> Result<(), Error> {
         let start = self.cursor.end;
-        match Segment::open(&self.folder, start, self.known.write) {
+        match JournalSegment::open(&self.folder, start, self.known.write) {
             Ok(segment) => self.cursor.segment = Arc::new(segment),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let oldest = segment::list(&self.folder)?.first().copied();
@@ -217,7 +224,7 @@ impl Walk {
     }
 
     /// Ends the walk before a flaw, or says that it is damage.
-    fn stop(&mut self, flaw: Flaw) -> Result<(), Error> {
+    fn stop(&mut self, flaw: FrameFlaw) -> Result<(), Error> {
         let at = self.cursor.end;
         let extent = self.cursor.segment.extent()?;
         // What was removed, or another file took the place of, says nothing of the journal.
@@ -226,20 +233,20 @@ impl Walk {
         }
         // No crash leaves a whole record with a seal that does not fit.
         let breach = match flaw {
-            Flaw::Seal => Some(Breach::Altered),
-            Flaw::Unsealed => Some(Breach::Unsealed),
+            FrameFlaw::Seal => Some(IntegrityBreach::Altered),
+            FrameFlaw::Unsealed => Some(IntegrityBreach::Unsealed),
             _ => None,
         };
         if let Some(breach) = breach {
             return Err(Error::Breach { breach, what: format!("at position {at} {flaw}") });
         }
         let wrong = || damaged(at, &flaw.to_string());
-        if flaw == Flaw::SealBit {
+        if flaw == FrameFlaw::SealBit {
             return Err(wrong());
         }
         if let Some(seen) = self.known.witnessed.filter(|seen| at < seen.position) {
             let ends = extent.end <= at || self.cursor.segment.is_room(at)?;
-            return Err(if ends { set_back(at, seen.position) } else { wrong() });
+            return Err(if ends { rolled_back_error(at, seen.position) } else { wrong() });
         }
         if at < self.floor || extent.end < at {
             return Err(wrong());
@@ -249,7 +256,7 @@ impl Walk {
             return Err(wrong());
         }
         for &start in &self.later {
-            match Segment::open(&self.folder, start, false) {
+            match JournalSegment::open(&self.folder, start, false) {
                 Ok(segment) if marks(&segment, start, &self.known.seals)? > at => {
                     return Err(wrong());
                 }
@@ -257,14 +264,18 @@ impl Walk {
                 _ => {}
             }
         }
-        self.state = State::Ended { torn };
+        self.state = WalkState::Ended { torn };
         Ok(())
     }
 }
 
 /// The greatest position that any whole frame in a segment, from `from` on, says was synced.
-fn marks(segment: &Segment, from: Position, seals: &Seals) -> Result<Position, Error> {
-    let mut window = Window::default();
+fn marks(
+    segment: &JournalSegment,
+    from: LogPosition,
+    seals: &SealMode,
+) -> Result<LogPosition, Error> {
+    let mut window = SegmentWindow::default();
     let (mut position, mut greatest) = (from, 0);
     loop {
         let bytes = window.at(segment, position, HEADER_BYTES)?;
@@ -291,66 +302,66 @@ fn marks(segment: &Segment, from: Position, seals: &Seals) -> Result<Position, E
 /// there is no such end.
 fn link(
     folder: &Path,
-    start: Position,
-    next: Position,
-    seals: &Seals,
+    start: LogPosition,
+    next: LogPosition,
+    seals: &SealMode,
 ) -> Result<Option<RecordHash>, Error> {
-    let segment = match Segment::open(folder, start, false) {
+    let segment = match JournalSegment::open(folder, start, false) {
         Ok(segment) => segment,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             return Err(Error::io("open", &folder.join(layout::segment_name(start)))(error));
         }
     };
-    let mut window = Window::default();
+    let mut window = SegmentWindow::default();
     Ok(match parse(&mut window, &segment, next, seals)? {
-        Ok((header, _, payload)) if header.kind == Kind::End => payload.try_into().ok(),
+        Ok((header, _, payload)) if header.kind == FrameKind::End => payload.try_into().ok(),
         _ => None,
     })
 }
 
-type Parsed<'w> = Result<(Header, RecordHash, &'w [u8]), Flaw>;
+type ParsedFrame<'w> = Result<(FrameHeader, RecordHash, &'w [u8]), FrameFlaw>;
 
 /// The frame at a position, checked by itself.
 fn parse<'w>(
-    window: &'w mut Window,
-    segment: &Segment,
-    position: Position,
-    seals: &Seals,
-) -> Result<Parsed<'w>, Error> {
+    window: &'w mut SegmentWindow,
+    segment: &JournalSegment,
+    position: LogPosition,
+    seals: &SealMode,
+) -> Result<ParsedFrame<'w>, Error> {
     let bytes = window.at(segment, position, HEADER_BYTES)?;
     let Some(head) = bytes.first_chunk() else {
-        return Ok(Err(if bytes.is_empty() { Flaw::Missing } else { Flaw::Short }));
+        return Ok(Err(if bytes.is_empty() { FrameFlaw::Missing } else { FrameFlaw::Short }));
     };
-    let header = match Header::decode(head, position) {
+    let header = match FrameHeader::decode(head, position) {
         Ok(header) => header,
         Err(flaw) => return Ok(Err(flaw)),
     };
     let whole = HEADER_BYTES + header.length;
     let bytes = window.at(segment, position, whole)?;
-    let Some(frame) = bytes.get(..whole) else { return Ok(Err(Flaw::Short)) };
+    let Some(frame) = bytes.get(..whole) else { return Ok(Err(FrameFlaw::Short)) };
     Ok(layout::verify(frame, seals).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
 }
 
 /// Damage at a position.
-pub(crate) fn damaged(position: Position, reason: &str) -> Error {
+pub(crate) fn damaged(position: LogPosition, reason: &str) -> Error {
     Error::Damaged { position, reason: reason.to_owned() }
 }
 
 /// The journal ends before what its witness saw.
-pub(crate) fn set_back(end: Position, witnessed: Position) -> Error {
+pub(crate) fn rolled_back_error(end: LogPosition, witnessed: LogPosition) -> Error {
     let what = format!(
         "the store ends at position {end}, and its witness saw it reach {witnessed}: it was cut short, or an older \
          copy was put in its place"
     );
-    Error::Breach { breach: Breach::SetBack, what }
+    Error::Breach { breach: IntegrityBreach::RolledBack, what }
 }
 
 /// Another record stands where the witness saw the journal end.
-pub(crate) fn replaced(position: Position) -> Error {
+pub(crate) fn replaced(position: LogPosition) -> Error {
     let what = format!(
         "the record at position {position} is not the one that the store's witness saw: another copy of the store was \
          put in its place"
     );
-    Error::Breach { breach: Breach::Replaced, what }
+    Error::Breach { breach: IntegrityBreach::Replaced, what }
 }

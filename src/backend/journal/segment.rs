@@ -4,7 +4,7 @@ use super::{held, layout};
 pub(crate) use crate::backend::files::{
     create_private, create_private_folder, remove, remove_large, sync_folder,
 };
-use crate::backend::{Error, Position};
+use crate::backend::{Error, LogPosition};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -19,60 +19,60 @@ const COPY: &str = "new";
 
 /// An open segment.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct JournalSegment {
     /// The position of its first byte.
-    pub(crate) start: Position,
+    pub(crate) start: LogPosition,
     /// Where it is.
     pub(crate) path: PathBuf,
     /// Its bytes.
     pub(crate) file: File,
     /// Where nothing but zeros was seen.
-    zeros: Mutex<Range<Position>>,
+    zeros: Mutex<Range<LogPosition>>,
 }
 
 /// How a segment's file is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct SegmentExtent {
     /// Where its bytes end.
-    pub(crate) end: Position,
+    pub(crate) end: LogPosition,
     /// Whether it still has its name; without it another file took its place, or none.
     pub(crate) named: bool,
 }
 
-impl Segment {
-    fn new(start: Position, path: PathBuf, file: File) -> Self {
+impl JournalSegment {
+    fn new(start: LogPosition, path: PathBuf, file: File) -> Self {
         Self { start, path, file, zeros: Mutex::default() }
     }
 
     /// A segment in a file of zeros.
-    pub(crate) fn in_room(start: Position, path: PathBuf, file: File) -> Result<Self, Error> {
+    pub(crate) fn in_room(start: LogPosition, path: PathBuf, file: File) -> Result<Self, Error> {
         let segment = Self::new(start, path, file);
         *held(&segment.zeros) = start..segment.extent()?.end;
         Ok(segment)
     }
 
     /// Opens a segment, for writing too if asked.
-    pub(crate) fn open(folder: &Path, start: Position, write: bool) -> io::Result<Self> {
+    pub(crate) fn open(folder: &Path, start: LogPosition, write: bool) -> io::Result<Self> {
         let path = folder.join(layout::segment_name(start));
         let file = OpenOptions::new().read(true).write(write).open(&path)?;
         Ok(Self::new(start, path, file))
     }
 
     /// Makes a new, empty segment; there must be none of that name.
-    pub(crate) fn create(folder: &Path, start: Position) -> io::Result<Self> {
+    pub(crate) fn create(folder: &Path, start: LogPosition) -> io::Result<Self> {
         let path = folder.join(layout::segment_name(start));
         let file = create_private(&path)?;
         Ok(Self::new(start, path, file))
     }
 
     /// How far it reaches now.
-    pub(crate) fn extent(&self) -> Result<Extent, Error> {
+    pub(crate) fn extent(&self) -> Result<SegmentExtent, Error> {
         let (length, names) = size(&self.file).map_err(Error::io("look at", &self.path))?;
-        Ok(Extent { end: self.start.saturating_add(length), named: names > 0 })
+        Ok(SegmentExtent { end: self.start.saturating_add(length), named: names > 0 })
     }
 
     /// Writes all bytes at a position, or leaves the file ending there.
-    pub(crate) fn write_or_cut(&self, position: Position, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn write_or_cut(&self, position: LogPosition, bytes: &[u8]) -> Result<(), Error> {
         let offset = position - self.start;
         self.file.write_all_at(bytes, offset).map_err(|source| {
             // What a cut that fails leaves behind is a torn tail: the next appender's business.
@@ -82,7 +82,7 @@ impl Segment {
     }
 
     /// Writes zeros behind a position that the file does not reach.
-    pub(crate) fn extend_room(&self, position: Position, zeros: &[u8]) -> Result<(), Error> {
+    pub(crate) fn extend_room(&self, position: LogPosition, zeros: &[u8]) -> Result<(), Error> {
         if held(&self.zeros).end >= position || self.extent()?.end >= position {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Segment {
 
     /// Has the system begin to write these bytes to the disk, so that the sync that must come yet takes less. It makes nothing
     /// durable.
-    pub(crate) fn write_out(&self, position: Position, bytes: u64) {
+    pub(crate) fn write_out(&self, position: LogPosition, bytes: u64) {
         #[cfg(target_os = "linux")]
         {
             // Linux writes out first what it is told to forget.
@@ -105,7 +105,7 @@ impl Segment {
     }
 
     /// Whether no frame has been begun at a position: only zeros stand there, or nothing.
-    pub(crate) fn is_blank(&self, position: Position) -> Result<bool, Error> {
+    pub(crate) fn is_blank(&self, position: LogPosition) -> Result<bool, Error> {
         let mut bytes = [0; layout::HEADER_BYTES];
         let offset = position - self.start;
         let count = self.file.read_at(&mut bytes, offset).map_err(Error::io("read", &self.path))?;
@@ -115,7 +115,7 @@ impl Segment {
     /// Whether only zeros stand from a position on: room that was made for records to come. Where they were seen before, only the
     /// beginning is looked at again: whoever writes there writes from the beginning. Bytes behind a gap are left by a crash
     /// of the system, and no process outlives that.
-    pub(crate) fn is_room(&self, position: Position) -> Result<bool, Error> {
+    pub(crate) fn is_room(&self, position: LogPosition) -> Result<bool, Error> {
         if !self.is_blank(position)? {
             return Ok(false);
         }
@@ -145,7 +145,7 @@ impl Segment {
     }
 
     /// Ends the file at a position.
-    pub(crate) fn cut(&self, position: Position) -> Result<(), Error> {
+    pub(crate) fn cut(&self, position: LogPosition) -> Result<(), Error> {
         self.file.set_len(position - self.start).map_err(Error::io("cut", &self.path))
     }
 }
@@ -169,18 +169,18 @@ fn size(file: &File) -> io::Result<(u64, u64)> {
 
 /// A stretch of a segment in memory: what is read in pieces without reading twice.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct SegmentWindow {
     bytes: Vec<u8>,
-    begin: Position,
+    begin: LogPosition,
 }
 
-impl Window {
+impl SegmentWindow {
     /// At least `wanted` bytes from `position` on, fewer only where the file ends. The caller has
     /// checked that `wanted` is sane.
     pub(crate) fn at(
         &mut self,
-        segment: &Segment,
-        position: Position,
+        segment: &JournalSegment,
+        position: LogPosition,
         wanted: usize,
     ) -> Result<&[u8], Error> {
         let held = position
@@ -196,7 +196,7 @@ impl Window {
 
     /// Bytes that are held. Many at its end are given away: memory for a copy of them would have to be touched first, which takes
     /// longer than to copy them.
-    pub(crate) fn take(&mut self, wanted: Range<Position>) -> Vec<u8> {
+    pub(crate) fn take(&mut self, wanted: Range<LogPosition>) -> Vec<u8> {
         let [from, to] = [wanted.start, wanted.end].map(|end| (end - self.begin) as usize);
         if to < self.bytes.len() || self.bytes.len() as u64 <= WINDOW_BYTES {
             return self.bytes[from..to].to_vec();
@@ -212,7 +212,12 @@ impl Window {
         self.begin = 0;
     }
 
-    fn fill(&mut self, segment: &Segment, position: Position, wanted: usize) -> Result<(), Error> {
+    fn fill(
+        &mut self,
+        segment: &JournalSegment,
+        position: LogPosition,
+        wanted: usize,
+    ) -> Result<(), Error> {
         let there = segment.extent()?.end.saturating_sub(position);
         let length = there.min(WINDOW_BYTES.max(wanted as u64)) as usize;
         if length > self.bytes.capacity() {
@@ -239,7 +244,7 @@ impl Window {
 }
 
 /// The starts of all segments in a folder, ascending.
-pub(crate) fn list(folder: &Path) -> Result<Vec<Position>, Error> {
+pub(crate) fn list(folder: &Path) -> Result<Vec<LogPosition>, Error> {
     let mut starts = Vec::new();
     for entry in folder.read_dir().map_err(Error::io("list", folder))? {
         let name = entry.map_err(Error::io("list", folder))?.file_name();
@@ -272,10 +277,10 @@ mod tests {
     #[test]
     fn what_is_taken_of_a_window_is_what_stands_there_and_what_follows_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        let segment = Segment::create(folder.path(), 100).unwrap();
+        let segment = JournalSegment::create(folder.path(), 100).unwrap();
         let bytes: Vec<u8> = (0..300_000_u32).map(|place| (place % 251) as u8).collect();
         segment.file.write_all_at(&bytes, 0).unwrap();
-        let mut window = Window::default();
+        let mut window = SegmentWindow::default();
         for (begin, header, length) in [
             (0, 10, 1000),
             (1000, 0, 0),
@@ -296,13 +301,13 @@ mod tests {
     #[test]
     fn room_that_was_seen_is_not_read_again_and_what_is_behind_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        let segment = Segment::create(folder.path(), 100).unwrap();
+        let segment = JournalSegment::create(folder.path(), 100).unwrap();
         segment.file.write_all_at(&[0; 200_000], 0).unwrap();
         assert!(segment.is_room(100).unwrap());
         // What no process that lives can meet shows what is read.
         segment.file.write_all_at(b"x", 150_000).unwrap();
         assert!(segment.is_room(100).unwrap() && segment.is_room(5_000).unwrap());
-        let other = Segment::open(folder.path(), 100, false).unwrap();
+        let other = JournalSegment::open(folder.path(), 100, false).unwrap();
         assert!(!other.is_room(100).unwrap() && other.is_room(150_101).unwrap());
         // A record that was begun, and more room with something in it.
         segment.file.write_all_at(b"FRJ", 10_000).unwrap();
@@ -311,7 +316,7 @@ mod tests {
         assert!(!segment.is_room(20_000).unwrap());
         segment.cut(1_000).unwrap();
         assert!(segment.is_room(500).unwrap());
-        let roomy = Segment::in_room(100, segment.path, other.file).unwrap();
+        let roomy = JournalSegment::in_room(100, segment.path, other.file).unwrap();
         assert_eq!(*held(&roomy.zeros), 100..1_000);
     }
 

@@ -1,10 +1,10 @@
 //! Making records durable, and what happens when the disk says no.
 
-use super::layout::Mark;
-use super::scan::{Cursor, Walk, damaged};
-use super::segment::{self, Segment};
+use super::layout::SyncMark;
+use super::scan::{JournalCursor, JournalWalk, damaged};
+use super::segment::{self, JournalSegment};
 use super::{Journal, held};
-use crate::backend::{Error, Position};
+use crate::backend::{Error, LogPosition};
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,11 @@ use std::time::Duration;
 
 /// How long to wait for the append lock where the caller has not said.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-const NEVER: Position = Position::MAX;
+const NEVER: LogPosition = LogPosition::MAX;
 
 /// How far this process knows the journal to be durable.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct SyncProgress {
     known: AtomicU64,
     /// From where on a failed sync may have lost what is written; [`NEVER`] if none failed.
     failed: AtomicU64,
@@ -29,8 +29,8 @@ pub(super) struct Progress {
     pub(super) failures: AtomicU64,
 }
 
-impl Progress {
-    pub(super) fn new(known: Position) -> Self {
+impl SyncProgress {
+    pub(super) fn new(known: LogPosition) -> Self {
         Self {
             known: AtomicU64::new(known),
             failed: AtomicU64::new(NEVER),
@@ -51,15 +51,15 @@ impl Progress {
     }
 
     /// Everything before this is durable.
-    pub(super) fn known(&self) -> Position {
+    pub(super) fn known(&self) -> LogPosition {
         self.known.load(Ordering::Acquire)
     }
 
-    pub(super) fn advance(&self, to: Position) {
+    pub(super) fn advance(&self, to: LogPosition) {
         self.known.fetch_max(to, Ordering::AcqRel);
     }
 
-    fn covers(&self, to: Position) -> bool {
+    fn covers(&self, to: LogPosition) -> bool {
         !self.has_failed() && self.known() >= to
     }
 
@@ -67,7 +67,7 @@ impl Progress {
         self.failed.load(Ordering::Acquire) != NEVER
     }
 
-    pub(super) fn fail(&self, from: Position) {
+    pub(super) fn fail(&self, from: LogPosition) {
         self.failed.fetch_min(from, Ordering::AcqRel);
     }
 
@@ -87,7 +87,7 @@ impl Progress {
 }
 
 impl Journal {
-    pub(super) fn make_durable(&self, to: Position) -> Result<(), Error> {
+    pub(super) fn make_durable(&self, to: LogPosition) -> Result<(), Error> {
         let lock = self.writer("sync")?;
         if self.progress.covers(to) {
             return Ok(());
@@ -110,7 +110,7 @@ impl Journal {
     }
 
     /// An end of the journal at or behind `to`.
-    fn tip_behind(&self, to: Position) -> Result<Cursor, Error> {
+    fn tip_behind(&self, to: LogPosition) -> Result<JournalCursor, Error> {
         let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end >= to) {
             return Ok(tip);
@@ -126,7 +126,7 @@ impl Journal {
     }
 
     /// Syncs everything up to `tip` and notes it. A sync that fails is remembered.
-    pub(super) fn flush(&self, tip: &Cursor) -> Result<(), Error> {
+    pub(super) fn flush(&self, tip: &JournalCursor) -> Result<(), Error> {
         let known = self.progress.known();
         for segment in self.unsynced(known, tip)? {
             if let Err(source) = self.progress.sync(&segment.file) {
@@ -139,10 +139,10 @@ impl Journal {
     }
 
     /// Notes that everything before `tip` is durable.
-    pub(super) fn note(&self, tip: &Cursor) {
+    pub(super) fn note(&self, tip: &JournalCursor) {
         self.progress.advance(tip.end);
         if let Some(hash) = tip.previous {
-            let mark = Mark { position: tip.end, hash };
+            let mark = SyncMark { position: tip.end, hash };
             self.mark.note(&mark);
             if let Some(witness) = &self.witness {
                 witness.note(&mark);
@@ -152,12 +152,16 @@ impl Journal {
 
     /// The segments with bytes that may not be durable: those that reach `known`, up to the tip's.
     /// A segment that ends exactly there counts: its last frame, the link, takes up no position.
-    fn unsynced(&self, known: Position, tip: &Cursor) -> Result<Vec<Arc<Segment>>, Error> {
+    fn unsynced(
+        &self,
+        known: LogPosition,
+        tip: &JournalCursor,
+    ) -> Result<Vec<Arc<JournalSegment>>, Error> {
         let mut segments = Vec::new();
         if known <= tip.segment.start && tip.segment.start > 0 {
             for pair in segment::list(&self.folder)?.windows(2) {
                 if pair[1] >= known && pair[1] <= tip.segment.start {
-                    match Segment::open(&self.folder, pair[0], true) {
+                    match JournalSegment::open(&self.folder, pair[0], true) {
                         Ok(segment) => segments.push(Arc::new(segment)),
                         // Removed meanwhile: so it was applied, and synced before that.
                         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -179,7 +183,7 @@ impl Journal {
         let starts = segment::list(&self.folder)?;
         let first = starts.iter().rfind(|start| **start < from).or(starts.first());
         let first = first.copied().ok_or_else(|| damaged(0, "its segments are missing"))?;
-        let mut walk = Walk::locate(&self.folder, self.known_of()?, first)?;
+        let mut walk = JournalWalk::locate(&self.folder, self.walk_context()?, first)?;
         let mut segments = vec![walk.cursor().segment.clone()];
         loop {
             let more = walk.next()?.is_some();
@@ -206,7 +210,7 @@ impl Journal {
     }
 
     /// Writes a segment's bytes up to `end` to a new file, syncs it, and lets it take the place.
-    fn replace(&self, old: &Segment, end: Position) -> Result<(), Error> {
+    fn replace(&self, old: &JournalSegment, end: LogPosition) -> Result<(), Error> {
         let path = segment::copy_of(&old.path);
         segment::remove(&path)?;
         let copied = || {
@@ -222,6 +226,6 @@ impl Journal {
     }
 }
 
-fn beyond(to: Position) -> Error {
+fn beyond(to: LogPosition) -> Error {
     damaged(to, "the journal ends before this position")
 }

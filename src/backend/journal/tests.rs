@@ -3,8 +3,8 @@
 mod encrypted;
 
 use super::*;
-use crate::backend::{Appended, CIPHER_BYTES};
-use layout::{HEADER_BYTES, Mark};
+use crate::backend::{AppendedRecord, CIPHER_BYTES};
+use layout::{HEADER_BYTES, SyncMark};
 use proptest::prelude::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -34,11 +34,11 @@ impl Place {
         Journal::open(&self.folder()).unwrap()
     }
 
-    fn segments(&self) -> Vec<Position> {
+    fn segments(&self) -> Vec<LogPosition> {
         segment::list(&self.folder()).unwrap()
     }
 
-    fn segment(&self, start: Position) -> PathBuf {
+    fn segment(&self, start: LogPosition) -> PathBuf {
         self.folder().join(layout::segment_name(start))
     }
 
@@ -47,19 +47,19 @@ impl Place {
     }
 }
 
-fn add(journal: &Journal, from: Position, text: &str) -> Appended {
+fn add(journal: &Journal, from: LogPosition, text: &str) -> AppendedRecord {
     journal.append(from, WAIT, &mut |_| Some(text.into())).unwrap().unwrap()
 }
 
-fn rotate(journal: &Journal, from: Position, text: &str) -> Appended {
+fn rotate(journal: &Journal, from: LogPosition, text: &str) -> AppendedRecord {
     journal.rotate(from, WAIT, &mut |_| Some(text.into())).unwrap().unwrap()
 }
 
-fn texts(tail: &Tail) -> Vec<String> {
+fn texts(tail: &LogTail) -> Vec<String> {
     tail.frames.iter().map(|f| String::from_utf8(f.payload.clone()).unwrap()).collect()
 }
 
-fn all(journal: &Journal, from: Position) -> Vec<String> {
+fn all(journal: &Journal, from: LogPosition) -> Vec<String> {
     texts(&journal.read(from, u64::MAX).unwrap())
 }
 
@@ -67,7 +67,7 @@ fn all(journal: &Journal, from: Position) -> Vec<String> {
 fn records_when_appended_are_read_in_order_by_everybody() {
     let place = Place::new();
     let journal = place.create();
-    assert_eq!(journal.read(0, 10).unwrap(), Tail::default());
+    assert_eq!(journal.read(0, 10).unwrap(), LogTail::default());
     let one = add(&journal, 0, "one");
     let two = add(&journal, one.end, "two");
     assert_eq!((one.position, one.end), (0, (HEADER_BYTES + 3) as u64));
@@ -77,7 +77,7 @@ fn records_when_appended_are_read_in_order_by_everybody() {
     let tail = journal.read(0, 1).unwrap();
     assert_eq!((texts(&tail), tail.end), (vec!["one".to_owned()], one.end));
     assert_eq!(tail.frames[0].hash, one.hash);
-    assert_eq!(journal.read(two.end, 10).unwrap(), Tail { frames: vec![], end: two.end });
+    assert_eq!(journal.read(two.end, 10).unwrap(), LogTail { frames: vec![], end: two.end });
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn sync_when_another_process_has_synced_asks_the_disk_nothing() {
     mine.sync(one.end).unwrap();
     assert_eq!((mine.syncs(), theirs.syncs()), (0, 1));
     let mark = mine.mark.read().unwrap().unwrap();
-    assert_eq!(mark, Mark { position: two.end, hash: two.hash });
+    assert_eq!(mark, SyncMark { position: two.end, hash: two.hash });
 }
 
 #[test]
@@ -176,9 +176,9 @@ fn sync_of_what_others_appended_covers_it() {
 fn a_mark_when_noted_never_goes_back() {
     let place = Place::new();
     let journal = place.create();
-    let ahead = Mark { position: 900, hash: [1; 32] };
+    let ahead = SyncMark { position: 900, hash: [1; 32] };
     journal.mark.note(&ahead);
-    journal.mark.note(&Mark { position: 800, hash: [2; 32] });
+    journal.mark.note(&SyncMark { position: 800, hash: [2; 32] });
     assert_eq!(journal.mark.read().unwrap(), Some(ahead));
 }
 
@@ -248,11 +248,11 @@ fn a_segment_that_is_removed_under_a_reader_is_gone_and_no_breach() {
         ends
     });
     let refs = rotate(&journal, ends[3], "refs");
-    let seen = Mark { position: refs.end, hash: refs.hash };
+    let seen = SyncMark { position: refs.end, hash: refs.hash };
     let witness = place.root.path().join("witness");
-    Witness::create(&witness, &[7; 16], &seen).unwrap();
-    let witness = Witness::open(&witness, &[7; 16]).unwrap();
-    let reader = place.open().with_seals(Seals::Absent, witness);
+    JournalWitness::create(&witness, &[7; 16], &seen).unwrap();
+    let witness = JournalWitness::open(&witness, &[7; 16]).unwrap();
+    let reader = place.open().with_seals(SealMode::Absent, witness);
     assert_eq!(reader.read(0, 1).unwrap().end, ends[1]);
     journal.remove_before(refs.position).unwrap();
     let read = reader.read(ends[1], u64::MAX);
@@ -272,7 +272,7 @@ fn a_segment_left_by_an_interrupted_rotation_does_not_count() {
     // As if killed before the link was written, and before the mark was.
     let old = File::options().write(true).open(place.segment(0)).unwrap();
     old.set_len(one.end).unwrap();
-    let mark = Mark { position: one.end, hash: one.hash };
+    let mark = SyncMark { position: one.end, hash: one.hash };
     fs::write(place.folder().join("SYNCED"), mark.encode()).unwrap();
 
     assert_eq!(all(&place.open(), 0), ["one"]);
@@ -294,7 +294,7 @@ fn a_record_in_a_segment_whose_link_is_not_synced_syncs_the_link_too() {
     journal.sync(one.end).unwrap();
     let refs = rotate(&journal, one.end, "refs");
     // As if the process that rotated was killed before the link was synced.
-    let mark = Mark { position: one.end, hash: one.hash };
+    let mark = SyncMark { position: one.end, hash: one.hash };
     fs::write(place.folder().join("SYNCED"), mark.encode()).unwrap();
     let other = place.open();
     let two = add(&other, refs.end, "two");

@@ -1,8 +1,8 @@
 //! The witness: how far the journal was seen to be durable, noted outside the store, where nobody who changes the store
 //! reaches it. It moves forward only; it may lag behind the journal, and never leads.
 
-use super::layout::{MARK_BYTES, Mark};
-use super::mark::MarkFile;
+use super::layout::{MARK_BYTES, SyncMark};
+use super::sync_mark::SyncMarkFile;
 use crate::backend::{Error, files, plain_file};
 use std::fs::OpenOptions;
 use std::io;
@@ -22,14 +22,14 @@ const STACK_BYTES: usize = 64 << 10;
 
 /// The open witness of a store.
 #[derive(Debug)]
-pub(crate) struct Witness {
-    mark: Arc<MarkFile>,
+pub(crate) struct JournalWitness {
+    mark: Arc<SyncMarkFile>,
     /// While something of it is not durable: a thread waits for its time, or for this to be dropped.
     unsynced: Arc<Mutex<Option<Sender<()>>>>,
     sync_after: Duration,
 }
 
-impl Witness {
+impl JournalWitness {
     /// The witness of this store in a file; `None` if there is none, or one of another store.
     pub(crate) fn open(path: &Path, store: &[u8; 16]) -> Result<Option<Self>, Error> {
         let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -47,14 +47,14 @@ impl Witness {
         if file.read_exact_at(&mut id, 0).is_err() || id != *store {
             return Ok(None);
         }
-        let mark = MarkFile::of(Some(file), path.to_owned(), ID_BYTES as u64);
+        let mark = SyncMarkFile::of(Some(file), path.to_owned(), ID_BYTES as u64);
         let witness =
             Self { mark: Arc::new(mark), unsynced: Arc::default(), sync_after: SYNC_AFTER };
         Ok(witness.read()?.is_some().then_some(witness))
     }
 
     /// Makes the witness of a store that has seen it reach this far; one that is there is replaced.
-    pub(crate) fn create(path: &Path, store: &[u8; 16], seen: &Mark) -> Result<(), Error> {
+    pub(crate) fn create(path: &Path, store: &[u8; 16], seen: &SyncMark) -> Result<(), Error> {
         let mut bytes = [0; ID_BYTES + MARK_BYTES];
         bytes[..ID_BYTES].copy_from_slice(store);
         bytes[ID_BYTES..].copy_from_slice(&seen.encode());
@@ -63,12 +63,12 @@ impl Witness {
     }
 
     /// What it has seen.
-    pub(crate) fn read(&self) -> Result<Option<Mark>, Error> {
+    pub(crate) fn read(&self) -> Result<Option<SyncMark>, Error> {
         self.mark.read()
     }
 
     /// Notes what is durable in the journal by now. Nothing depends on its success.
-    pub(crate) fn note(&self, mark: &Mark) {
+    pub(crate) fn note(&self, mark: &SyncMark) {
         if !self.mark.note(mark) {
             return;
         }
@@ -99,7 +99,7 @@ impl Witness {
     }
 }
 
-impl Drop for Witness {
+impl Drop for JournalWitness {
     fn drop(&mut self) {
         if self.unsynced.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
             self.mark.sync();
@@ -113,18 +113,18 @@ mod tests {
 
     const STORE: [u8; 16] = [7; 16];
 
-    fn seen(position: u64) -> Mark {
-        Mark { position, hash: [1; 32] }
+    fn seen(position: u64) -> SyncMark {
+        SyncMark { position, hash: [1; 32] }
     }
 
     fn is_durable(unsynced: &Mutex<Option<Sender<()>>>) -> bool {
         unsynced.lock().unwrap().is_none()
     }
 
-    fn witness(folder: &Path) -> Witness {
+    fn witness(folder: &Path) -> JournalWitness {
         let path = folder.join("witness");
-        Witness::create(&path, &STORE, &seen(1)).unwrap();
-        Witness::open(&path, &STORE).unwrap().unwrap()
+        JournalWitness::create(&path, &STORE, &seen(1)).unwrap();
+        JournalWitness::open(&path, &STORE).unwrap().unwrap()
     }
 
     /// It was made durable only when something else was noted later: whoever wrote once and then waited left it to the system.

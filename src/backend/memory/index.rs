@@ -2,8 +2,8 @@
 
 use super::lock;
 use crate::backend::{
-    Applier, Batch, Direction, Error, INDEX_LOCK, Index, Position, Row, Snapshot, Table,
-    check_tables,
+    Error, INDEX_LOCK, Index, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId,
+    TableRow, check_tables,
 };
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,42 +15,42 @@ use std::time::{Duration, Instant};
 /// An [`Index`] in memory. Clones are handles on the same index.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryIndex {
-    shared: Arc<Shared>,
+    shared: Arc<MemoryIndexState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    newest: Mutex<Arc<Rows>>,
+struct MemoryIndexState {
+    newest: Mutex<Arc<MemoryGeneration>>,
     applying: AtomicBool,
 }
 
 /// The rows of a table.
-type Sorted = BTreeMap<Vec<u8>, Vec<u8>>;
+type SortedRows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// One generation. Tables are shared between generations until one of them is written.
 #[derive(Clone, Debug, Default)]
-struct Rows {
-    position: Position,
-    tables: BTreeMap<Table, Arc<Sorted>>,
+struct MemoryGeneration {
+    position: LogPosition,
+    tables: BTreeMap<TableId, Arc<SortedRows>>,
 }
 
-impl Snapshot for Rows {
-    fn position(&self) -> Position {
+impl Snapshot for MemoryGeneration {
+    fn position(&self) -> LogPosition {
         self.position
     }
 
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.tables.get(&table).and_then(|rows| rows.get(key)).cloned())
     }
 
     fn scan(
         &self,
-        table: Table,
+        table: TableId,
         from: &[u8],
         to: &[u8],
-        direction: Direction,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<TableRow>, Error> {
         let Some(rows) = self.tables.get(&table) else { return Ok(Vec::new()) };
         if !to.is_empty() && from >= to {
             return Ok(Vec::new());
@@ -59,8 +59,8 @@ impl Snapshot for Rows {
         let range = rows.range::<[u8], _>((Bound::Included(from), end));
         let copy = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
         Ok(match direction {
-            Direction::Ascending => range.take(limit).map(copy).collect(),
-            Direction::Descending => range.rev().take(limit).map(copy).collect(),
+            ScanDirection::Ascending => range.take(limit).map(copy).collect(),
+            ScanDirection::Descending => range.rev().take(limit).map(copy).collect(),
         })
     }
 }
@@ -71,19 +71,19 @@ impl Index for MemoryIndex {
         Ok(newest)
     }
 
-    fn position(&self) -> Result<Position, Error> {
+    fn position(&self) -> Result<LogPosition, Error> {
         Ok(lock(&self.shared.newest).position)
     }
 
-    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
+    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
         if self.shared.applying.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }
-        let rows = Rows::clone(&lock(&self.shared.newest));
-        Ok(Some(Box::new(MemoryApplier { shared: Arc::clone(&self.shared), rows })))
+        let rows = MemoryGeneration::clone(&lock(&self.shared.newest));
+        Ok(Some(Box::new(MemoryIndexWriter { shared: Arc::clone(&self.shared), rows })))
     }
 
-    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error> {
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
         let since = Instant::now();
         while self.shared.applying.swap(true, Ordering::AcqRel) {
             let waited = since.elapsed();
@@ -92,22 +92,22 @@ impl Index for MemoryIndex {
             }
             thread::park_timeout(Duration::from_millis(1));
         }
-        let (shared, rows) = (Arc::clone(&self.shared), Rows::default());
-        Ok(Box::new(MemoryApplier { shared, rows }))
+        let (shared, rows) = (Arc::clone(&self.shared), MemoryGeneration::default());
+        Ok(Box::new(MemoryIndexWriter { shared, rows }))
     }
 }
 
-struct MemoryApplier {
-    shared: Arc<Shared>,
-    rows: Rows,
+struct MemoryIndexWriter {
+    shared: Arc<MemoryIndexState>,
+    rows: MemoryGeneration,
 }
 
-impl Applier for MemoryApplier {
+impl IndexWriter for MemoryIndexWriter {
     fn view(&self) -> &dyn Snapshot {
         &self.rows
     }
 
-    fn write(&mut self, batch: Batch) -> Result<(), Error> {
+    fn write(&mut self, batch: RowBatch) -> Result<(), Error> {
         check_tables(&batch)?;
         for (table, key, value) in batch.rows {
             let rows = Arc::make_mut(self.rows.tables.entry(table).or_default());
@@ -119,7 +119,7 @@ impl Applier for MemoryApplier {
         Ok(())
     }
 
-    fn publish(mut self: Box<Self>, position: Position) -> Result<(), Error> {
+    fn publish(mut self: Box<Self>, position: LogPosition) -> Result<(), Error> {
         self.rows.position = position;
         let rows = std::mem::take(&mut self.rows);
         *lock(&self.shared.newest) = Arc::new(rows);
@@ -127,7 +127,7 @@ impl Applier for MemoryApplier {
     }
 }
 
-impl Drop for MemoryApplier {
+impl Drop for MemoryIndexWriter {
     fn drop(&mut self) {
         self.shared.applying.store(false, Ordering::Release);
     }

@@ -1,42 +1,44 @@
 //! A log in memory.
 
 use super::lock;
-use crate::backend::{Appended, Error, Frame, Log, Position, RecordHash, Tail};
+use crate::backend::{
+    AppendedRecord, Error, LogFrame, LogPosition, LogTail, RecordHash, WriteAheadLog,
+};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Bytes of a frame beside its payload, so that even an empty record moves the position on.
 const FRAME_BYTES: u64 = 8;
 
-/// A [`Log`] in memory. Clones are handles on the same log.
+/// A [`WriteAheadLog`] in memory. Clones are handles on the same log.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLog {
-    shared: Arc<Mutex<Segments>>,
+    shared: Arc<Mutex<MemorySegments>>,
     /// Held by whoever appends. Reading does without it, also while a record is being built.
     writer: Arc<Mutex<()>>,
 }
 
 /// The records kept, oldest first, and where each segment starts.
 #[derive(Debug)]
-struct Segments {
-    starts: Vec<Position>,
-    frames: Vec<Frame>,
-    end: Position,
+struct MemorySegments {
+    starts: Vec<LogPosition>,
+    frames: Vec<LogFrame>,
+    end: LogPosition,
     hash: RecordHash,
 }
 
-impl Default for Segments {
+impl Default for MemorySegments {
     fn default() -> Self {
         Self { starts: vec![0], frames: Vec::new(), end: 0, hash: [0; 32] }
     }
 }
 
-impl Segments {
-    fn start(&self) -> Position {
+impl MemorySegments {
+    fn start(&self) -> LogPosition {
         self.starts.first().copied().unwrap_or(self.end)
     }
 
-    fn read(&self, from: Position, limit: u64) -> Result<Tail, Error> {
+    fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
         if from < self.start() {
             return Err(Error::Gone { position: from, start: self.start() });
         }
@@ -45,7 +47,7 @@ impl Segments {
             let reason = "no record begins there".to_owned();
             return Err(Error::Damaged { position: from, reason });
         }
-        let mut tail = Tail { frames: Vec::new(), end: from };
+        let mut tail = LogTail { frames: Vec::new(), end: from };
         for frame in self.frames.iter().skip(first) {
             if tail.end != from && frame.end - from > limit {
                 break;
@@ -56,43 +58,43 @@ impl Segments {
         Ok(tail)
     }
 
-    fn append(&mut self, payload: Vec<u8>) -> Appended {
+    fn append(&mut self, payload: Vec<u8>) -> AppendedRecord {
         let position = self.end;
         let end = position + FRAME_BYTES + payload.len() as u64;
         let hash = *blake3::Hasher::new().update(&self.hash).update(&payload).finalize().as_bytes();
-        self.frames.push(Frame { position, end, hash, payload });
+        self.frames.push(LogFrame { position, end, hash, payload });
         self.end = end;
         self.hash = hash;
-        Appended { position, end, hash }
+        AppendedRecord { position, end, hash }
     }
 }
 
-impl Log for MemoryLog {
-    fn read(&self, from: Position, limit: u64) -> Result<Tail, Error> {
+impl WriteAheadLog for MemoryLog {
+    fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
         lock(&self.shared).read(from, limit)
     }
 
     fn append(
         &self,
-        from: Position,
+        from: LogPosition,
         _timeout: Duration,
-        build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
-    ) -> Result<Option<Appended>, Error> {
+        build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error> {
         let _writer = lock(&self.writer);
         let tail = lock(&self.shared).read(from, u64::MAX)?;
         Ok(build(&tail).map(|payload| lock(&self.shared).append(payload)))
     }
 
-    fn sync(&self, _to: Position) -> Result<(), Error> {
+    fn sync(&self, _to: LogPosition) -> Result<(), Error> {
         Ok(())
     }
 
     fn rotate(
         &self,
-        from: Position,
+        from: LogPosition,
         _timeout: Duration,
-        first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
-    ) -> Result<Option<Appended>, Error> {
+        first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error> {
         let _writer = lock(&self.writer);
         let tail = lock(&self.shared).read(from, u64::MAX)?;
         Ok(first(&tail).map(|payload| {
@@ -105,7 +107,7 @@ impl Log for MemoryLog {
         }))
     }
 
-    fn remove_before(&self, before: Position) -> Result<(), Error> {
+    fn remove_before(&self, before: LogPosition) -> Result<(), Error> {
         let mut segments = lock(&self.shared);
         // A segment ends where the next one starts; the last one has no end yet and stays.
         let gone = segments.starts.iter().skip(1).take_while(|start| **start <= before).count();
@@ -115,7 +117,7 @@ impl Log for MemoryLog {
         Ok(())
     }
 
-    fn start(&self) -> Result<Position, Error> {
+    fn start(&self) -> Result<LogPosition, Error> {
         Ok(lock(&self.shared).start())
     }
 }

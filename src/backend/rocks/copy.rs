@@ -1,7 +1,7 @@
 //! A copy of the newest generation, while others use it.
 
-use super::folder::Folder;
-use crate::backend::{Error, Position, files};
+use super::folder::IndexFolder;
+use crate::backend::{Error, LogPosition, files};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -11,8 +11,8 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn copy(from: &Path, to: &Path) -> Result<Position, Error> {
-    let (folder, copy) = (Folder::new(from.to_owned()), Folder::new(to.to_owned()));
+pub fn copy(from: &Path, to: &Path) -> Result<LogPosition, Error> {
+    let (folder, copy) = (IndexFolder::new(from.to_owned()), IndexFolder::new(to.to_owned()));
     files::create_private_folder(to).map_err(Error::io("create", to))?;
     loop {
         let Some(generation) = folder.newest()? else { return Ok(0) };

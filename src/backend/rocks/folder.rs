@@ -9,10 +9,10 @@
 //! retired-6-00000000000001f4/  on its way out
 //! ```
 
+use super::generation_seal::SEAL;
 use super::manifest;
-use super::sealed::SEAL;
-use crate::backend::files::{self, Locked};
-use crate::backend::{Error, Holder, INDEX_LOCK, Position};
+use crate::backend::files::{self, LockedFile};
+use crate::backend::{Error, INDEX_LOCK, LockHolder, LogPosition};
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
@@ -30,22 +30,22 @@ const LOOKS: usize = 1_000;
 
 /// A generation's name: a number that counts up and the position it is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Generation {
+pub(super) struct GenerationId {
     pub(super) number: u64,
-    pub(super) position: Position,
+    pub(super) position: LogPosition,
 }
 
-impl fmt::Display for Generation {
+impl fmt::Display for GenerationId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}-{:016x}", self.number, self.position)
     }
 }
 
-impl Generation {
+impl GenerationId {
     /// Reads back exactly what `Display` writes, nothing else.
     fn parse(name: &str) -> Option<Self> {
         let (number, position) = name.split_once('-')?;
-        let position = Position::from_str_radix(position, 16).ok()?;
+        let position = LogPosition::from_str_radix(position, 16).ok()?;
         let generation = Self { number: number.parse().ok()?, position };
         (generation.to_string() == name).then_some(generation)
     }
@@ -53,11 +53,11 @@ impl Generation {
 
 /// The folder of an index, which need not exist.
 #[derive(Clone, Debug)]
-pub(super) struct Folder {
+pub(super) struct IndexFolder {
     path: PathBuf,
 }
 
-impl Folder {
+impl IndexFolder {
     pub(super) const fn new(path: PathBuf) -> Self {
         Self { path }
     }
@@ -75,12 +75,12 @@ impl Folder {
         self.path(PUBLISHED)
     }
 
-    fn lease(&self, generation: Generation) -> PathBuf {
+    fn lease(&self, generation: GenerationId) -> PathBuf {
         self.path(format_args!("{generation}{LEASE}"))
     }
 
     /// The newest generation, if there has ever been one.
-    pub(super) fn newest(&self) -> Result<Option<Generation>, Error> {
+    pub(super) fn newest(&self) -> Result<Option<GenerationId>, Error> {
         for _ in 0..LOOKS {
             if let Some(newest) = self.generations()?.into_iter().max() {
                 return Ok(Some(newest));
@@ -96,8 +96,8 @@ impl Folder {
         Err(Error::DamagedIndex { what })
     }
 
-    fn generations(&self) -> Result<Vec<Generation>, Error> {
-        Ok(self.names()?.iter().filter_map(|name| Generation::parse(name)).collect())
+    fn generations(&self) -> Result<Vec<GenerationId>, Error> {
+        Ok(self.names()?.iter().filter_map(|name| GenerationId::parse(name)).collect())
     }
 
     fn names(&self) -> Result<Vec<String>, Error> {
@@ -115,7 +115,7 @@ impl Folder {
     }
 
     /// Keeps a generation's files from being removed while the answer lives. `None` if it is gone or going.
-    pub(super) fn hold(&self, generation: Generation) -> Result<Option<Lease>, Error> {
+    pub(super) fn hold(&self, generation: GenerationId) -> Result<Option<GenerationLease>, Error> {
         let path = self.lease(generation);
         let folder = self.path(generation);
         let present = || folder.try_exists().map_err(Error::io("look for", &folder));
@@ -129,30 +129,31 @@ impl Folder {
                 match private(OpenOptions::new().read(true).write(true).create(true), &path) {
                     Ok(file) => file,
                     // Where no lease can be made nothing can be removed either.
-                    Err(_) => return Ok(Some(Lease { _file: None })),
+                    Err(_) => return Ok(Some(GenerationLease { _file: None })),
                 }
             }
             Err(error) => return Err(Error::io("open", &path)(error)),
         };
-        let Some(file) = Locked::shared(file).map_err(Error::io("lock", &path))? else {
+        let Some(file) = LockedFile::shared(file).map_err(Error::io("lock", &path))? else {
             return Ok(None);
         };
-        Ok(if present()? { Some(Lease { _file: Some(file) }) } else { None })
+        Ok(if present()? { Some(GenerationLease { _file: Some(file) }) } else { None })
     }
 
     /// The right to write the next generation, if it is free. Creates the folder.
-    pub(super) fn try_lock(&self) -> Result<Option<Locked>, Error> {
+    pub(super) fn try_lock(&self) -> Result<Option<LockedFile>, Error> {
         let (path, file) = self.lock_file()?;
-        Locked::alone(file).map_err(Error::io("lock", &path))
+        LockedFile::exclusive(file).map_err(Error::io("lock", &path))
     }
 
     /// As [`try_lock`](Self::try_lock), waiting for it, at most `timeout`.
-    pub(super) fn lock(&self, timeout: Duration) -> Result<Locked, Error> {
+    pub(super) fn lock(&self, timeout: Duration) -> Result<LockedFile, Error> {
         let since = Instant::now();
         let (path, file) = self.lock_file()?;
-        let locked = Locked::alone_within(file, timeout).map_err(Error::io("lock", &path))?;
+        let locked =
+            LockedFile::exclusive_within(file, timeout).map_err(Error::io("lock", &path))?;
         locked.map_err(|file| {
-            let (holder, waited) = (Holder::of(&file), since.elapsed());
+            let (holder, waited) = (LockHolder::of(&file), since.elapsed());
             Error::Busy { lock: INDEX_LOCK, holder, waited }
         })
     }
@@ -179,7 +180,7 @@ impl Folder {
     /// Makes the finished working copy a generation, sealed by `seal`. The caller holds the lock.
     pub(super) fn publish<T>(
         &self,
-        generation: Generation,
+        generation: GenerationId,
         seal: impl FnOnce(&Path) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let (work, folder, lease) = (self.work(), self.path(generation), self.lease(generation));
@@ -203,16 +204,16 @@ impl Folder {
     /// lock. What cannot be removed now is left to the next one.
     pub(super) fn tidy(&self) -> Result<(), Error> {
         let names = self.names()?;
-        let newest = names.iter().filter_map(|name| Generation::parse(name)).max();
+        let newest = names.iter().filter_map(|name| GenerationId::parse(name)).max();
         for name in &names {
             let path = self.path(name);
             if name.starts_with(RETIRED) || name == WORK {
                 files::remove_large_in(&path);
-            } else if let Some(generation) = Generation::parse(name) {
+            } else if let Some(generation) = GenerationId::parse(name) {
                 if newest != Some(generation) {
                     self.retire(generation);
                 }
-            } else if let Some(generation) = name.strip_suffix(LEASE).and_then(Generation::parse)
+            } else if let Some(generation) = name.strip_suffix(LEASE).and_then(GenerationId::parse)
                 && !names.contains(&generation.to_string())
             {
                 let _ = fs::remove_file(&path);
@@ -222,7 +223,7 @@ impl Folder {
     }
 
     /// How many bytes the tables of a generation have.
-    pub(super) fn table_bytes(&self, generation: Generation) -> Result<u64, Error> {
+    pub(super) fn table_bytes(&self, generation: GenerationId) -> Result<u64, Error> {
         let folder = self.path(generation);
         let mut bytes = 0;
         for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
@@ -237,20 +238,20 @@ impl Folder {
     /// The folders of generations older than the newest, and of those on their way out.
     pub(super) fn older(&self) -> Result<Vec<PathBuf>, Error> {
         let names = self.names()?;
-        let newest = names.iter().filter_map(|name| Generation::parse(name)).max();
+        let newest = names.iter().filter_map(|name| GenerationId::parse(name)).max();
         let is_older = |name: &&String| {
-            let generation = Generation::parse(name);
+            let generation = GenerationId::parse(name);
             name.starts_with(RETIRED) || generation.is_some_and(|one| Some(one) != newest)
         };
         Ok(names.iter().filter(is_older).map(|name| self.path(name)).collect())
     }
 
     /// Renamed first, so that a generation is whole for as long as it has its name.
-    fn retire(&self, generation: Generation) {
+    fn retire(&self, generation: GenerationId) {
         let lease = self.lease(generation);
         let mut open = OpenOptions::new();
         let Ok(file) = private(open.read(true).write(true).create(true), &lease) else { return };
-        let Ok(Some(_alone)) = Locked::alone(file) else { return };
+        let Ok(Some(_alone)) = LockedFile::exclusive(file) else { return };
         if !self.published().exists() {
             return;
         }
@@ -263,7 +264,7 @@ impl Folder {
 
     /// Makes `work/` a copy of a generation: its tables, which never change, by hard links, the rest by copying. The
     /// caller holds the lock.
-    pub(super) fn copy_to_work(&self, generation: Option<Generation>) -> Result<(), Error> {
+    pub(super) fn copy_to_work(&self, generation: Option<GenerationId>) -> Result<(), Error> {
         let work = self.work();
         // Whatever a crash left there would be a part of the next generation.
         match fs::remove_dir_all(&work) {
@@ -298,12 +299,12 @@ impl Folder {
 pub(crate) fn is_own(name: &str) -> bool {
     let generation = name.strip_suffix(LEASE).unwrap_or(name);
     let generation = generation.strip_prefix(RETIRED).unwrap_or(generation);
-    Generation::parse(generation).is_some() || [LOCK, PUBLISHED, WORK].contains(&name)
+    GenerationId::parse(generation).is_some() || [LOCK, PUBLISHED, WORK].contains(&name)
 }
 
 /// Keeps a generation from being removed.
-pub(super) struct Lease {
-    _file: Option<Locked>,
+pub(super) struct GenerationLease {
+    _file: Option<LockedFile>,
 }
 
 pub(super) fn is_table(path: &Path) -> bool {

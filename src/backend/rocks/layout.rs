@@ -4,7 +4,7 @@
 //! within: of a store, all rows of one session. Whoever looks at one of a thousand sessions so reads what lies side by side in a
 //! file or two, instead of a block here and there in every table. Each generation says which of its tables are clustered.
 
-use crate::backend::{Batch, CLUSTERS, Error, OBJECTS, Table};
+use crate::backend::{CLUSTERS, Error, OBJECTS, RowBatch, TableId};
 use std::borrow::Cow;
 
 /// By so many bytes at the beginning of their keys rows are clustered.
@@ -13,27 +13,27 @@ const CLUSTER_BYTES: usize = 4;
 const LEAD_BYTES: usize = 1 + CLUSTER_BYTES + 1;
 
 /// What rows are clustered by.
-pub(super) type Cluster = [u8; CLUSTER_BYTES];
+pub(super) type ClusterPrefix = [u8; CLUSTER_BYTES];
 
 /// The tables whose rows are clustered, a bit each; none from number 64 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Clustered(pub(super) u64);
+pub struct ClusteredTables(pub(super) u64);
 
-impl Clustered {
+impl ClusteredTables {
     /// The tables of which this is true. Their keys are of four bytes at least.
-    pub fn new(is_clustered: impl Fn(Table) -> bool) -> Self {
-        let bit = |number: u8| u64::from(is_clustered(Table(number))) << number;
+    pub fn new(is_clustered: impl Fn(TableId) -> bool) -> Self {
+        let bit = |number: u8| u64::from(is_clustered(TableId(number))) << number;
         Self((0..64).map(bit).fold(0, |bits, bit| bits | bit))
     }
 
     /// Whether the rows of this table are clustered.
-    pub(super) const fn holds(self, table: Table) -> bool {
+    pub(super) const fn holds(self, table: TableId) -> bool {
         table.0 < 64 && self.0 >> table.0 & 1 == 1
     }
 
     /// Refuses rows of clustered tables that no scan would find, since they belong to no cluster.
-    pub(super) fn check(self, batch: &Batch) -> Result<(), Error> {
-        let lost = |table: Table, key: &[u8]| self.holds(table) && key.len() < CLUSTER_BYTES;
+    pub(super) fn check(self, batch: &RowBatch) -> Result<(), Error> {
+        let lost = |table: TableId, key: &[u8]| self.holds(table) && key.len() < CLUSTER_BYTES;
         match batch.rows.iter().find(|(table, key, _)| lost(*table, key)) {
             None => Ok(()),
             Some((table, key, _)) => {
@@ -45,7 +45,7 @@ impl Clustered {
     }
 
     /// The key at which a row is stored.
-    pub(super) fn stored_key(self, table: Table, key: &[u8]) -> Cow<'_, [u8]> {
+    pub(super) fn stored_key(self, table: TableId, key: &[u8]) -> Cow<'_, [u8]> {
         if table == OBJECTS {
             return Cow::Borrowed(key);
         }
@@ -65,13 +65,13 @@ impl Clustered {
 }
 
 /// What the stored keys of a table's rows in a cluster begin with.
-pub(super) fn lead(cluster: Cluster, table: Table) -> [u8; LEAD_BYTES] {
+pub(super) fn lead(cluster: ClusterPrefix, table: TableId) -> [u8; LEAD_BYTES] {
     let [a, b, c, d] = cluster;
     [CLUSTERS.0, a, b, c, d, table.0]
 }
 
 /// What is stored of a cluster begins with this, and nothing of it comes behind the other.
-pub(super) fn around(cluster: Cluster) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn around(cluster: ClusterPrefix) -> (Vec<u8>, Vec<u8>) {
     let first = [&[CLUSTERS.0], &cluster[..]].concat();
     let end = match u32::from_be_bytes(cluster).checked_add(1) {
         Some(next) => [&[CLUSTERS.0], &next.to_be_bytes()[..]].concat(),
@@ -81,28 +81,28 @@ pub(super) fn around(cluster: Cluster) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// The cluster that a stored key belongs to.
-pub(super) fn cluster_of(stored: &[u8]) -> Option<Cluster> {
+pub(super) fn cluster_of(stored: &[u8]) -> Option<ClusterPrefix> {
     let (&number, rest) = stored.split_first()?;
     rest.first_chunk().copied().filter(|_| number == CLUSTERS.0)
 }
 
 /// The table and key of a stored key. Keys of objects are numbers far below 2^56, so they begin with a zero, which is no
 /// other table's number.
-pub(super) fn row_key(stored: &[u8]) -> Option<(Table, Vec<u8>)> {
+pub(super) fn row_key(stored: &[u8]) -> Option<(TableId, Vec<u8>)> {
     let (&number, key) = stored.split_first()?;
-    if Table(number) == CLUSTERS {
+    if TableId(number) == CLUSTERS {
         let (cluster, rest) = key.split_first_chunk::<CLUSTER_BYTES>()?;
         let (&table, rest) = rest.split_first()?;
-        return Some((Table(table), [cluster, rest].concat()));
+        return Some((TableId(table), [cluster, rest].concat()));
     }
     match number {
         0 => (stored.len() == 8).then(|| (OBJECTS, stored.to_vec())),
-        _ => Some((Table(number), key.to_vec())),
+        _ => Some((TableId(number), key.to_vec())),
     }
 }
 
 /// The key, within its table, of a stored key.
-pub(super) fn key_in(table: Table, stored: &[u8]) -> Vec<u8> {
+pub(super) fn key_in(table: TableId, stored: &[u8]) -> Vec<u8> {
     match row_key(stored) {
         Some((_, key)) if table != OBJECTS => key,
         _ => stored.to_vec(),
@@ -111,16 +111,16 @@ pub(super) fn key_in(table: Table, stored: &[u8]) -> Vec<u8> {
 
 /// The rows of a table with `from <= key < to` (no end if `to` is empty).
 #[derive(Clone, Copy)]
-pub(super) struct Range<'a> {
-    pub(super) table: Table,
+pub(super) struct TableKeyRange<'a> {
+    pub(super) table: TableId,
     pub(super) from: &'a [u8],
     pub(super) to: &'a [u8],
 }
 
-impl Range<'_> {
+impl TableKeyRange<'_> {
     /// The ends of the stored keys of a table that is not clustered.
     pub(super) fn stored(&self) -> (Vec<u8>, Option<Vec<u8>>) {
-        let stored = |key| Clustered::default().stored_key(self.table, key).into_owned();
+        let stored = |key| ClusteredTables::default().stored_key(self.table, key).into_owned();
         let end = match self.to {
             // There can be something behind the last table, and nothing behind the last object.
             [] if self.table == OBJECTS => None,
@@ -142,19 +142,19 @@ impl Range<'_> {
     }
 
     /// The one cluster that can hold some, if there is but one.
-    pub(super) fn only_cluster(&self) -> Option<Cluster> {
+    pub(super) fn only_cluster(&self) -> Option<ClusterPrefix> {
         let cluster = *self.from.first_chunk()?;
         (self.clusters().1 <= around(cluster).1).then_some(cluster)
     }
 
     /// The ends of the stored keys of those in one cluster.
-    pub(super) fn stored_in(&self, cluster: Cluster) -> (Vec<u8>, Vec<u8>) {
+    pub(super) fn stored_in(&self, cluster: ClusterPrefix) -> (Vec<u8>, Vec<u8>) {
         let begins = lead(cluster, self.table);
         let rest = |key: &[u8]| key.strip_prefix(&cluster).map(<[u8]>::to_vec);
         let first = [&begins[..], &rest(self.from).unwrap_or_default()].concat();
         let end = match rest(self.to) {
             Some(rest) => [&begins[..], &rest].concat(),
-            None => lead(cluster, Table(self.table.0 + 1)).to_vec(),
+            None => lead(cluster, TableId(self.table.0 + 1)).to_vec(),
         };
         (first, end)
     }
@@ -166,12 +166,12 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn clustered() -> Clustered {
-        Clustered::new(|table| [2, 3, 63, 64].contains(&table.0))
+    fn clustered() -> ClusteredTables {
+        ClusteredTables::new(|table| [2, 3, 63, 64].contains(&table.0))
     }
 
-    fn row() -> impl Strategy<Value = (Table, Vec<u8>)> {
-        let table = prop::sample::select(vec![1, 2, 3, 4, 63, 64, 253]).prop_map(Table);
+    fn row() -> impl Strategy<Value = (TableId, Vec<u8>)> {
+        let table = prop::sample::select(vec![1, 2, 3, 4, 63, 64, 253]).prop_map(TableId);
         let cluster = prop::sample::select(vec![0, 1, 0xff, 0x100, u32::MAX - 1, u32::MAX]);
         let rest = prop::collection::vec(prop::sample::select(vec![0, 1, 2, 3, 63, 0xff]), 0..5);
         let key = (cluster, rest);
@@ -183,7 +183,7 @@ mod tests {
         fn rows_have_places_of_their_own_in_order_and_those_of_a_cluster_together(
             rows in prop::collection::btree_set(row(), 0..60)
         ) {
-            let stored: BTreeMap<Vec<u8>, (Table, Vec<u8>)> = rows
+            let stored: BTreeMap<Vec<u8>, (TableId, Vec<u8>)> = rows
                 .iter()
                 .map(|(table, key)| (clustered().stored_key(*table, key).into_owned(), (*table, key.clone())))
                 .collect();
@@ -204,19 +204,20 @@ mod tests {
 
     #[test]
     fn a_row_of_no_cluster_is_refused() {
-        let batch = |table, key: &[u8]| Batch { rows: vec![(Table(table), key.to_vec(), None)] };
+        let batch =
+            |table, key: &[u8]| RowBatch { rows: vec![(TableId(table), key.to_vec(), None)] };
         assert!(clustered().check(&batch(2, &[0, 0, 0])).is_err());
         assert!(clustered().check(&batch(2, &[0, 0, 0, 0])).is_ok());
         assert!(clustered().check(&batch(1, &[])).is_ok());
-        assert!(Clustered::default().check(&batch(2, &[])).is_ok());
+        assert!(ClusteredTables::default().check(&batch(2, &[])).is_ok());
     }
 
     /// These bytes are on disks: they stay what they are.
     #[test]
     fn stored_keys_and_the_list_of_clustered_tables_are_those_of_the_format() {
-        let key = |table| clustered().stored_key(Table(table), &[1, 2, 3, 4, 5]).into_owned();
+        let key = |table| clustered().stored_key(TableId(table), &[1, 2, 3, 4, 5]).into_owned();
         assert_eq!(key(2), [0xfe, 1, 2, 3, 4, 2, 5]);
         assert_eq!(key(1), [1, 1, 2, 3, 4, 5]);
-        assert_eq!(clustered(), Clustered(1 << 63 | 0b1100));
+        assert_eq!(clustered(), ClusteredTables(1 << 63 | 0b1100));
     }
 }

@@ -2,37 +2,40 @@
 //!
 //! Whoever holds the lock copies the newest generation (hard links and a few small files) to a folder `work/`, writes
 //! to that, closes it and renames it: a generation never changes once it has its name, and a crash leaves the last one
-//! whole. RocksDB's own write-ahead log is off; the [`Log`](super::Log) is the log. Readers open generations
+//! whole. RocksDB's own write-ahead log is off; the [`Log`](super::WriteAheadLog) is the log. Readers open generations
 //! read-only, and keep them by a shared lock on a lease file.
 
-mod apply;
-mod blocks;
+mod bit_repair;
 mod copy;
 mod folder;
+mod generation_seal;
+mod index_writer;
 mod layout;
 mod manifest;
-mod mend;
 mod options;
-mod paced;
+mod paced_sync;
 mod read;
 mod rescue;
-mod sealed;
+mod sst_blocks;
 #[cfg(test)]
 mod tests;
 
 pub use copy::copy;
-pub use layout::Clustered;
-pub use rescue::{Mending, Placed, Rescued, first_rows, mending, rescue, rescue_mended};
+pub use layout::ClusteredTables;
+pub use rescue::{
+    KeyedRow, RepairedGeneration, RescuedIndex, find_repairs, first_rows, rescue, rescue_mended,
+};
 
 use super::{
-    Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Seals, Snapshot, Table, files,
+    EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, ScanDirection, SealMode,
+    Snapshot, TableId, TableRow, files,
 };
-use apply::{Compaction, RocksApplier};
 pub(crate) use folder::is_own;
-use folder::{Folder, Generation, Lease};
-use read::Database;
+use folder::{GenerationId, GenerationLease, IndexFolder};
+use generation_seal::IndexSealer;
+use index_writer::{CompactionMode, RocksIndexWriter};
+use read::RocksDatabase;
 use rocksdb::Cache;
-use sealed::Guard;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -43,45 +46,45 @@ const POSITION_KEY: [u8; 1] = [RESERVED.0];
 
 /// An [`Index`] in a folder of its own.
 pub struct RocksIndex {
-    folder: Folder,
+    folder: IndexFolder,
     /// The last generation opened here: opened once for all that read it at the same time.
-    open: Mutex<Option<(Generation, Weak<Held>)>>,
+    open: Mutex<Option<(GenerationId, Weak<LeasedGeneration>)>>,
     cache: Cache,
     /// The tables that are clustered in an index made anew.
-    clustered: Clustered,
+    clustered: ClusteredTables,
     /// How its generations are sealed, if they are.
-    guard: Option<Guard>,
+    guard: Option<IndexSealer>,
 }
 
 impl RocksIndex {
     /// The index in this folder. Touches nothing: the folder is made by the first applier.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
-            folder: Folder::new(path.into()),
+            folder: IndexFolder::new(path.into()),
             open: Mutex::default(),
             cache: options::cache(),
-            clustered: Clustered::default(),
+            clustered: ClusteredTables::default(),
             guard: None,
         }
     }
 
     /// With these tables clustered where it is made anew; one that is there stays as it is.
     #[must_use]
-    pub fn with_clustered(self, clustered: Clustered) -> Self {
+    pub fn with_clustered(self, clustered: ClusteredTables) -> Self {
         Self { clustered, ..self }
     }
 
     /// With these seals; which files were found right is noted in the file `checked`.
     #[must_use]
-    pub fn with_seals(self, seals: &Seals, checked: Option<PathBuf>) -> Self {
-        Self { guard: seals.key().map(|key| Guard::new(key.clone(), checked)), ..self }
+    pub fn with_seals(self, seals: &SealMode, checked: Option<PathBuf>) -> Self {
+        Self { guard: seals.key().map(|key| IndexSealer::new(key.clone(), checked)), ..self }
     }
 
     /// The right to change the index. Waits for who is applying, at most `timeout`.
     ///
     /// # Errors
     /// [`Error::Busy`] if it could not be had, with who has it.
-    pub(crate) fn lock(&self, timeout: Duration) -> Result<files::Locked, Error> {
+    pub(crate) fn lock(&self, timeout: Duration) -> Result<files::LockedFile, Error> {
         self.folder.lock(timeout)
     }
 
@@ -89,23 +92,23 @@ impl RocksIndex {
     ///
     /// # Errors
     /// As [`Index::snapshot`]; [`Error::Index`] if there is a file in it that no generation has.
-    pub(crate) fn reseal(&self, _lock: &files::Locked) -> Result<(), Error> {
+    pub(crate) fn reseal(&self, _lock: &files::LockedFile) -> Result<(), Error> {
         let Some(guard) = &self.guard else { return Ok(()) };
         let Some(generation) = self.folder.newest()? else { return Ok(()) };
         let path = self.folder.path(generation);
-        Guard::tidy(&path)?;
+        IndexSealer::tidy(&path)?;
         folder::check_names(&path)?;
         let list = guard.seal(&path, generation, None)?;
         files::sync_folder(&path)?;
         guard.note(&list, &path);
         // What cannot be opened is not taken over.
-        Database::open_read_only(&path, generation.position, &self.cache)?;
+        RocksDatabase::open_read_only(&path, generation.position, &self.cache)?;
         Ok(())
     }
 
     fn compact_whole(&self) -> Result<bool, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(false) };
-        let applier = Box::new(self.applier(lock, Compaction::Whole, true)?);
+        let applier = Box::new(self.open_writer(lock, CompactionMode::Full, true)?);
         let position = applier.view().position();
         applier.publish(position)?;
         Ok(true)
@@ -127,20 +130,20 @@ impl RocksIndex {
 
     fn compact_piece(&self, behind: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let mut applier = Box::new(self.applier(lock, Compaction::Never, true)?);
+        let mut applier = Box::new(self.open_writer(lock, CompactionMode::Never, true)?);
         let Some(last) = applier.rewrite_piece(behind)? else { return Ok(None) };
         let position = applier.view().position();
         applier.publish(position)?;
         Ok(Some(last))
     }
 
-    fn applier(
+    fn open_writer(
         &self,
-        lock: files::Locked,
-        compaction: Compaction,
+        lock: files::LockedFile,
+        compaction: CompactionMode,
         copied: bool,
-    ) -> Result<RocksApplier, Error> {
-        RocksApplier::open(self, lock, (compaction, copied))
+    ) -> Result<RocksIndexWriter, Error> {
+        RocksIndexWriter::open(self, lock, (compaction, copied))
     }
 }
 
@@ -164,7 +167,9 @@ impl Index for RocksIndex {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let Some(generation) = self.folder.newest()? else { return Ok(Arc::new(Empty)) };
+            let Some(generation) = self.folder.newest()? else {
+                return Ok(Arc::new(EmptySnapshot));
+            };
             if let Some((known, held)) = &*open
                 && *known == generation
                 && let Some(held) = held.upgrade()
@@ -177,20 +182,20 @@ impl Index for RocksIndex {
             if let Some(guard) = &self.guard {
                 guard.check(&path, generation)?;
             }
-            let database = Database::open_read_only(&path, generation.position, &self.cache)?;
-            let held = Arc::new(Held { database, _lease: lease });
+            let database = RocksDatabase::open_read_only(&path, generation.position, &self.cache)?;
+            let held = Arc::new(LeasedGeneration { database, _lease: lease });
             *open = Some((generation, Arc::downgrade(&held)));
             return Ok(held);
         }
     }
 
-    fn position(&self) -> Result<Position, Error> {
+    fn position(&self) -> Result<LogPosition, Error> {
         Ok(self.folder.newest()?.map_or(0, |generation| generation.position))
     }
 
-    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
+    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let applier = self.applier(lock, Compaction::AsNeeded, true)?;
+        let applier = self.open_writer(lock, CompactionMode::AsNeeded, true)?;
         Ok(Some(Box::new(applier)))
     }
 
@@ -201,16 +206,16 @@ impl Index for RocksIndex {
         self.folder.older()
     }
 
-    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error> {
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
         let lock = self.folder.lock(timeout)?;
-        Ok(Box::new(self.applier(lock, Compaction::AsNeeded, false)?))
+        Ok(Box::new(self.open_writer(lock, CompactionMode::AsNeeded, false)?))
     }
 }
 
 /// An open generation and what keeps its files. The database is closed first.
-struct Held {
-    database: Database,
-    _lease: Lease,
+struct LeasedGeneration {
+    database: RocksDatabase,
+    _lease: GenerationLease,
 }
 
 impl fmt::Debug for RocksIndex {
@@ -219,33 +224,33 @@ impl fmt::Debug for RocksIndex {
     }
 }
 
-impl Snapshot for Held {
-    fn position(&self) -> Position {
+impl Snapshot for LeasedGeneration {
+    fn position(&self) -> LogPosition {
         self.database.position()
     }
 
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         self.database.get(table, key)
     }
 
-    fn get_many(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+    fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         self.database.get_many(table, keys)
     }
 
     fn scan(
         &self,
-        table: Table,
+        table: TableId,
         from: &[u8],
         to: &[u8],
-        direction: Direction,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<TableRow>, Error> {
         self.database.scan(table, from, to, direction, limit)
     }
 }
 
 /// Hides RocksDB's error type. What it calls corrupt, or misses, takes a repair; anything else another try.
-fn refused(action: &'static str) -> impl FnOnce(rocksdb::Error) -> Error {
+fn index_error(action: &'static str) -> impl FnOnce(rocksdb::Error) -> Error {
     move |source| {
         let is_missing = source.as_ref().contains("No such file or directory");
         if source.kind() == rocksdb::ErrorKind::Corruption || is_missing {

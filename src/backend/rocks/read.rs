@@ -1,55 +1,61 @@
 //! Reading an open database.
 
-use super::layout::{self, Cluster, Clustered, Range};
+use super::layout::{self, ClusterPrefix, ClusteredTables, TableKeyRange};
 use super::options::{self, OBJECTS, ROWS};
-use super::{POSITION_KEY, manifest, refused};
-use crate::backend::{self, CLUSTERS, Direction, Error, Position, Row, Snapshot, Table};
+use super::{POSITION_KEY, index_error, manifest};
+use crate::backend::{
+    self, CLUSTERS, Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow,
+};
 use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, ReadOptions};
 use std::path::Path;
 
 /// The first stored key, and the one behind the last unless nothing can be behind it.
-type Ends<'a> = (&'a [u8], Option<&'a [u8]>);
+type StoredKeyBounds<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// An open database and the position it was opened at.
-pub(super) struct Database {
+pub(super) struct RocksDatabase {
     db: DB,
-    position: Position,
-    clustered: Clustered,
+    position: LogPosition,
+    clustered: ClusteredTables,
 }
 
-impl Database {
+impl RocksDatabase {
     /// Opens a generation. Writes nothing.
     pub(super) fn open_read_only(
         path: &Path,
-        position: Position,
+        position: LogPosition,
         cache: &Cache,
     ) -> Result<Self, Error> {
         manifest::check(path)?;
         let options = options::database_to_read();
         let families = options::families_to_read(cache);
         let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
-            .map_err(refused("open"))?;
-        Self::checked(db, Some(position), Clustered::default())
+            .map_err(index_error("open"))?;
+        Self::checked(db, Some(position), ClusteredTables::default())
     }
 
     /// Opens a working copy of the generation at `position`; makes an empty one, with these tables clustered, if there is no
     /// generation yet.
     pub(super) fn open_work(
         path: &Path,
-        position: Option<Position>,
+        position: Option<LogPosition>,
         families: [ColumnFamilyDescriptor; 2],
-        clustered: Clustered,
+        clustered: ClusteredTables,
     ) -> Result<Self, Error> {
         manifest::check(path)?;
         let mut options = options::database_to_write();
         options.create_if_missing(position.is_none());
         options.create_missing_column_families(position.is_none());
-        let db = DB::open_cf_descriptors(&options, path, families).map_err(refused("open"))?;
+        let db = DB::open_cf_descriptors(&options, path, families).map_err(index_error("open"))?;
         Self::checked(db, position, clustered)
     }
 
     /// Checks that the rows are those that the folder's name promises. If there are none the tables are clustered that way.
-    fn checked(db: DB, expected: Option<Position>, clustered: Clustered) -> Result<Self, Error> {
+    fn checked(
+        db: DB,
+        expected: Option<LogPosition>,
+        clustered: ClusteredTables,
+    ) -> Result<Self, Error> {
         let mut database = Self { db, position: expected.unwrap_or(0), clustered };
         let row = database.position_row()?;
         if let Some((_, clustered)) = row {
@@ -57,7 +63,7 @@ impl Database {
         }
         let found = row.map(|(position, _)| position);
         if found != expected {
-            let text = |p: Option<Position>| p.map_or("none".to_owned(), |p| p.to_string());
+            let text = |p: Option<LogPosition>| p.map_or("none".to_owned(), |p| p.to_string());
             let (found, expected) = (text(found), text(expected));
             let what = format!("its rows are of position {found}, its name says {expected}");
             return Err(Error::DamagedIndex { what });
@@ -66,14 +72,16 @@ impl Database {
     }
 
     /// The position, and which tables are clustered: none if it does not say so.
-    fn position_row(&self) -> Result<Option<(Position, Clustered)>, Error> {
+    fn position_row(&self) -> Result<Option<(LogPosition, ClusteredTables)>, Error> {
         let row = self.db.get_pinned_cf(self.family(ROWS)?, POSITION_KEY);
-        let Some(row) = row.map_err(refused("read"))? else { return Ok(None) };
+        let Some(row) = row.map_err(index_error("read"))? else { return Ok(None) };
         let (numbers, rest) = row.as_chunks();
         match (numbers, rest) {
-            ([position], []) => Ok(Some((u64::from_be_bytes(*position), Clustered::default()))),
+            ([position], []) => {
+                Ok(Some((u64::from_be_bytes(*position), ClusteredTables::default())))
+            }
             ([position, clustered], []) => {
-                let clustered = Clustered(u64::from_be_bytes(*clustered));
+                let clustered = ClusteredTables(u64::from_be_bytes(*clustered));
                 Ok(Some((u64::from_be_bytes(*position), clustered)))
             }
             _ => Err(Error::DamagedIndex {
@@ -83,15 +91,15 @@ impl Database {
     }
 
     /// What the position's row says at this position.
-    pub(super) fn position_bytes(&self, position: Position) -> Vec<u8> {
+    pub(super) fn position_bytes(&self, position: LogPosition) -> Vec<u8> {
         let mut bytes = position.to_be_bytes().to_vec();
-        if self.clustered != Clustered::default() {
+        if self.clustered != ClusteredTables::default() {
             bytes.extend(self.clustered.0.to_be_bytes());
         }
         bytes
     }
 
-    pub(super) const fn clustered(&self) -> Clustered {
+    pub(super) const fn clustered(&self) -> ClusteredTables {
         self.clustered
     }
 
@@ -107,52 +115,52 @@ impl Database {
 }
 
 /// The family a table lives in.
-pub(super) const fn family_of(table: Table) -> &'static str {
+pub(super) const fn family_of(table: TableId) -> &'static str {
     if table.0 == backend::OBJECTS.0 { OBJECTS } else { ROWS }
 }
 
 /// How a table is read. Objects stay out of the cache: whoever opens one keeps it, and of most of their blocks one is asked for. What
 /// is freed at once goes to the next block, where the cache would take memory that the process has never touched, page by page.
-fn reading(table: Table) -> ReadOptions {
+fn reading(table: TableId) -> ReadOptions {
     let mut reading = ReadOptions::default();
     reading.fill_cache(table != backend::OBJECTS);
     reading
 }
 
-impl Snapshot for Database {
-    fn position(&self) -> Position {
+impl Snapshot for RocksDatabase {
+    fn position(&self) -> LogPosition {
         self.position
     }
 
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let family = self.family(family_of(table))?;
         let stored = self.clustered.stored_key(table, key);
-        self.db.get_cf_opt(family, stored, &reading(table)).map_err(refused("read"))
+        self.db.get_cf_opt(family, stored, &reading(table)).map_err(index_error("read"))
     }
 
-    fn get_many(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+    fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let family = self.family(family_of(table))?;
         let stored: Vec<_> = keys.iter().map(|key| self.clustered.stored_key(table, key)).collect();
         let places = stored.iter().map(AsRef::<[u8]>::as_ref);
         self.db
             .batched_multi_get_cf_opt(family, places, false, &reading(table))
             .into_iter()
-            .map(|found| found.map(|value| value.map(|v| v.to_vec())).map_err(refused("read")))
+            .map(|found| found.map(|value| value.map(|v| v.to_vec())).map_err(index_error("read")))
             .collect()
     }
 
     fn scan(
         &self,
-        table: Table,
+        table: TableId,
         from: &[u8],
         to: &[u8],
-        direction: Direction,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<TableRow>, Error> {
         if limit == 0 || (!to.is_empty() && from >= to) {
             return Ok(Vec::new());
         }
-        let range = Range { table, from, to };
+        let range = TableKeyRange { table, from, to };
         if !self.clustered.holds(table) {
             let (first, end) = range.stored();
             return self.rows(table, (&first, end.as_deref()), direction, limit);
@@ -167,15 +175,15 @@ impl Snapshot for Database {
     }
 }
 
-impl Database {
+impl RocksDatabase {
     /// Rows of one table, by the ends of their stored keys.
     fn rows(
         &self,
-        table: Table,
-        ends: Ends<'_>,
-        direction: Direction,
+        table: TableId,
+        ends: StoredKeyBounds<'_>,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<TableRow>, Error> {
         let mut rows = Vec::new();
         self.each(table, ends, direction, |stored, value| {
             rows.push((layout::key_in(table, stored), value.to_vec()));
@@ -187,10 +195,10 @@ impl Database {
     /// The rows of a clustered table, cluster by cluster.
     fn rows_of_clusters(
         &self,
-        range: Range<'_>,
-        direction: Direction,
+        range: TableKeyRange<'_>,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<TableRow>, Error> {
         let mut rows = Vec::new();
         // What is still to be looked through.
         let (mut first, mut end) = range.clusters();
@@ -199,8 +207,8 @@ impl Database {
         {
             let (begin, behind) = layout::around(cluster);
             match direction {
-                Direction::Ascending => first = behind,
-                Direction::Descending => end = begin,
+                ScanDirection::Ascending => first = behind,
+                ScanDirection::Descending => end = begin,
             }
             let (first, end) = range.stored_in(cluster);
             let left = limit - rows.len();
@@ -210,7 +218,11 @@ impl Database {
     }
 
     /// The next cluster that holds anything.
-    fn next_cluster(&self, ends: Ends<'_>, direction: Direction) -> Result<Option<Cluster>, Error> {
+    fn next_cluster(
+        &self,
+        ends: StoredKeyBounds<'_>,
+        direction: ScanDirection,
+    ) -> Result<Option<ClusterPrefix>, Error> {
         let mut found = None;
         self.each(CLUSTERS, ends, direction, |stored, _| {
             found = layout::cluster_of(stored);
@@ -222,9 +234,9 @@ impl Database {
     /// Calls for each stored row between these ends until that says no.
     fn each(
         &self,
-        table: Table,
-        (first, end): Ends<'_>,
-        direction: Direction,
+        table: TableId,
+        (first, end): StoredKeyBounds<'_>,
+        direction: ScanDirection,
         mut row: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
         let family = self.family(family_of(table))?;
@@ -235,19 +247,19 @@ impl Database {
         }
         let mut iterator = self.db.raw_iterator_cf_opt(family, bounds);
         match direction {
-            Direction::Ascending => iterator.seek(first),
-            Direction::Descending => iterator.seek_to_last(),
+            ScanDirection::Ascending => iterator.seek(first),
+            ScanDirection::Descending => iterator.seek_to_last(),
         }
         while let Some((key, value)) = iterator.item() {
             if !row(key, value) {
                 break;
             }
             match direction {
-                Direction::Ascending => iterator.next(),
-                Direction::Descending => iterator.prev(),
+                ScanDirection::Ascending => iterator.next(),
+                ScanDirection::Descending => iterator.prev(),
             }
         }
         // A damaged file only ends the iterator: without this the answer would be shorter, not an error.
-        iterator.status().map_err(refused("scan"))
+        iterator.status().map_err(index_error("scan"))
     }
 }

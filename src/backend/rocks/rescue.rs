@@ -1,12 +1,12 @@
 //! Reading what can be read of a damaged generation: through RocksDB where it agrees, else straight from its files.
 
-use super::blocks::entries;
-use super::folder::{Folder, Generation};
+use super::folder::{GenerationId, IndexFolder};
+use super::generation_seal::{IndexSealer, RepairedFiles};
 use super::layout::row_key;
 use super::options;
-use super::read::Database;
-use super::sealed::{Guard, Mended};
-use crate::backend::{CLUSTERS, Direction, Error, Position, Seals, Snapshot, Table};
+use super::read::RocksDatabase;
+use super::sst_blocks::entries;
+use crate::backend::{CLUSTERS, Error, LogPosition, ScanDirection, SealMode, Snapshot, TableId};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 /// What could be read of the newest generation.
 #[derive(Clone, Debug, Default)]
-pub struct Rescued {
+pub struct RescuedIndex {
     /// Its position.
-    pub position: Position,
+    pub position: LogPosition,
     /// Its rows, by table and key. Nothing vouches for them but what they say of themselves, unless `problem` is `None`.
-    pub rows: BTreeMap<(Table, Vec<u8>), Vec<u8>>,
+    pub rows: BTreeMap<(TableId, Vec<u8>), Vec<u8>>,
     /// Why it could not be read whole.
     pub problem: Option<String>,
     /// How many of its blocks had a single wrong bit that was put right.
@@ -28,36 +28,40 @@ pub struct Rescued {
 }
 
 /// Files of a generation that are what was sealed but for single wrong bits, put right.
-pub struct Mending {
-    generation: Generation,
-    files: Mended,
+pub struct RepairedGeneration {
+    generation: GenerationId,
+    files: RepairedFiles,
 }
 
 /// Reads what can be read of the index in this folder. Writes nothing.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be listed.
-pub fn rescue(path: &Path, seals: &Seals) -> Result<Rescued, Error> {
+pub fn rescue(path: &Path, seals: &SealMode) -> Result<RescuedIndex, Error> {
     rescue_mended(path, seals, None)
 }
 
-/// As [`rescue`], with what is known of its newest generation from [`mending`]: to find it out takes long.
+/// As [`rescue`], with what is known of its newest generation from [`find_repairs`]: to find it out takes long.
 ///
 /// # Errors
 /// As [`rescue`].
-pub fn rescue_mended(path: &Path, seals: &Seals, known: Option<Mending>) -> Result<Rescued, Error> {
-    let folder = Folder::new(path.to_owned());
+pub fn rescue_mended(
+    path: &Path,
+    seals: &SealMode,
+    known: Option<RepairedGeneration>,
+) -> Result<RescuedIndex, Error> {
+    let folder = IndexFolder::new(path.to_owned());
     let generation = match folder.newest() {
         Ok(Some(generation)) => generation,
-        Ok(None) => return Ok(Rescued::default()),
+        Ok(None) => return Ok(RescuedIndex::default()),
         Err(error @ Error::Io { .. }) => return Err(error),
         Err(error) => {
-            let problem = Some(said(&error));
-            return Ok(Rescued { problem, ..Rescued::default() });
+            let problem = Some(error_text(&error));
+            return Ok(RescuedIndex { problem, ..RescuedIndex::default() });
         }
     };
     let place = folder.path(generation);
-    let mut rescued = Rescued { position: generation.position, ..Rescued::default() };
+    let mut rescued = RescuedIndex { position: generation.position, ..RescuedIndex::default() };
     let guard = guard_of(seals);
     let right = guard.as_ref().map_or(Ok(()), |guard| guard.check(&place, generation).map(drop));
     if let (Err(error @ Error::Breach { .. }), Some(guard)) = (&right, guard) {
@@ -68,20 +72,21 @@ pub fn rescue_mended(path: &Path, seals: &Seals, known: Option<Mending>) -> Resu
         };
         if let Some(mended) = mended {
             let (rows, _) = raw(&place, &mended)?;
-            return Ok(Rescued { rows, mended: mended.len() as u64, ..rescued });
+            return Ok(RescuedIndex { rows, mended: mended.len() as u64, ..rescued });
         }
         rescued.breach = Some(error.to_string());
     }
-    let opened = right
-        .and_then(|()| Database::open_read_only(&place, generation.position, &options::cache()));
+    let opened = right.and_then(|()| {
+        RocksDatabase::open_read_only(&place, generation.position, &options::cache())
+    });
     let read = opened.and_then(|database| {
         // Each table has its turn, also behind one that ends badly.
         let read = |table| table_of(&database, table, &mut rescued);
         (0..CLUSTERS.0).map(read).fold(Ok(()), Result::and)
     });
     if let Err(error) = read {
-        rescued.problem = Some(said(&error));
-        let (rows, mended) = raw(&place, &Mended::new())?;
+        rescued.problem = Some(error_text(&error));
+        let (rows, mended) = raw(&place, &RepairedFiles::new())?;
         for (key, value) in rows {
             rescued.rows.entry(key).or_insert(value);
         }
@@ -91,23 +96,24 @@ pub fn rescue_mended(path: &Path, seals: &Seals, known: Option<Mending>) -> Resu
 }
 
 /// A row with the table and key it stands at.
-pub type Placed = ((Table, Vec<u8>), Vec<u8>);
+pub type KeyedRow = ((TableId, Vec<u8>), Vec<u8>);
 
 /// The first rows of each table of the newest generation in this folder, so many at most; `None` if they cannot be read.
-pub fn first_rows(path: &Path, most: usize) -> Option<Vec<Placed>> {
-    let folder = Folder::new(path.to_owned());
+pub fn first_rows(path: &Path, most: usize) -> Option<Vec<KeyedRow>> {
+    let folder = IndexFolder::new(path.to_owned());
     let generation = folder.newest().ok()??;
     let place = folder.path(generation);
-    let database = Database::open_read_only(&place, generation.position, &options::cache()).ok()?;
+    let database =
+        RocksDatabase::open_read_only(&place, generation.position, &options::cache()).ok()?;
     let mut found = Vec::new();
-    for table in (0..CLUSTERS.0).map(Table) {
-        let rows = database.scan(table, &[], &[], Direction::Ascending, most).ok()?;
+    for table in (0..CLUSTERS.0).map(TableId) {
+        let rows = database.scan(table, &[], &[], ScanDirection::Ascending, most).ok()?;
         found.extend(rows.into_iter().map(|(key, value)| ((table, key), value)));
     }
     Some(found)
 }
 
-fn said(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
@@ -115,11 +121,11 @@ fn said(error: &Error) -> String {
 }
 
 /// The rows of one table, as far as they can be read.
-fn table_of(database: &Database, table: u8, rescued: &mut Rescued) -> Result<(), Error> {
-    let table = Table(table);
+fn table_of(database: &RocksDatabase, table: u8, rescued: &mut RescuedIndex) -> Result<(), Error> {
+    let table = TableId(table);
     let mut from = Vec::new();
     loop {
-        let rows = database.scan(table, &from, &[], Direction::Ascending, 256)?;
+        let rows = database.scan(table, &from, &[], ScanDirection::Ascending, 256)?;
         let more = rows.len() == 256;
         if let Some((last, _)) = rows.last() {
             from.clone_from(last);
@@ -132,31 +138,33 @@ fn table_of(database: &Database, table: u8, rescued: &mut Rescued) -> Result<(),
     }
 }
 
-type Key = (Table, Vec<u8>);
-type Live = BTreeMap<Key, Vec<u8>>;
+type TableKey = (TableId, Vec<u8>);
+type LiveRows = BTreeMap<TableKey, Vec<u8>>;
 
 /// If the newest generation in this folder is not what was sealed, and would be with one bit of some of its files turned: these.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be read.
-pub fn mending(path: &Path, seals: &Seals) -> Result<Option<Mending>, Error> {
-    let folder = Folder::new(path.to_owned());
+pub fn find_repairs(path: &Path, seals: &SealMode) -> Result<Option<RepairedGeneration>, Error> {
+    let folder = IndexFolder::new(path.to_owned());
     let (Some(guard), Ok(Some(generation))) = (guard_of(seals), folder.newest()) else {
         return Ok(None);
     };
     let files = guard.mended(&folder.path(generation), generation)?;
-    Ok(files.filter(|files| !files.is_empty()).map(|files| Mending { generation, files }))
+    Ok(files
+        .filter(|files| !files.is_empty())
+        .map(|files| RepairedGeneration { generation, files }))
 }
 
-fn guard_of(seals: &Seals) -> Option<Guard> {
-    seals.key().map(|key| Guard::new(key.clone(), None))
+fn guard_of(seals: &SealMode) -> Option<IndexSealer> {
+    seals.key().map(|key| IndexSealer::new(key.clone(), None))
 }
 
 /// The rows in the files of a folder, the last written of each key, and how many wrong bits were put right. Of a file that is known
 /// to have held something else that is read.
-fn raw(place: &Path, known: &Mended) -> Result<(Live, u64), Error> {
+fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
     let mut mended = 0;
-    let mut newest: BTreeMap<Key, (u64, Option<Vec<u8>>)> = BTreeMap::new();
+    let mut newest: BTreeMap<TableKey, (u64, Option<Vec<u8>>)> = BTreeMap::new();
     for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
         let path: PathBuf = entry.map_err(Error::io("list", place))?.path();
         if path.extension().is_none_or(|extension| extension != "sst") {
@@ -188,60 +196,67 @@ fn raw(place: &Path, known: &Mended) -> Result<(Live, u64), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::rocks::blocks::mend_file;
-    use crate::backend::rocks::{Clustered, RocksIndex, manifest};
-    use crate::backend::{Batch, Index, OBJECTS};
+    use crate::backend::rocks::sst_blocks::mend_file;
+    use crate::backend::rocks::{ClusteredTables, RocksIndex, manifest};
+    use crate::backend::{Index, OBJECTS, RowBatch};
 
-    fn written(path: &Path) -> Live {
+    fn written(path: &Path) -> LiveRows {
         written_by(&RocksIndex::new(path))
     }
 
-    fn written_by(index: &RocksIndex) -> Live {
-        let mut all = Live::new();
+    fn written_by(index: &RocksIndex) -> LiveRows {
+        let mut all = LiveRows::new();
         for round in 0_u64..3 {
-            let mut applier = index.try_applier().unwrap().unwrap();
-            let mut batch = Batch::default();
+            let mut applier = index.try_writer().unwrap().unwrap();
+            let mut batch = RowBatch::default();
             for n in 0..200_u64 {
                 let key = (round * 150 + n).to_be_bytes().to_vec();
                 let value = vec![n as u8; 40 + n as usize];
                 batch.rows.push((OBJECTS, key.clone(), Some(value.clone())));
-                batch.rows.push((Table(2), key.clone(), Some(value.clone())));
+                batch.rows.push((TableId(2), key.clone(), Some(value.clone())));
                 all.insert((OBJECTS, key.clone()), value.clone());
-                all.insert((Table(2), key.clone()), value);
+                all.insert((TableId(2), key.clone()), value);
                 // As a row of numbers does, this looks like the end of a block at every turn.
                 let value = 1_u32.to_le_bytes().repeat(2 * (n % 9) as usize + 2);
                 let value = [&[0; 5], value.as_slice()].concat();
-                batch.rows.push((Table(3), key.clone(), Some(value.clone())));
-                all.insert((Table(3), key), value);
+                batch.rows.push((TableId(3), key.clone(), Some(value.clone())));
+                all.insert((TableId(3), key), value);
             }
             let gone = (round * 150 + 7).to_be_bytes().to_vec();
-            batch.rows.push((Table(2), gone.clone(), None));
-            all.remove(&(Table(2), gone));
+            batch.rows.push((TableId(2), gone.clone(), None));
+            all.remove(&(TableId(2), gone));
             applier.write(batch).unwrap();
             applier.publish(round + 1).unwrap();
         }
-        all.insert((Table(super::super::POSITION_KEY[0]), Vec::new()), position_row(index));
+        all.insert((TableId(super::super::POSITION_KEY[0]), Vec::new()), position_row(index));
         all
     }
 
     fn position_row(index: &RocksIndex) -> Vec<u8> {
         let generation = index.folder.newest().unwrap().unwrap();
         let path = index.folder.path(generation);
-        let database = Database::open_read_only(&path, generation.position, &index.cache).unwrap();
+        let database =
+            RocksDatabase::open_read_only(&path, generation.position, &index.cache).unwrap();
         database.position_bytes(generation.position)
     }
 
     fn newest(path: &Path) -> PathBuf {
-        Folder::new(path.to_owned()).path(Folder::new(path.to_owned()).newest().unwrap().unwrap())
+        IndexFolder::new(path.to_owned())
+            .path(IndexFolder::new(path.to_owned()).newest().unwrap().unwrap())
     }
 
     #[test]
     fn the_files_alone_hold_the_rows_that_rocksdb_reads() {
-        for clustered in [Clustered::default(), Clustered::new(|table| table == Table(2))] {
+        for clustered in
+            [ClusteredTables::default(), ClusteredTables::new(|table| table == TableId(2))]
+        {
             let folder = tempfile::tempdir().unwrap();
             let mut all = written_by(&RocksIndex::new(folder.path()).with_clustered(clustered));
-            assert_eq!(raw(&newest(folder.path()), &Mended::new()).unwrap(), (all.clone(), 0));
-            let rescued = rescue(folder.path(), &Seals::Absent).unwrap();
+            assert_eq!(
+                raw(&newest(folder.path()), &RepairedFiles::new()).unwrap(),
+                (all.clone(), 0)
+            );
+            let rescued = rescue(folder.path(), &SealMode::Absent).unwrap();
             assert_eq!((rescued.position, rescued.problem), (3, None));
             all.retain(|(table, _), _| table.0 != super::super::POSITION_KEY[0]);
             assert_eq!(rescued.rows, all);
@@ -263,7 +278,7 @@ mod tests {
                 fs::write(&path, bytes).unwrap();
             }
         }
-        let rescued = rescue(folder.path(), &Seals::Absent).unwrap();
+        let rescued = rescue(folder.path(), &SealMode::Absent).unwrap();
         assert!(rescued.problem.is_some());
         let same = all.iter().filter(|(key, value)| rescued.rows.get(*key) == Some(*value)).count();
         assert!(same * 100 >= all.len() * 95, "{same} of {}", all.len());
@@ -285,7 +300,7 @@ mod tests {
                 let mut bytes = whole.clone();
                 bytes[at + 6] ^= 1 << bit;
                 fs::write(&list, bytes).unwrap();
-                let rescued = rescue(folder.path(), &Seals::Absent).unwrap();
+                let rescued = rescue(folder.path(), &SealMode::Absent).unwrap();
                 assert!(rescued.problem.is_some(), "the kind at {at}, bit {bit}");
                 assert_eq!(rescued.rows, all, "the kind at {at}, bit {bit}");
             }
@@ -311,7 +326,7 @@ mod tests {
                 bytes[place_in] ^= 1 << (turned % 8);
                 turned += 1;
                 fs::write(&path, bytes).unwrap();
-                let (rows, right) = raw(&place, &Mended::new()).unwrap();
+                let (rows, right) = raw(&place, &RepairedFiles::new()).unwrap();
                 mended += right;
                 let same = all.iter().filter(|(key, value)| rows.get(*key) == Some(*value)).count();
                 assert!(same + 1 >= all.len(), "{} byte {place_in}: {same}", path.display());
@@ -341,7 +356,7 @@ mod tests {
                 bytes[at + 1] ^= 0x80;
                 turned += 1;
                 fs::write(&path, bytes).unwrap();
-                let (rows, right) = raw(&place, &Mended::new()).unwrap();
+                let (rows, right) = raw(&place, &RepairedFiles::new()).unwrap();
                 assert!(rows == all && right == 1, "{} byte {}", path.display(), at + 1);
             }
             fs::write(&path, whole).unwrap();
@@ -354,13 +369,13 @@ mod tests {
     #[test]
     fn what_a_file_was_is_found_by_its_hash_wherever_one_bit_is_wrong() {
         let folder = tempfile::tempdir().unwrap();
-        let mut batch = Batch::default();
+        let mut batch = RowBatch::default();
         let content: Vec<u8> = (0..150_000_u64).map(|n| (n.pow(2) >> 7) as u8).collect();
         for n in 0..500_u64 {
             let size = if n == 250 { content.len() } else { 40 };
-            batch.rows.push((Table(2), n.to_be_bytes().to_vec(), Some(content[..size].to_vec())));
+            batch.rows.push((TableId(2), n.to_be_bytes().to_vec(), Some(content[..size].to_vec())));
         }
-        let mut applier = RocksIndex::new(folder.path()).try_applier().unwrap().unwrap();
+        let mut applier = RocksIndex::new(folder.path()).try_writer().unwrap().unwrap();
         applier.write(batch).unwrap();
         applier.publish(1).unwrap();
         let is_table =

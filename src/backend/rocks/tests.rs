@@ -1,34 +1,34 @@
 use super::*;
-use crate::backend::{Batch, OBJECTS};
+use crate::backend::{OBJECTS, RowBatch};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const TABLE: Table = Table(7);
+const TABLE: TableId = TableId(7);
 
 fn key(number: u64) -> Vec<u8> {
     number.to_be_bytes().to_vec()
 }
 
 /// Rows `from..to` in both families, each with a value that its key tells.
-fn rows(from: u64, to: u64) -> Batch {
+fn rows(from: u64, to: u64) -> RowBatch {
     let rows = (from..to).flat_map(|number| {
         let object = number.to_le_bytes().repeat(50);
         [(TABLE, key(number), Some(key(!number))), (OBJECTS, key(number), Some(object))]
     });
-    Batch { rows: rows.collect() }
+    RowBatch { rows: rows.collect() }
 }
 
 fn publish(index: &RocksIndex, from: u64, to: u64) {
-    let mut applier = index.try_applier().unwrap().unwrap();
+    let mut applier = index.try_writer().unwrap().unwrap();
     applier.write(rows(from, to)).unwrap();
     applier.publish(to).unwrap();
 }
 
-fn count(snapshot: &dyn Snapshot, table: Table) -> u64 {
-    snapshot.scan(table, &[], &[], Direction::Ascending, usize::MAX).unwrap().len() as u64
+fn count(snapshot: &dyn Snapshot, table: TableId) -> u64 {
+    snapshot.scan(table, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap().len() as u64
 }
 
 /// The names of all files and folders below a folder.
@@ -51,8 +51,8 @@ fn index() -> (tempfile::TempDir, RocksIndex) {
     (folder, index)
 }
 
-fn clustered() -> Clustered {
-    Clustered::new(|table| table != OBJECTS)
+fn clustered() -> ClusteredTables {
+    ClusteredTables::new(|table| table != OBJECTS)
 }
 
 /// One of few keys, so that many have a cluster or an end in common.
@@ -74,16 +74,16 @@ proptest! {
         let mut known = BTreeMap::new();
         // Half of them stand in one generation, the rest in the next.
         for (position, part) in (1..).zip(written.chunks(written.len().div_ceil(2))) {
-            let mut batch = Batch::default();
+            let mut batch = RowBatch::default();
             for (table, key, is_put) in part {
                 let value = is_put.then(|| [&[*table], key.as_slice()].concat());
-                batch.rows.push((Table(*table), key.clone(), value.clone()));
+                batch.rows.push((TableId(*table), key.clone(), value.clone()));
                 match value {
                     Some(value) => known.insert((*table, key.clone()), value),
                     None => known.remove(&(*table, key.clone())),
                 };
             }
-            let mut applier = index.try_applier().unwrap().unwrap();
+            let mut applier = index.try_writer().unwrap().unwrap();
             applier.write(batch).unwrap();
             applier.publish(position).unwrap();
         }
@@ -94,14 +94,14 @@ proptest! {
             let is_asked_for = |key: &[u8]| *key >= **from && (to.is_empty() || *key < **to);
             let rows = known.iter().filter(|((of, key), _)| of == table && is_asked_for(key));
             let rows = rows.map(|((_, key), value)| (key.clone(), value.clone()));
-            let (direction, rows): (_, Vec<Row>) = match ascending {
-                true => (Direction::Ascending, rows.take(limit).collect()),
-                false => (Direction::Descending, rows.rev().take(limit).collect()),
+            let (direction, rows): (_, Vec<TableRow>) = match ascending {
+                true => (ScanDirection::Ascending, rows.take(limit).collect()),
+                false => (ScanDirection::Descending, rows.rev().take(limit).collect()),
             };
-            let found = snapshot.scan(Table(*table), from, to, direction, limit).unwrap();
+            let found = snapshot.scan(TableId(*table), from, to, direction, limit).unwrap();
             prop_assert_eq!(found, rows, "{:?} from {:?} to {:?}", direction, from, to);
             let one = known.get(&(*table, from.clone())).cloned();
-            prop_assert_eq!(snapshot.get(Table(*table), from).unwrap(), one);
+            prop_assert_eq!(snapshot.get(TableId(*table), from).unwrap(), one);
         }
     }
 }
@@ -113,15 +113,16 @@ fn an_index_is_clustered_as_it_was_made() {
     let of = |index: &RocksIndex| {
         let generation = index.folder.newest().unwrap().unwrap();
         let path = index.folder.path(generation);
-        let database = Database::open_read_only(&path, generation.position, &index.cache).unwrap();
+        let database =
+            RocksDatabase::open_read_only(&path, generation.position, &index.cache).unwrap();
         database.clustered()
     };
     publish(&index, 0, 100);
     let index = index.with_clustered(clustered());
     publish(&index, 100, 200);
-    assert_eq!(of(&index), Clustered::default());
+    assert_eq!(of(&index), ClusteredTables::default());
     assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 200);
-    let mut anew = index.anew(Duration::ZERO).unwrap();
+    let mut anew = index.empty_writer(Duration::ZERO).unwrap();
     anew.write(rows(0, 300)).unwrap();
     anew.publish(300).unwrap();
     assert_eq!(of(&index), clustered());
@@ -153,7 +154,7 @@ fn opening_fifty_times_leaves_nothing_behind() {
     for _ in 0..50 {
         let reader = RocksIndex::new(folder.path().join("index"));
         assert_eq!(count(&*reader.snapshot().unwrap(), TABLE), 10);
-        drop(reader.try_applier().unwrap().unwrap());
+        drop(reader.try_writer().unwrap().unwrap());
         let _second = reader.snapshot().unwrap();
     }
     assert_eq!(names(folder.path()), before);
@@ -248,7 +249,7 @@ fn leftovers_of_a_crash_are_removed_by_the_next_applier() {
     fs::create_dir(path.join("notes")).unwrap();
     assert_eq!(index.position().unwrap(), 10);
     assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 10);
-    drop(index.try_applier().unwrap().unwrap());
+    drop(index.try_writer().unwrap().unwrap());
     fs::remove_dir(path.join("notes")).expect("what is not the index's own stays");
     assert_eq!(names(&path), before);
     publish(&index, 10, 20);
@@ -260,7 +261,7 @@ fn leftovers_of_a_crash_are_removed_by_the_next_applier() {
 fn a_crash_during_an_apply_leaves_the_last_generation() {
     let (folder, index) = index();
     publish(&index, 0, 10);
-    let mut applier = index.try_applier().unwrap().unwrap();
+    let mut applier = index.try_writer().unwrap().unwrap();
     applier.write(rows(10, 20)).unwrap();
     let image = folder.path().join("image");
     for name in names(&folder.path().join("index")) {
@@ -275,7 +276,7 @@ fn a_crash_during_an_apply_leaves_the_last_generation() {
     assert!(image.join("work/CURRENT").exists());
     let after = RocksIndex::new(&image);
     assert_eq!(count(&*after.snapshot().unwrap(), TABLE), 10);
-    let mut next = after.try_applier().unwrap().unwrap();
+    let mut next = after.try_writer().unwrap().unwrap();
     assert_eq!([count(next.view(), TABLE), count(next.view(), OBJECTS)], [10, 10]);
     next.write(rows(10, 30)).unwrap();
     next.publish(30).unwrap();
@@ -290,7 +291,7 @@ fn a_failed_publish_changes_nothing() {
     publish(&index, 0, 10);
     let in_the_way = folder.path().join("index/2-0000000000000014.lease");
     fs::create_dir(&in_the_way).unwrap();
-    let mut applier = index.try_applier().unwrap().unwrap();
+    let mut applier = index.try_writer().unwrap().unwrap();
     applier.write(rows(10, 20)).unwrap();
     assert!(applier.publish(20).is_err());
     assert_eq!(index.position().unwrap(), 10);
@@ -320,7 +321,7 @@ fn a_lost_generation_is_an_error_not_an_empty_index() {
     fs::remove_dir_all(folder.path().join("index/1-000000000000000a")).unwrap();
     assert!(index.snapshot().is_err());
     assert!(index.position().is_err());
-    assert!(index.try_applier().is_err());
+    assert!(index.try_writer().is_err());
 }
 
 #[test]
@@ -347,9 +348,9 @@ fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
         })
     };
     let write = |value: Option<&[u8]>, position| {
-        let mut applier = index.try_applier().unwrap().unwrap();
+        let mut applier = index.try_writer().unwrap().unwrap();
         let row = |table| (table, key(5), value.map(<[u8]>::to_vec));
-        applier.write(Batch { rows: vec![row(TABLE), row(OBJECTS)] }).unwrap();
+        applier.write(RowBatch { rows: vec![row(TABLE), row(OBJECTS)] }).unwrap();
         applier.publish(position).unwrap();
     };
     publish(&index, 0, 10);
@@ -374,12 +375,12 @@ fn pieces_that_are_written_anew_hold_what_is_left_and_nothing_else() {
         blake3::Hasher::new().update(&key(n)).finalize_xof().fill(&mut bytes);
         bytes
     };
-    let write = |rows: Vec<Row>, position| {
-        let mut applier = index.try_applier().unwrap().unwrap();
+    let write = |rows: Vec<TableRow>, position| {
+        let mut applier = index.try_writer().unwrap().unwrap();
         let rows = rows
             .into_iter()
             .map(|(key, value)| (OBJECTS, key, (!value.is_empty()).then_some(value)));
-        applier.write(Batch { rows: rows.collect() }).unwrap();
+        applier.write(RowBatch { rows: rows.collect() }).unwrap();
         applier.publish(position).unwrap();
     };
     write((0..ROWS).map(|n| (key(n), value(n))).collect(), 10);
@@ -398,12 +399,12 @@ fn pieces_that_are_written_anew_hold_what_is_left_and_nothing_else() {
         names(&folder.path().join("index")).iter().filter(|name| name.ends_with("CURRENT")).count(),
         1
     );
-    let left: Vec<Row> = (0..ROWS).filter(is_left).map(|n| (key(n), value(n))).collect();
+    let left: Vec<TableRow> = (0..ROWS).filter(is_left).map(|n| (key(n), value(n))).collect();
     let all = |index: &RocksIndex| {
         let snapshot = index.snapshot().unwrap();
         (
             snapshot.position(),
-            snapshot.scan(OBJECTS, &[], &[], Direction::Ascending, usize::MAX).unwrap(),
+            snapshot.scan(OBJECTS, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap(),
         )
     };
     assert!(all(&index) == (11, left.clone()));
@@ -445,7 +446,7 @@ fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
     let generation = index.folder.newest().unwrap().unwrap();
     let path = index.folder.path(generation);
     let keys: Vec<_> = (0..ROWS).map(key).collect();
-    let expected = |table| -> Vec<Row> {
+    let expected = |table| -> Vec<TableRow> {
         let rows = rows(0, ROWS).rows.into_iter();
         rows.filter(|row| row.0 == table).map(|row| (row.1, row.2.unwrap())).collect()
     };
@@ -462,7 +463,7 @@ fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
             fs::remove_file(&file).unwrap();
             fs::write(&file, &bad).unwrap();
             let cache = options::cache();
-            let database = Database::open_read_only(&path, generation.position, &cache);
+            let database = RocksDatabase::open_read_only(&path, generation.position, &cache);
             let Ok(database) = database else {
                 errors += 1;
                 continue;
@@ -470,10 +471,10 @@ fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
             let mut wrong = false;
             for table in [TABLE, OBJECTS] {
                 let expected = expected(table);
-                for direction in [Direction::Ascending, Direction::Descending] {
+                for direction in [ScanDirection::Ascending, ScanDirection::Descending] {
                     match database.scan(table, &[], &[], direction, usize::MAX) {
                         Ok(mut rows) => {
-                            if direction == Direction::Descending {
+                            if direction == ScanDirection::Descending {
                                 rows.reverse();
                             }
                             assert!(rows == expected, "{name} at {at}: {} rows", rows.len());

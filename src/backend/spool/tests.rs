@@ -97,7 +97,10 @@ fn what_was_acknowledged_and_is_missing_is_known_outside_the_store() {
     }
     assert_eq!(spool.names().unwrap(), [NAME]);
     let missing = spool.read(NAME, &any);
-    assert!(matches!(missing, Err(Error::Breach { breach: Breach::Missing, .. })), "{missing:?}");
+    assert!(
+        matches!(missing, Err(Error::Breach { breach: IntegrityBreach::Missing, .. })),
+        "{missing:?}"
+    );
     assert_eq!(spool.read(OTHER, &any).unwrap(), None);
     // It stands in the journal after all.
     spool.brought(&[NAME.to_owned()]).unwrap();
@@ -135,22 +138,22 @@ fn what_a_killed_writer_left_is_swept_and_what_is_being_written_is_not() {
 #[test]
 fn a_sealed_write_is_read_with_its_key_and_only_under_its_name() {
     let (folder, plain) = spool();
-    let keyed = |secret| Seals::Keyed(SealKey::new(&[secret; 32], &[2; 16], &[3; 32]));
+    let keyed = |secret| SealMode::Keyed(SealKey::new(&[secret; 32], &[2; 16], &[3; 32]));
     let sealed = plain.clone().with_seals(keyed(1));
     sealed.put(NAME, b"waits").unwrap();
     assert_eq!(sealed.read(NAME, &any).unwrap().unwrap(), b"waits");
-    let unknown = plain.clone().with_seals(Seals::Unknown);
+    let unknown = plain.clone().with_seals(SealMode::Unknown);
     assert_eq!(unknown.read(NAME, &any).unwrap().unwrap(), b"waits");
     let breach = |spool: &SpoolFolder, name| match spool.read(name, &any) {
         Err(Error::Breach { breach, .. }) => breach,
         other => panic!("{other:?}"),
     };
-    assert_eq!(breach(&plain.clone().with_seals(keyed(9)), NAME), Breach::Altered);
+    assert_eq!(breach(&plain.clone().with_seals(keyed(9)), NAME), IntegrityBreach::Altered);
     let inside = folder_in(folder.path());
     std::fs::copy(inside.join(NAME), inside.join(OTHER)).unwrap();
-    assert_eq!(breach(&sealed, OTHER), Breach::Altered);
+    assert_eq!(breach(&sealed, OTHER), IntegrityBreach::Altered);
     plain.put(OTHER, b"forged").unwrap();
-    assert_eq!(breach(&sealed, OTHER), Breach::Unsealed);
+    assert_eq!(breach(&sealed, OTHER), IntegrityBreach::Unsealed);
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! What folding means for the tables: revisions go out of sight into a later one, come back, or are gone for good.
 
 use super::super::checkpoint;
-use super::super::lineage::{self, At, Stretch};
+use super::super::lineage::{self, RevisionRange, RevisionRef};
+use super::super::prune::last_hiding_operations;
 use super::super::refs::session;
-use super::super::retain::hiders;
-use super::{Indexer, find_operation, history_place, object};
-use crate::backend::{Direction, Snapshot};
+use super::{RecordIndexer, find_operation, history_place, object};
+use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
-    Delta, DeltaPart, Effect, FoldRow, ObjectKind, OperationRow, Refs, RevisionRow, SequenceRow,
+    Delta, DeltaPart, FoldRow, ObjectKind, OperationEffect, OperationRow, RevisionRow, SequenceRow,
+    StoreRefs,
 };
 use crate::model::{
     BranchNumber, ObjectId, Operation, OperationId, SessionId, SessionNumber, Value,
@@ -17,7 +18,7 @@ use crate::model::{
 use std::collections::BTreeSet;
 
 /// Where what was folded into a revision stands; each time something was, behind the first that was.
-fn place(number: SessionNumber, at: At) -> KeyBuilder {
+fn place(number: SessionNumber, at: RevisionRef) -> KeyBuilder {
     of(number).branch(at.branch).number(at.sequence)
 }
 
@@ -27,23 +28,31 @@ pub(crate) fn pruning(operation: &Operation) -> Vec<u8> {
 }
 
 /// The times that something was folded into a revision, the latest one first: it begins before all others.
-pub(crate) fn rows(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<Vec<FoldRow>> {
+pub(crate) fn rows(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: RevisionRef,
+) -> Result<Vec<FoldRow>> {
     some_rows(view, number, at, usize::MAX)
 }
 
 /// The latest of them; `None`: nothing was folded into it.
-pub(crate) fn row(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<Option<FoldRow>> {
+pub(crate) fn row(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: RevisionRef,
+) -> Result<Option<FoldRow>> {
     Ok(some_rows(view, number, at, 1)?.pop())
 }
 
 fn some_rows(
     view: &dyn Snapshot,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
     limit: usize,
 ) -> Result<Vec<FoldRow>> {
     let (from, to) = (place(number, at).build(), place(number, at).end());
-    view.scan(key::FOLDS, &from, &to, Direction::Ascending, limit)?
+    view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, limit)?
         .iter()
         .map(|(_, row)| FoldRow::decode(row).map_err(Error::corrupt("a fold")))
         .collect()
@@ -53,12 +62,12 @@ fn some_rows(
 pub(crate) fn folded(
     view: &dyn Snapshot,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
     fold: &FoldRow,
 ) -> Result<Vec<(u64, RevisionRow)>> {
     let fold = place(number, at).number(fold.first);
     let (from, to) = (fold.clone().build(), fold.end());
-    view.scan(key::FOLDED, &from, &to, Direction::Ascending, usize::MAX)?
+    view.scan(key::FOLDED, &from, &to, ScanDirection::Ascending, usize::MAX)?
         .into_iter()
         .map(|(place, row)| {
             let sequence = key::last_number(&place).unwrap_or(0);
@@ -73,7 +82,7 @@ pub(crate) fn folded(
 pub(crate) fn before(
     view: &dyn Snapshot,
     number: SessionNumber,
-    at: At,
+    at: RevisionRef,
     fold: &FoldRow,
 ) -> Result<Option<RevisionRow>> {
     let aside = place(number, at).number(fold.first).number(at.sequence).build();
@@ -83,7 +92,7 @@ pub(crate) fn before(
         .map_err(Error::corrupt(format!("revision #{}", at.sequence)))
 }
 
-impl Indexer<'_> {
+impl RecordIndexer<'_> {
     pub(super) fn pruned(&mut self, session: SessionNumber) {
         let place = pruning(&self.placed.record.operation);
         self.rows.put(key::PRUNINGS, place, session.to_be_bytes().to_vec());
@@ -92,23 +101,23 @@ impl Indexer<'_> {
     /// Folds the revisions from `first` on into `at`.
     pub(super) fn fold(
         &mut self,
-        refs: &Refs,
-        (number, at): (SessionNumber, At),
+        refs: &StoreRefs,
+        (number, at): (SessionNumber, RevisionRef),
         first: u64,
         (operation, delta): (OperationId, &[DeltaPart]),
-    ) -> Result<Effect> {
+    ) -> Result<OperationEffect> {
         let id = session(refs, number)?.info.id;
-        let At { branch, sequence: last } = at;
-        let stretch = Stretch { branch, after: first.saturating_sub(1), to: last };
+        let RevisionRef { branch, sequence: last } = at;
+        let stretch = RevisionRange { branch, after: first.saturating_sub(1), to: last };
         let view = self.view();
-        let old = lineage::revisions(&view, number, stretch, Direction::Ascending, usize::MAX)?;
+        let old = lineage::revisions(&view, number, stretch, ScanDirection::Ascending, usize::MAX)?;
         let ends = (old.first().map(|(one, _)| *one), old.last().map(|(one, _)| *one));
         let (Some((_, before)), true) = (old.last(), ends == (Some(first), Some(last))) else {
             return Err(Error::missing(format!("what is folded into #{last}")));
         };
         let mut after = RevisionRow { parts: Vec::new(), bytes: 0, ..before.clone() };
         for (sequence, row) in &old {
-            let one = At { branch, sequence: *sequence };
+            let one = RevisionRef { branch, sequence: *sequence };
             self.forget_history(&id, number, one, row)?;
             let aside = place(number, at).number(first).number(*sequence).build();
             self.rows.put(key::FOLDED, aside, row.encode());
@@ -131,13 +140,18 @@ impl Indexer<'_> {
         let count = old.len() as u64 - 1;
         let fold = FoldRow { first, count, operation, swept: false };
         self.rows.put(key::FOLDS, place(number, at).number(first).build(), fold.encode());
-        Ok(Effect::Folded { branch, first, last })
+        Ok(OperationEffect::Folded { branch, first, last })
     }
 
     /// Brings back what was folded into `at` last.
-    pub(super) fn unfold(&mut self, refs: &Refs, number: SessionNumber, at: At) -> Result<Effect> {
+    pub(super) fn unfold(
+        &mut self,
+        refs: &StoreRefs,
+        number: SessionNumber,
+        at: RevisionRef,
+    ) -> Result<OperationEffect> {
         let id = session(refs, number)?.info.id;
-        let At { branch, sequence: last } = at;
+        let RevisionRef { branch, sequence: last } = at;
         let fold = row(&self.view(), number, at)?
             .ok_or_else(|| Error::missing(format!("what was folded into #{last}")))?;
         let together = lineage::revision(&self.view(), number, at)?;
@@ -145,7 +159,7 @@ impl Indexer<'_> {
         self.forget_objects(&together.parts)?;
         self.rows.delete(key::FOLDS, place(number, at).number(fold.first).build());
         for (sequence, row) in folded(&self.view(), number, at, &fold)? {
-            let one = At { branch, sequence };
+            let one = RevisionRef { branch, sequence };
             self.rows
                 .delete(key::FOLDED, place(number, at).number(fold.first).number(sequence).build());
             for (ordinal, part) in row.parts.iter().enumerate() {
@@ -163,7 +177,7 @@ impl Indexer<'_> {
                 self.rows.put(key::SEQUENCES, numbered, SequenceRow::Revision(branch).encode());
             }
         }
-        Ok(Effect::Unfolded { branch, first: fold.first, last })
+        Ok(OperationEffect::Unfolded { branch, first: fold.first, last })
     }
 
     /// Drops what a pruning took out of sight, but for the headers.
@@ -178,12 +192,14 @@ impl Indexer<'_> {
         let (mut checkpoints, mut revisions) = (Vec::new(), 0);
         for effect in std::mem::take(&mut pruning_row.effects) {
             match effect {
-                Effect::CheckpointHidden { old } => checkpoints.push((old.sequence, old.id)),
-                Effect::Folded { branch, last, .. } => {
-                    let at = At { branch, sequence: last };
+                OperationEffect::CheckpointHidden { old } => {
+                    checkpoints.push((old.sequence, old.id));
+                }
+                OperationEffect::Folded { branch, last, .. } => {
+                    let at = RevisionRef { branch, sequence: last };
                     revisions += self.sweep_fold(number, at, operation)?;
                 }
-                Effect::Swept { checkpoints: before, revisions: also } => {
+                OperationEffect::Swept { checkpoints: before, revisions: also } => {
                     checkpoints.extend(before);
                     revisions += also;
                 }
@@ -191,14 +207,14 @@ impl Indexer<'_> {
             }
         }
         let hid = !checkpoints.is_empty();
-        pruning_row.effects.push(Effect::Swept { checkpoints, revisions });
+        pruning_row.effects.push(OperationEffect::Swept { checkpoints, revisions });
         self.rows.delete(key::PRUNINGS, pruning(&pruning_row.operation));
         self.put_operation(&pruning_row);
         if hid {
             self.forget_copies(number, operation)?;
         }
         for id in blobs {
-            if let Some(object) = object::number(&self.view(), id)? {
+            if let Some(object) = object::find_number(&self.view(), id)? {
                 self.forget_objects(&[object])?;
             }
         }
@@ -210,13 +226,13 @@ impl Indexer<'_> {
     fn forget_copies(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
         let (from, to) = (of(number).build(), of(number).end());
         let rows =
-            self.view().scan(key::OPERATIONS, &from, &to, Direction::Ascending, usize::MAX)?;
+            self.view().scan(key::OPERATIONS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
         let rows = rows
             .iter()
             .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
             .collect::<Result<Vec<_>>>()?;
         let mut gone = BTreeSet::new();
-        for (id, hider) in hiders(rows.iter()) {
+        for (id, hider) in last_hiding_operations(rows.iter()) {
             if hider == *operation && checkpoint::by_id(&self.view(), number, &id)?.is_none() {
                 gone.insert(id);
             }
@@ -224,7 +240,8 @@ impl Indexer<'_> {
         for mut row in rows {
             let mut changed = false;
             for effect in &mut row.effects {
-                if let Effect::CheckpointHidden { old } | Effect::CheckpointChanged { old } = effect
+                if let OperationEffect::CheckpointHidden { old }
+                | OperationEffect::CheckpointChanged { old } = effect
                     && gone.contains(&old.id)
                 {
                     old.message.clear();
@@ -243,7 +260,7 @@ impl Indexer<'_> {
     fn sweep_fold(
         &mut self,
         number: SessionNumber,
-        at: At,
+        at: RevisionRef,
         operation: &OperationId,
     ) -> Result<u64> {
         // It may have been taken back, or be another one's by now.
@@ -274,7 +291,7 @@ impl Indexer<'_> {
         &mut self,
         id: &SessionId,
         number: SessionNumber,
-        at: At,
+        at: RevisionRef,
         row: &RevisionRow,
     ) -> Result<()> {
         for part in &row.parts {
@@ -290,7 +307,7 @@ impl Indexer<'_> {
     /// Drops objects that nothing else points to.
     pub(super) fn forget_objects(&mut self, numbers: &[u64]) -> Result<()> {
         for number in numbers {
-            object::forget(&self.view(), *number)?
+            object::object_row_keys(&self.view(), *number)?
                 .into_iter()
                 .for_each(|(table, key)| self.rows.delete(table, key));
             self.named_number(*number)?;
@@ -306,7 +323,7 @@ pub(crate) fn find(
     branch: BranchNumber,
     (sequence, into): (u64, u64),
 ) -> Result<RevisionRow> {
-    let at = At { branch, sequence: into };
+    let at = RevisionRef { branch, sequence: into };
     for fold in rows(view, number, at)? {
         let aside = place(number, at).number(fold.first).number(sequence).build();
         if let Some(row) = view.get(key::FOLDED, &aside)? {

@@ -4,32 +4,33 @@
 //! Everything is read at one moment under the append lock, in which a new segment begins: before it nothing is left in the
 //! journal. `docs/architecture.md` says why no record tells of it.
 
-mod name;
 mod object;
+mod object_renames;
 mod row;
 
 use super::commit::Engine;
-use super::live::View;
+use super::journal_follower::ReadSnapshot;
 use super::maintain::refs_record;
 use super::rebuild::{complete, write};
 use super::refs::session;
-use super::rows::Rows;
+use super::row_overlay::RowOverlay;
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Effect, OperationRow, Refs, SessionRefs, pack_derived, rewrite_texts, unpack_bytes,
+    OperationEffect, OperationRow, SessionRefs, StoreRefs, pack_derived, rewrite_texts,
+    unpack_bytes,
 };
 use crate::model::{Operation, OperationId, SessionNumber};
-use crate::redact::Masking;
+use crate::redact::TextMasker;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
 
 /// What is taken out, and why.
-pub(crate) struct Task<'a> {
-    pub(crate) mask: &'a dyn Masking,
+pub(crate) struct PurgeTask<'a> {
+    pub(crate) mask: &'a dyn TextMasker,
     /// Reads a text in a JSON document by its pointer.
     pub(crate) resolve: &'a dyn Fn(&[u8], &str) -> Option<String>,
     pub(crate) operation: Operation,
@@ -76,7 +77,7 @@ pub(crate) struct PurgePlace {
 
 /// What was found and, unless it was only looked for, replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Purging {
+pub(crate) struct PurgeOutcome {
     pub(crate) places: Vec<PurgePlace>,
     /// The names of sessions as they are now.
     pub(crate) sessions: Vec<String>,
@@ -91,20 +92,24 @@ const MAX_PASSES: usize = 5;
 
 impl Engine {
     /// Where the secrets stand. Changes nothing.
-    pub(crate) fn find_secrets(&self, task: &Task<'_>) -> Result<Purging> {
-        let view = self.live.view()?;
-        let made = rewrite(&view, &view.refs, task, Sources::Renamed, Objects::Passed)?;
-        Ok(Purging { places: made.places, sessions: names(&made.refs), ..Purging::default() })
+    pub(crate) fn find_secrets(&self, task: &PurgeTask<'_>) -> Result<PurgeOutcome> {
+        let view = self.follower.view()?;
+        let made = rewrite(&view, &view.refs, task, SourceNaming::NewOnly, Objects::Passed)?;
+        Ok(PurgeOutcome {
+            places: made.places,
+            sessions: names(&made.refs),
+            ..PurgeOutcome::default()
+        })
     }
 
     /// Takes the secrets out.
-    pub(crate) fn purge(&self, task: &Task<'_>) -> Result<Purging> {
+    pub(crate) fn purge(&self, task: &PurgeTask<'_>) -> Result<PurgeOutcome> {
         self.check_writable()?;
-        let mut purging = Purging { comes_back: true, ..Purging::default() };
+        let mut purging = PurgeOutcome { comes_back: true, ..PurgeOutcome::default() };
         let mut told = BTreeSet::new();
         for pass in 0..MAX_PASSES {
             self.drain()?;
-            let sources = if pass == 0 { Sources::Known } else { Sources::Renamed };
+            let sources = if pass == 0 { SourceNaming::OldAndNew } else { SourceNaming::NewOnly };
             let made = self.purge_once(task, sources, &mut told)?;
             for place in made.places {
                 let same = |known: &&mut PurgePlace| {
@@ -122,27 +127,27 @@ impl Engine {
                 break;
             }
         }
-        self.live.forget();
-        purging.held = self.live.index.tidy()?;
+        self.follower.forget();
+        purging.held = self.follower.index.tidy()?;
         Ok(purging)
     }
 
     fn purge_once(
         &self,
-        task: &Task<'_>,
-        sources: Sources,
+        task: &PurgeTask<'_>,
+        sources: SourceNaming,
         told: &mut BTreeSet<SessionNumber>,
-    ) -> Result<Rewritten> {
-        let mut applier = self.live.index.anew(self.options.lock_timeout)?;
-        let mut made: Result<Option<Rewritten>> = Ok(None);
-        let from = self.live.written_refs()?.1;
-        let rotated = self.live.log.rotate(from, self.options.lock_timeout, &mut |tail| {
-            let rewritten = self.live.take_in(tail).and_then(|_| {
-                let view = self.live.view_to_write_anew()?;
+    ) -> Result<PurgedStore> {
+        let mut applier = self.follower.index.empty_writer(self.options.lock_timeout)?;
+        let mut made: Result<Option<PurgedStore>> = Ok(None);
+        let from = self.follower.written_refs()?.1;
+        let rotated = self.follower.log.rotate(from, self.options.lock_timeout, &mut |tail| {
+            let rewritten = self.follower.take_in(tail).and_then(|_| {
+                let view = self.follower.view_to_write_anew()?;
                 let mut rewritten = rewrite(&view, &view.refs, task, sources, Objects::Kept)?;
                 rewritten.refs.purges += 1;
                 let mut rows = std::mem::take(&mut rewritten.rows);
-                rewritten.tell(task, &mut rows, view.position(), told)?;
+                rewritten.note_purges(task, &mut rows, view.position(), told)?;
                 let mut first = None;
                 complete(&mut rows, &rewritten.refs, view.position(), &mut |_, error| {
                     first.get_or_insert(error);
@@ -163,31 +168,31 @@ impl Engine {
             return Err(Error::Internal("the journal moved on under its lock".to_owned()));
         }
         applier.publish(rotated.position)?;
-        self.live.log.remove_before(rotated.position)?;
-        self.live.forget();
+        self.follower.log.remove_before(rotated.position)?;
+        self.follower.forget();
         Ok(made)
     }
 }
 
-fn names(refs: &Refs) -> Vec<String> {
+fn names(refs: &StoreRefs) -> Vec<String> {
     refs.sessions.all().map(|(_, session)| session.info.name.clone()).collect()
 }
 
 /// A store without the secrets, as primary rows.
 #[derive(Default)]
-struct Rewritten {
-    rows: Rows,
-    refs: Refs,
+struct PurgedStore {
+    rows: RowOverlay,
+    refs: StoreRefs,
     places: Vec<PurgePlace>,
     position: u64,
 }
 
-impl Rewritten {
+impl PurgedStore {
     /// Notes in each session that something of it was purged, once.
-    fn tell(
+    fn note_purges(
         &self,
-        task: &Task<'_>,
-        rows: &mut Rows,
+        task: &PurgeTask<'_>,
+        rows: &mut RowOverlay,
         position: u64,
         told: &mut BTreeSet<SessionNumber>,
     ) -> Result<()> {
@@ -210,7 +215,7 @@ impl Rewritten {
             let place = of(session).number(position).bytes(operation.id.as_bytes()).build();
             let row = OperationRow {
                 operation,
-                effects: vec![Effect::Purged { reason: task.reason.clone(), places }],
+                effects: vec![OperationEffect::Purged { reason: task.reason.clone(), places }],
                 takes_back: None,
                 taken_back_by: None,
                 sequence,
@@ -224,7 +229,7 @@ impl Rewritten {
 }
 
 /// Bytes of a source, without secrets.
-struct Source {
+struct PurgedSource {
     /// Where in the source they begin.
     start: u64,
     content: Vec<u8>,
@@ -233,21 +238,21 @@ struct Source {
 }
 
 /// Rewrites everything.
-struct Rewriter<'a> {
+struct PurgeRewriter<'a> {
     view: &'a dyn Snapshot,
-    task: &'a Task<'a>,
-    rows: Rows,
+    task: &'a PurgeTask<'a>,
+    rows: RowOverlay,
     /// Whether objects are among the rows.
     keeps: bool,
     places: Vec<PurgePlace>,
     /// What objects and long texts are called by now.
-    names: name::Names,
+    names: object_renames::ObjectRenames,
     /// Hashes of texts in keys that are others now.
     keys: HashMap<[u8; 8], [u8; 8]>,
     /// What texts of these hashes are called, without secrets.
     called: HashMap<[u8; 8], String>,
     /// Growing blobs that have changed, by the beginning of their key.
-    sources: HashMap<Vec<u8>, Source>,
+    sources: HashMap<Vec<u8>, PurgedSource>,
     /// How much longer deltas are, by their numbers.
     longer: HashMap<u64, i64>,
     /// Entries and segments: found by what names them.
@@ -258,11 +263,11 @@ struct Rewriter<'a> {
 /// What sources are called. Refs stand in the journal before the generation is there that goes with them: so in a first pass
 /// sources keep their names, and are found by their new ones too; in a second one nothing is left of the old.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sources {
+enum SourceNaming {
     /// As before, and by their new names.
-    Known,
+    OldAndNew,
     /// By their new names.
-    Renamed,
+    NewOnly,
 }
 
 /// Whether objects are written anew. A preview only looks at them, and holds one at a time.
@@ -273,19 +278,19 @@ enum Objects {
 }
 
 fn rewrite(
-    view: &View,
-    refs: &Refs,
-    task: &Task<'_>,
-    sources: Sources,
+    view: &ReadSnapshot,
+    refs: &StoreRefs,
+    task: &PurgeTask<'_>,
+    sources: SourceNaming,
     objects: Objects,
-) -> Result<Rewritten> {
-    let mut rewriter = Rewriter {
+) -> Result<PurgedStore> {
+    let mut rewriter = PurgeRewriter {
         view,
         task,
-        rows: Rows::default(),
+        rows: RowOverlay::default(),
         keeps: objects == Objects::Kept,
         places: Vec::new(),
-        names: name::Names::default(),
+        names: object_renames::ObjectRenames::default(),
         keys: HashMap::new(),
         called: HashMap::new(),
         sources: HashMap::new(),
@@ -294,7 +299,7 @@ fn rewrite(
         next: super::object::next_number(view)?,
     };
     let mut new = rewriter.refs(refs)?;
-    if sources == Sources::Known {
+    if sources == SourceNaming::OldAndNew {
         for (number, new) in new.sessions.filter_mut(|new| !new.bookmarks.is_empty()) {
             let old = session(refs, number)?;
             for (new, old) in new.bookmarks.iter_mut().zip(&old.bookmarks) {
@@ -308,7 +313,7 @@ fn rewrite(
     rewriter.objects()?;
     rewriter.packed(refs, sources)?;
     rewriter.revisions()?;
-    rewriter.others()?;
+    rewriter.copy_textless_rows()?;
     let mut places: Vec<PurgePlace> = Vec::new();
     let mut known: HashMap<(Option<SessionNumber>, PurgeKind, String), usize> = HashMap::new();
     for place in rewriter.places {
@@ -321,10 +326,10 @@ fn rewrite(
         }
     }
     places.sort_by_key(|place| (place.session, place.kind));
-    Ok(Rewritten { rows: rewriter.rows, refs: new, places, position: 0 })
+    Ok(PurgedStore { rows: rewriter.rows, refs: new, places, position: 0 })
 }
 
-impl Rewriter<'_> {
+impl PurgeRewriter<'_> {
     /// MessagePack without secrets, and how many there were. Hashes of texts that change are noted, for keys.
     fn packed_texts(&mut self, packed: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut count = 0;
@@ -361,7 +366,7 @@ impl Rewriter<'_> {
         }
     }
 
-    fn refs(&mut self, refs: &Refs) -> Result<Refs> {
+    fn refs(&mut self, refs: &StoreRefs) -> Result<StoreRefs> {
         for (number, session) in refs.sessions.all() {
             let count = |this: &mut Self, packed: Vec<u8>| {
                 this.packed_texts(&packed).map_or(0, |(_, count)| count)
@@ -384,15 +389,16 @@ impl Rewriter<'_> {
         let mut new = refs.clone();
         for (number, session) in refs.sessions.all() {
             let Some((packed, _)) = self.packed_texts(&pack_derived(session)) else { continue };
-            let session: SessionRefs = unpack_bytes("session", &packed).map_err(|_| own_word())?;
+            let session: SessionRefs =
+                unpack_bytes("session", &packed).map_err(|_| reserved_word_error())?;
             let names: BTreeSet<_> =
                 session.branches.iter().filter(|one| !one.hidden).map(|one| &one.name).collect();
             if names.len() < session.branches.iter().filter(|one| !one.hidden).count() {
-                return Err(alike("branches"));
+                return Err(duplicate_name_error("branches"));
             }
             let sources: BTreeSet<_> = session.bookmarks.iter().map(|one| &one.source).collect();
             if sources.len() < session.bookmarks.len() {
-                return Err(alike("sources"));
+                return Err(duplicate_name_error("sources"));
             }
             if let Some(place) = new.sessions.get_mut(number) {
                 *place = session;
@@ -403,14 +409,14 @@ impl Rewriter<'_> {
 }
 
 /// The secret stands in what forge's own records are made of.
-fn own_word() -> Error {
+fn reserved_word_error() -> Error {
     Error::invalid(
         "it is part of a word that forge's own records are made of: name more of what stands around it",
     )
 }
 
 /// Two things would have one name.
-fn alike(what: &str) -> Error {
+fn duplicate_name_error(what: &str) -> Error {
     Error::invalid(format!(
         "two {what} differ by nothing but secrets of one length: purge one of the secrets alone first"
     ))

@@ -1,15 +1,15 @@
 //! Objects without secrets: segments of sources, long texts, pages of facts, deltas.
 
-use super::{PurgeKind, Rewriter, Source, alike, own_word};
+use super::{PurgeKind, PurgeRewriter, PurgedSource, duplicate_name_error, reserved_word_error};
 use crate::engine::commit::random;
-use crate::engine::derive::each;
+use crate::engine::derive::for_each_row;
 use crate::engine::object;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
-    Delta, DeltaChange, Effort, EntryBytes, ObjectKind, Page, RevisionRow, SegmentRow, Side,
-    decode_entry, decode_key, open, open_with_prefix, purge_entry, rekey_entry, rewrite_texts,
-    seal, seal_with_prefix, sealed_id, sealed_kind,
+    CompressionEffort, Delta, DeltaChange, DeltaSide, EntryBytes, FactPage, ObjectKind,
+    RevisionRow, SegmentRow, decode_entry, decode_key, open, open_with_prefix, purge_entry,
+    rekey_entry, rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
 };
 use crate::model::{ObjectId, TextRef, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -19,20 +19,20 @@ use std::ops::Range;
 const MUCH_BYTES: usize = 1 << 20;
 
 /// Where a segment stands, and its row.
-type Stands = (u64, SegmentRow);
+type PlacedSegment = (u64, SegmentRow);
 
 /// A segment that was opened.
-struct Part {
+struct OpenedSegment {
     offset: u64,
     length: usize,
     row: SegmentRow,
 }
 
-impl Rewriter<'_> {
+impl PurgeRewriter<'_> {
     /// Growing blobs: a secret may begin in one segment and end in the next.
     pub(super) fn segments(&mut self) -> Result<()> {
-        let mut blobs: Vec<(Vec<u8>, Vec<Stands>)> = Vec::new();
-        each(self.view, key::SEGMENTS, |place, row| {
+        let mut blobs: Vec<(Vec<u8>, Vec<PlacedSegment>)> = Vec::new();
+        for_each_row(self.view, key::SEGMENTS, |place, row| {
             let row = SegmentRow::decode(row).map_err(Error::corrupt("a part of a blob"))?;
             let name = place.get(..12).unwrap_or_default();
             if blobs.last().is_none_or(|(known, _)| known != name) {
@@ -46,7 +46,7 @@ impl Rewriter<'_> {
         for (name, rows) in blobs {
             let (mut parts, mut content) = (Vec::new(), Vec::new());
             for (offset, row) in rows {
-                if !object::stands(row.object) {
+                if !object::is_object_number(row.object) {
                     // Prefixes never reach over what was lost or dropped.
                     self.blob(name.clone(), &parts, &content)?;
                     (parts, content) = (Vec::new(), Vec::new());
@@ -62,14 +62,14 @@ impl Rewriter<'_> {
                     .map_err(Error::corrupt(format!("the object number {}", row.object)))?;
                 self.passed.insert(row.object);
                 content.extend_from_slice(&own);
-                parts.push(Part { offset, length: own.len(), row });
+                parts.push(OpenedSegment { offset, length: own.len(), row });
             }
             self.blob(name, &parts, &content)?;
         }
         Ok(())
     }
 
-    fn blob(&mut self, name: Vec<u8>, parts: &[Part], content: &[u8]) -> Result<()> {
+    fn blob(&mut self, name: Vec<u8>, parts: &[OpenedSegment], content: &[u8]) -> Result<()> {
         let masked = self.task.mask.masked(content);
         let new = masked.as_ref().map_or(content, |(new, _)| new);
         let start = parts.first().map_or(0, |part| part.offset);
@@ -88,7 +88,8 @@ impl Rewriter<'_> {
                     prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
                 let own = new.get(at..end).unwrap_or_default();
                 let much = own.len() >= MUCH_BYTES;
-                let effort = if much { Effort::Quick } else { Effort::Thorough };
+                let effort =
+                    if much { CompressionEffort::Quick } else { CompressionEffort::Thorough };
                 seal_with_prefix(ObjectKind::Blob, prefix, own, effort).1
             };
             self.rows.put(key::OBJECTS, place, sealed);
@@ -101,7 +102,7 @@ impl Rewriter<'_> {
             let range = |one: &Range<usize>| start + one.start as u64..start + one.end as u64;
             let changed = found.iter().map(range).collect();
             // Of one with a part that was lost only what follows that is known.
-            self.sources.insert(name, Source { start, content, changed });
+            self.sources.insert(name, PurgedSource { start, content, changed });
         }
         Ok(())
     }
@@ -113,7 +114,7 @@ impl Rewriter<'_> {
         let mut blobs = Vec::new();
         let mut pages = Vec::new();
         let mut deltas = Vec::new();
-        each(view, key::OBJECTS, |place, sealed| {
+        for_each_row(view, key::OBJECTS, |place, sealed| {
             let number = key::last_number(place).unwrap_or(0);
             let wrong = || Error::corrupt(format!("the object number {number}"));
             match sealed_kind(sealed).map_err(wrong())? {
@@ -122,7 +123,7 @@ impl Rewriter<'_> {
                 ObjectKind::Blob => blobs.push(number),
                 ObjectKind::Delta => {
                     let content = open(ObjectKind::Delta, sealed).map_err(wrong())?;
-                    entries.extend(object::named_by(&content)?);
+                    entries.extend(object::blobs_named_in_delta(&content)?);
                     deltas.push(number);
                 }
             }
@@ -185,12 +186,12 @@ impl Rewriter<'_> {
             let old = open(ObjectKind::Page, &sealed)
                 .map_err(Error::corrupt(format!("the object number {number}")))?;
             let session = sessions.get(number).copied();
-            let before = Page::decode(&old).map_err(Error::corrupt("a page of facts"))?;
+            let before = FactPage::decode(&old).map_err(Error::corrupt("a page of facts"))?;
             let new = self.packed_texts(&old);
             let count = new.as_ref().map_or(0, |(_, count)| *count);
             let new = new.map(|(new, _)| new);
             if let Some(new) = &new {
-                Page::decode(new).map_err(|_| own_word())?;
+                FactPage::decode(new).map_err(|_| reserved_word_error())?;
             }
             if let (Some(session), Some(source)) = (session, &before.source) {
                 let blob = of(session).text(source).build();
@@ -252,7 +253,7 @@ impl Rewriter<'_> {
     fn deltas(&mut self, deltas: &[u64]) -> Result<HashSet<ObjectId>> {
         let mut revisions = HashMap::new();
         for table in [key::REVISIONS, key::FOLDED] {
-            each(self.view, table, |place, row| {
+            for_each_row(self.view, table, |place, row| {
                 if let Ok(row) = RevisionRow::decode(row) {
                     let session = key::short_at(place, 0).unwrap_or(0);
                     let number = key::last_number(place).unwrap_or(0);
@@ -300,7 +301,7 @@ impl Rewriter<'_> {
                 .windows(2)
                 .any(|pair: &[DeltaChange]| matches!(pair, [a, b] if a.key == b.key))
             {
-                return Err(alike("ids"));
+                return Err(duplicate_name_error("ids"));
             }
             let new = delta.encode_for(random()?, &Delta::name(&old));
             self.longer.insert(*number, new.len() as i64 - old.len() as i64);
@@ -318,14 +319,14 @@ impl Rewriter<'_> {
     fn side(
         &mut self,
         key: &[u8],
-        side: &mut Side,
+        side: &mut DeltaSide,
         count: &mut u64,
         made: &mut HashSet<ObjectId>,
     ) -> Result<Option<Option<ObjectId>>> {
         let (entry, id) = match side {
-            Side::Absent => return Ok(None),
-            Side::Inline(entry) => (EntryBytes::clone(entry), None),
-            Side::Blob(id) => {
+            DeltaSide::Absent => return Ok(None),
+            DeltaSide::Inline(entry) => (EntryBytes::clone(entry), None),
+            DeltaSide::Blob(id) => {
                 (object::content_of(self.view, ObjectKind::Blob, id)?.into(), Some(*id))
             }
         };
@@ -347,10 +348,10 @@ impl Rewriter<'_> {
         });
         failed.map_or(Ok(()), Err)?;
         let Some(new) = new else { return Ok(None) };
-        decode_entry(&new).map_err(|_| alike("names of fields"))?;
+        decode_entry(&new).map_err(|_| duplicate_name_error("names of fields"))?;
         *side = match id {
-            None => Side::Inline(new),
-            Some(_) => Side::Blob(self.large(&new, made)),
+            None => DeltaSide::Inline(new),
+            Some(_) => DeltaSide::Blob(self.large(&new, made)),
         };
         Ok(Some(id))
     }
@@ -368,15 +369,15 @@ impl Rewriter<'_> {
     fn rekey(
         &mut self,
         key: &[u8],
-        side: &mut Side,
+        side: &mut DeltaSide,
         gone: &mut HashSet<ObjectId>,
         made: &mut HashSet<ObjectId>,
     ) -> Result<()> {
         match side {
-            Side::Absent => {}
-            Side::Inline(entry) => *side = Side::Inline(rekey_entry(key, entry)),
-            Side::Blob(id) => {
-                let place = object::number(self.view, id)?;
+            DeltaSide::Absent => {}
+            DeltaSide::Inline(entry) => *side = DeltaSide::Inline(rekey_entry(key, entry)),
+            DeltaSide::Blob(id) => {
+                let place = object::find_number(self.view, id)?;
                 let entry: Vec<u8> = match place {
                     Some(number) => object::content(self.view, ObjectKind::Blob, number)?,
                     // Made just now: then it adds what it should already.
@@ -384,7 +385,7 @@ impl Rewriter<'_> {
                 };
                 gone.insert(*id);
                 let id = self.large(&rekey_entry(key, &entry), made);
-                *side = Side::Blob(id);
+                *side = DeltaSide::Blob(id);
             }
         }
         Ok(())

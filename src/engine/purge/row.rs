@@ -1,29 +1,29 @@
 //! Rows without secrets.
 
-use super::{PurgeKind, Rewriter, Sources, alike, own_word};
-use crate::backend::Table;
+use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserved_word_error};
+use crate::backend::TableId;
 use crate::engine::commit::random;
-use crate::engine::derive::each;
+use crate::engine::derive::for_each_row;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    AheadRow, Body, BookmarkRow, Bytes, CheckpointRow, Effect, OperationRow, Refs, RevisionRow,
-    rewrite_row,
+    BookmarkRow, CheckpointRow, OperationEffect, OperationRow, PrewrittenRow, RecordBytes,
+    RevisionBody, RevisionRow, StoreRefs, rewrite_row,
 };
 use std::collections::{HashMap, HashSet};
 
-impl Rewriter<'_> {
+impl PurgeRewriter<'_> {
     /// Puts a row where no other stands.
-    fn put(&mut self, table: Table, place: Vec<u8>, row: Vec<u8>) -> Result<()> {
+    fn put(&mut self, table: TableId, place: Vec<u8>, row: Vec<u8>) -> Result<()> {
         if self.rows.contains(table, &place) {
-            return Err(alike("names"));
+            return Err(duplicate_name_error("names"));
         }
         self.rows.put(table, place, row);
         Ok(())
     }
 
     /// The key of a row that holds a session and the hash of a text.
-    fn moved(&self, place: &[u8]) -> Vec<u8> {
+    fn rekey_row(&self, place: &[u8]) -> Vec<u8> {
         let mut place = place.to_vec();
         if let Some(text) = place.get_mut(4..12)
             && let Some(new) = self.keys.get(&*text)
@@ -36,7 +36,7 @@ impl Rewriter<'_> {
     /// What blobs are called: their names stand in bookmarks.
     pub(super) fn bookmarks(&mut self) -> Result<()> {
         let mut names = Vec::new();
-        each(self.view, key::BOOKMARKS, |_, row| {
+        for_each_row(self.view, key::BOOKMARKS, |_, row| {
             names.push(BookmarkRow::decode(row).map_err(Error::corrupt("a bookmark"))?.blob);
             Ok(())
         })?;
@@ -51,7 +51,7 @@ impl Rewriter<'_> {
     /// Notes every text that operations hold, for keys.
     pub(super) fn operations_read(&mut self) -> Result<()> {
         let mut rows = Vec::new();
-        each(self.view, key::OPERATIONS, |_, row| {
+        for_each_row(self.view, key::OPERATIONS, |_, row| {
             rows.push(row.to_vec());
             Ok(())
         })?;
@@ -83,9 +83,9 @@ impl Rewriter<'_> {
         failed.map_or(Ok((new, count)), Err)
     }
 
-    fn all(&self, table: Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    fn all(&self, table: TableId) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut rows = Vec::new();
-        each(self.view, table, |place, row| {
+        for_each_row(self.view, table, |place, row| {
             rows.push((place.to_vec(), row.to_vec()));
             Ok(())
         })?;
@@ -93,7 +93,7 @@ impl Rewriter<'_> {
     }
 
     /// Checkpoints, operations and bookmarks.
-    pub(super) fn packed(&mut self, refs: &Refs, sources: Sources) -> Result<()> {
+    pub(super) fn packed(&mut self, refs: &StoreRefs, sources: SourceNaming) -> Result<()> {
         let mut named = HashSet::new();
         for (number, session) in refs.sessions.all() {
             named.extend(session.bookmarks.iter().map(|one| of(number).text(&one.source).build()));
@@ -101,7 +101,7 @@ impl Rewriter<'_> {
         for (place, row) in self.all(key::CHECKPOINTS)? {
             let (new, count) = self.rewritten(&row)?;
             let new = new.unwrap_or(row);
-            CheckpointRow::decode(&new).map_err(|_| own_word())?;
+            CheckpointRow::decode(&new).map_err(|_| reserved_word_error())?;
             let number = key::last_number(&place).unwrap_or(0);
             self.note(key::short_at(&place, 0), PurgeKind::Checkpoint, format!("#{number}"), count);
             self.put(key::CHECKPOINTS, place, new)?;
@@ -109,7 +109,7 @@ impl Rewriter<'_> {
         for (place, row) in self.all(key::OPERATIONS)? {
             let (new, count) = self.rewritten(&row)?;
             let new = new.unwrap_or(row);
-            let decoded = OperationRow::decode(&new).map_err(|_| own_word())?;
+            let decoded = OperationRow::decode(&new).map_err(|_| reserved_word_error())?;
             let name = format!("{} ({})", decoded.operation.id.short(), decoded.operation.verb);
             self.note(Some(decoded.session), PurgeKind::Operation, name, count);
             self.put(key::OPERATIONS, place, new)?;
@@ -121,12 +121,12 @@ impl Rewriter<'_> {
             }
             let (new, count) = self.rewritten(&row)?;
             let new = new.unwrap_or(row);
-            BookmarkRow::decode(&new).map_err(|_| own_word())?;
+            BookmarkRow::decode(&new).map_err(|_| reserved_word_error())?;
             let name = place.get(4..12).and_then(|text| text.first_chunk::<8>());
             let name = name.and_then(|text| self.called.get(text)).cloned();
             self.note(key::short_at(&place, 0), PurgeKind::Source, name.unwrap_or_default(), count);
-            let moved = self.moved(&place);
-            if sources == Sources::Known && moved != place {
+            let moved = self.rekey_row(&place);
+            if sources == SourceNaming::OldAndNew && moved != place {
                 self.put(key::BOOKMARKS, place, new.clone())?;
             }
             self.put(key::BOOKMARKS, moved, new)?;
@@ -146,8 +146,8 @@ impl Rewriter<'_> {
                 let longer: i64 = row.parts.iter().filter_map(|part| self.longer.get(part)).sum();
                 row.bytes = row.bytes.saturating_add_signed(longer);
                 if let Some((new, count)) = self.packed_texts(&row.body) {
-                    let mut body = Body::decode(&new).map_err(|_| own_word())?;
-                    body.stands_for = Some(Body::name(&row.body));
+                    let mut body = RevisionBody::decode(&new).map_err(|_| reserved_word_error())?;
+                    body.stands_for = Some(RevisionBody::name(&row.body));
                     body.salt = random()?;
                     row.body = body.encode();
                     let number = key::last_number(&place).unwrap_or(0);
@@ -161,21 +161,21 @@ impl Rewriter<'_> {
     }
 
     /// Rows without texts.
-    pub(super) fn others(&mut self) -> Result<()> {
+    pub(super) fn copy_textless_rows(&mut self) -> Result<()> {
         for table in [key::FOLDS, key::PRUNINGS, key::RECORDS] {
             for (place, row) in self.all(table)? {
                 self.put(table, place, row)?;
             }
         }
         for (place, row) in self.all(key::SEGMENTS)? {
-            let place = self.moved(&place);
+            let place = self.rekey_row(&place);
             self.put(key::SEGMENTS, place, row)?;
         }
-        for (place, row) in self.all(key::AHEAD)? {
+        for (place, row) in self.all(key::PREWRITTEN)? {
             let mut row =
-                AheadRow::decode(&row).map_err(Error::corrupt("an object written ahead"))?;
-            row.part = row.part.map(|part| Bytes(self.moved(&part.0)));
-            self.put(key::AHEAD, place, row.encode())?;
+                PrewrittenRow::decode(&row).map_err(Error::corrupt("an object written ahead"))?;
+            row.part = row.part.map(|part| RecordBytes(self.rekey_row(&part.0)));
+            self.put(key::PREWRITTEN, place, row.encode())?;
         }
         Ok(())
     }
@@ -183,10 +183,10 @@ impl Rewriter<'_> {
     /// The session of every page of facts, by its number.
     pub(super) fn sessions_of_pages(&self) -> Result<HashMap<u64, u32>> {
         let mut sessions = HashMap::new();
-        each(self.view, key::OPERATIONS, |_, row| {
+        for_each_row(self.view, key::OPERATIONS, |_, row| {
             let row = OperationRow::decode(row).map_err(Error::corrupt("an operation"))?;
             for effect in &row.effects {
-                if let Effect::Facts { page, .. } = effect {
+                if let OperationEffect::Facts { page, .. } = effect {
                     sessions.insert(*page, row.session);
                 }
             }

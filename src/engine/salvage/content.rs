@@ -1,30 +1,30 @@
 //! The objects that rows name: deltas, pages of facts, parts of growing blobs.
 
-use super::Salvage;
+use super::SalvagedStore;
 use crate::engine::derive;
 use crate::engine::index::fold;
-use crate::engine::lineage::At;
+use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, DROPPED_OBJECT, LOST_OBJECT};
-use crate::engine::revise;
-use crate::engine::rows::Rows;
+use crate::engine::revision_plan;
+use crate::engine::row_overlay::RowOverlay;
 use crate::error::Result;
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, Delta, Effect, Header, ObjectKind, OperationRow, RevisionRow, SegmentRow, open,
-    sealed_id,
+    BookmarkRow, Delta, ObjectKind, OperationEffect, OperationRow, RevisionHeader, RevisionRow,
+    SegmentRow, open, sealed_id,
 };
 use crate::model::ObjectId;
 use std::collections::HashMap;
 
-impl Salvage {
+impl SalvagedStore {
     /// Marks the parts of growing blobs that cannot be opened, and those that cannot without them.
     pub(super) fn segments(&mut self) -> Result<()> {
-        let (mut changed, mut lost) = (Rows::default(), Vec::new());
+        let (mut changed, mut lost) = (RowOverlay::default(), Vec::new());
         let (mut blob, mut before) = (Vec::new(), Some(Vec::new()));
         // Where each blob has come to.
         let mut ends: HashMap<Vec<u8>, u64> = HashMap::new();
         let view = self.view();
-        derive::each(&view, key::SEGMENTS, |place, bytes| {
+        derive::for_each_row(&view, key::SEGMENTS, |place, bytes| {
             let Ok(row) = SegmentRow::decode(bytes) else { return Ok(()) };
             let offset = key::last_number(place).unwrap_or(0);
             let name = place.get(..12).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Salvage {
             Ok(())
         })?;
         // A bookmark knows how much of a source was kept.
-        derive::each(&view, key::BOOKMARKS, |place, bytes| {
+        derive::for_each_row(&view, key::BOOKMARKS, |place, bytes| {
             let Ok(row) = BookmarkRow::decode(bytes) else { return Ok(()) };
             let number = key::short_at(place, 0).unwrap_or(0);
             let blob = of(number).text(&row.blob).build();
@@ -83,7 +83,7 @@ impl Salvage {
     pub(super) fn deltas(&mut self) -> Result<()> {
         let mut names: HashMap<ObjectId, u64> = HashMap::new();
         let mut numbers: HashMap<u64, ObjectId> = HashMap::new();
-        derive::each(&self.view(), key::OBJECTS, |place, sealed| {
+        derive::for_each_row(&self.view(), key::OBJECTS, |place, sealed| {
             if let Ok(id) = sealed_id(sealed) {
                 let number = key::last_number(place).unwrap_or(0);
                 // One that stands for another is known by the name of that one.
@@ -95,16 +95,16 @@ impl Salvage {
             }
             Ok(())
         })?;
-        let (mut changed, mut lost) = (Rows::default(), Vec::new());
-        derive::each(&self.view(), key::REVISIONS, |place, bytes| {
+        let (mut changed, mut lost) = (RowOverlay::default(), Vec::new());
+        derive::for_each_row(&self.view(), key::REVISIONS, |place, bytes| {
             let Ok(mut row) = RevisionRow::decode(bytes) else { return Ok(()) };
-            let Ok(header) = Header::decode(&row.header) else { return Ok(()) };
+            let Ok(header) = RevisionHeader::decode(&row.header) else { return Ok(()) };
             let found: Option<Vec<ObjectId>> =
                 row.parts.iter().map(|part| numbers.get(part).copied()).collect();
-            let at = At { branch: header.branch, sequence: header.sequence };
+            let at = RevisionRef { branch: header.branch, sequence: header.sequence };
             let session = key::short_at(place, 0).unwrap_or(0);
             let folds = fold::row(&self.view(), session, at)?.is_some();
-            if found.is_some_and(|names| folds || revise::list_id(&names) == header.delta) {
+            if found.is_some_and(|names| folds || revision_plan::list_id(&names) == header.delta) {
                 return Ok(());
             }
             match (row.parts.as_slice(), names.get(&header.delta)) {
@@ -125,11 +125,11 @@ impl Salvage {
             changed.put(key::REVISIONS, place.to_vec(), row.encode());
             Ok(())
         })?;
-        derive::each(&self.view(), key::OPERATIONS, |place, bytes| {
+        derive::for_each_row(&self.view(), key::OPERATIONS, |place, bytes| {
             let Ok(mut row) = OperationRow::decode(bytes) else { return Ok(()) };
             let mut touched = false;
             for effect in &mut row.effects {
-                let Effect::Facts { page, name, count } = effect else { continue };
+                let OperationEffect::Facts { page, name, count } = effect else { continue };
                 if *page == LOST_OBJECT || numbers.get(page) == Some(name) {
                     continue;
                 }

@@ -1,31 +1,31 @@
 //! What can be saved of a damaged store: every row and record that is whole, a list of what is not, and branches that
 //! can be gone on with. Nothing is invented: what is not known to be right is left out and named.
 
+mod branch_heads;
 mod content;
-mod head;
-mod number;
+mod sequence_gaps;
 mod table;
 mod tail;
 #[cfg(test)]
 mod tests;
 
 use super::rebuild::complete;
-use super::rows::{Merged, Rows};
+use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use super::verify::chain;
-use crate::backend::journal::Piece;
-use crate::backend::rocks::Rescued;
-use crate::backend::{Empty, Position};
+use crate::backend::journal::JournalPiece;
+use crate::backend::rocks::RescuedIndex;
+use crate::backend::{EmptySnapshot, LogPosition};
 use crate::error::{Error, Result};
 use crate::format::key;
-use crate::format::{Record, RecordChange, Refs, RefsRow, mend};
-use crate::model::{Author, Operation, OperationId, SessionNumber, Timestamp};
+use crate::format::{Record, RecordChange, RefsRow, StoreRefs, repair_bit};
+use crate::model::{Operation, OperationAuthor, OperationId, SessionNumber, Timestamp};
 
 /// What was saved.
-pub(crate) struct Salvage {
-    pub(crate) rows: Rows,
-    pub(crate) refs: Refs,
+pub(crate) struct SalvagedStore {
+    pub(crate) rows: RowOverlay,
+    pub(crate) refs: StoreRefs,
     /// Where the journal ended.
-    pub(crate) end: Position,
+    pub(crate) end: LogPosition,
     /// What is lost, each in a line.
     pub(crate) lost: Vec<String>,
     /// How many rows and records had a single wrong bit that was put right.
@@ -39,15 +39,15 @@ pub(crate) struct Salvage {
 /// # Errors
 /// [`Error::Corrupt`] if not even the sessions and branches are known.
 pub(crate) fn salvage(
-    index: Rescued,
-    pieces: Vec<Piece>,
-    end: Position,
+    index: RescuedIndex,
+    pieces: Vec<JournalPiece>,
+    end: LogPosition,
     now: Timestamp,
-) -> Result<Salvage> {
+) -> Result<SalvagedStore> {
     let position = index.position;
-    let mut saved = Salvage {
-        rows: Rows::default(),
-        refs: Refs::default(),
+    let mut saved = SalvagedStore {
+        rows: RowOverlay::default(),
+        refs: StoreRefs::default(),
         end: end.max(position),
         lost: Vec::new(),
         mended: 0,
@@ -74,18 +74,18 @@ pub(crate) fn salvage(
 fn repair_operation(seed: u64, now: Timestamp) -> Operation {
     let hash = blake3::hash(format!("repair {seed} {now}").as_bytes());
     let id = OperationId::from_bytes(*hash.as_bytes().first_chunk().expect("16 of 32 bytes"));
-    Operation { id, verb: "repair".to_owned(), author: Author::Hook, time: now }
+    Operation { id, verb: "repair".to_owned(), author: OperationAuthor::Hook, time: now }
 }
 
-impl Salvage {
-    fn view(&self) -> Merged<'_> {
-        Merged { base: &Empty, rows: &self.rows, position: self.end }
+impl SalvagedStore {
+    fn view(&self) -> OverlaySnapshot<'_> {
+        OverlaySnapshot { base: &EmptySnapshot, rows: &self.rows, position: self.end }
     }
 
     /// The refs at the position of the index.
-    fn first_refs(&mut self, index: &Rescued, pieces: &[Piece]) -> Result<Refs> {
-        let of_record = |piece: &Piece| match piece {
-            Piece::Record(frame, _) if frame.position >= index.position => {
+    fn first_refs(&mut self, index: &RescuedIndex, pieces: &[JournalPiece]) -> Result<StoreRefs> {
+        let of_record = |piece: &JournalPiece| match piece {
+            JournalPiece::Record(frame, _) if frame.position >= index.position => {
                 let changes = Record::decode(&frame.payload).ok()?.changes;
                 match changes.into_iter().next() {
                     Some(RecordChange::Refs(refs)) => Some((frame.position, *refs)),
@@ -113,7 +113,7 @@ impl Salvage {
         match first {
             // Of a later moment: what it knows and the rows do not is named as lost.
             Some((_, refs)) => Ok(refs),
-            None if index.position == 0 => Ok(Refs::default()),
+            None if index.position == 0 => Ok(StoreRefs::default()),
             None => Err(Error::Corrupt {
                 what: "what sessions and branches there are".to_owned(),
                 source: "both copies of the refs are damaged: nothing can be saved".into(),
@@ -122,7 +122,7 @@ impl Salvage {
     }
 
     fn mend(&mut self, bytes: &mut [u8], is_right: &dyn Fn(&[u8]) -> bool) -> bool {
-        let mended = mend(bytes, is_right);
+        let mended = repair_bit(bytes, is_right);
         self.mended += u64::from(mended);
         mended
     }

@@ -1,22 +1,22 @@
 //! Takes over the rows of an index that are whole, and finds what is missing between them.
 
-use super::Salvage;
-use crate::backend::Table;
-use crate::backend::rocks::Rescued;
+use super::SalvagedStore;
+use crate::backend::TableId;
+use crate::backend::rocks::RescuedIndex;
 use crate::engine::derive;
-use crate::engine::total;
+use crate::engine::row_totals;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    AheadRow, BookmarkRow, CheckpointRow, FoldRow, Header, KeyframeRow, OperationRow, RevisionRow,
-    SegmentRow, SequenceRow, TotalsRow, is_whole,
+    BookmarkRow, CheckpointRow, FoldRow, KeyframeRow, OperationRow, PrewrittenRow, RevisionHeader,
+    RevisionRow, SegmentRow, SequenceRow, TotalsRow, is_whole,
 };
 use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-impl Salvage {
+impl SalvagedStore {
     /// Takes over the primary rows of the index that are whole.
-    pub(super) fn index(&mut self, index: Rescued) -> Result<()> {
+    pub(super) fn index(&mut self, index: RescuedIndex) -> Result<()> {
         let mut sequences = BTreeMap::new();
         let mut named = BTreeSet::new();
         let totals = self.totals(&index);
@@ -47,23 +47,23 @@ impl Salvage {
             }
         }
         self.checkpoints()?;
-        self.missed(totals)?;
+        self.report_missing_rows(totals)?;
         self.deltas()?;
         self.segments()?;
-        self.named(named)
+        self.report_missing_objects(named)
     }
 
     /// Puts each checkpoint under the key that it says itself, in the session of its operation.
     fn checkpoints(&mut self) -> Result<()> {
         let mut sessions: HashMap<OperationId, SessionNumber> = HashMap::new();
-        derive::each(&self.view(), key::OPERATIONS, |_, row| {
+        derive::for_each_row(&self.view(), key::OPERATIONS, |_, row| {
             if let Ok(row) = OperationRow::decode(row) {
                 sessions.insert(row.operation.id, row.session);
             }
             Ok(())
         })?;
         let mut moved = Vec::new();
-        derive::each(&self.view(), key::CHECKPOINTS, |place, bytes| {
+        derive::for_each_row(&self.view(), key::CHECKPOINTS, |place, bytes| {
             let row = CheckpointRow::decode(bytes).map_err(Error::corrupt("a checkpoint"))?;
             let said = sessions.get(&row.operation).copied();
             let session = said.or_else(|| key::short_at(place, 0)).unwrap_or(0);
@@ -81,7 +81,7 @@ impl Salvage {
         Ok(())
     }
 
-    fn totals(&mut self, index: &Rescued) -> Option<TotalsRow> {
+    fn totals(&mut self, index: &RescuedIndex) -> Option<TotalsRow> {
         let mut row = index.rows.get(&(key::COUNTERS, key::TOTALS.to_vec()))?.clone();
         let is_right = |row: &[u8]| TotalsRow::decode(row).is_ok();
         if !is_right(&row) {
@@ -91,8 +91,8 @@ impl Salvage {
     }
 
     /// Names rows that are gone without a trace.
-    fn missed(&mut self, totals: Option<TotalsRow>) -> Result<()> {
-        let there = total::counted(&self.view())?;
+    fn report_missing_rows(&mut self, totals: Option<TotalsRow>) -> Result<()> {
+        let there = row_totals::count_totals(&self.view())?;
         match totals {
             None => self.lost.push(
                 "how many operations and parts of sources there were: some may be missing"
@@ -127,14 +127,14 @@ impl Salvage {
     }
 
     /// Names the objects that something found by their names and that are not there: long texts and values.
-    pub(super) fn named(&mut self, mut named: BTreeSet<u64>) -> Result<()> {
+    pub(super) fn report_missing_objects(&mut self, mut named: BTreeSet<u64>) -> Result<()> {
         // Full states are made again.
-        derive::each(&self.view(), key::KEYFRAMES, |_, row| {
+        derive::for_each_row(&self.view(), key::KEYFRAMES, |_, row| {
             let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
             named.retain(|number| row.chunks.iter().all(|chunk| chunk.object != *number));
             Ok(())
         })?;
-        derive::each(&self.view(), key::OBJECTS, |place, _| {
+        derive::for_each_row(&self.view(), key::OBJECTS, |place, _| {
             named.remove(&key::last_number(place).unwrap_or(0));
             Ok(())
         })?;
@@ -144,10 +144,10 @@ impl Salvage {
     }
 
     /// The key of a row, from what it says of itself where it says enough.
-    pub(super) fn place_of(&self, table: Table, place: Vec<u8>, value: &[u8]) -> Vec<u8> {
+    pub(super) fn place_of(&self, table: TableId, place: Vec<u8>, value: &[u8]) -> Vec<u8> {
         if table == key::REVISIONS
             && let Ok(row) = RevisionRow::decode(value)
-            && let Ok(header) = Header::decode(&row.header)
+            && let Ok(header) = RevisionHeader::decode(&row.header)
             && let Some((number, _)) = self.refs.sessions.of_id(header.session).next()
         {
             return of(number).branch(header.branch).number(header.sequence).build();
@@ -164,11 +164,11 @@ impl Salvage {
 
 const UNDONE: &str = "facts, switches of branches, and that they can be undone";
 
-type IsRight = fn(&[u8]) -> bool;
+type RowCheck = fn(&[u8]) -> bool;
 
 /// What the rows of a table are checked by; `None` for those that are made again.
-fn check_of(table: Table) -> Option<IsRight> {
-    let check: IsRight = match table {
+fn check_of(table: TableId) -> Option<RowCheck> {
+    let check: RowCheck = match table {
         key::OBJECTS => is_whole,
         key::REVISIONS => |row| row == RevisionRow::LOST || RevisionRow::decode(row).is_ok(),
         key::CHECKPOINTS => |row| CheckpointRow::decode(row).is_ok(),
@@ -179,7 +179,7 @@ fn check_of(table: Table) -> Option<IsRight> {
         key::FOLDS => |row| FoldRow::decode(row).is_ok(),
         key::FOLDED => |row| RevisionRow::decode(row).is_ok(),
         key::PRUNINGS => |row| row.len() == 4,
-        key::AHEAD => |row| AheadRow::decode(row).is_ok(),
+        key::PREWRITTEN => |row| PrewrittenRow::decode(row).is_ok(),
         key::RECORDS => |row| row.len() == 32,
         _ => return None,
     };

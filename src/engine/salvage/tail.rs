@@ -1,29 +1,28 @@
 //! The records of the journal behind the index.
 
-use super::Salvage;
-use crate::backend::Position;
-use crate::backend::journal::Piece;
-use crate::engine::index::{self, Placed};
-use crate::engine::rows::Rows;
+use super::SalvagedStore;
+use crate::backend::LogPosition;
+use crate::backend::journal::JournalPiece;
+use crate::engine::index::{self, PositionedRecord};
+use crate::engine::row_overlay::RowOverlay;
 use crate::engine::verify::chain;
 use crate::error::{Error, Result};
-use crate::format::{Header, Record, RecordChange};
+use crate::format::{Record, RecordChange, RevisionHeader};
 use crate::model::Timestamp;
 
-impl Salvage {
+impl SalvagedStore {
     /// Takes in the records behind the index.
     pub(super) fn tail(
         &mut self,
-        pieces: Vec<Piece>,
-        position: Position,
+        pieces: Vec<JournalPiece>,
+        position: LogPosition,
         now: Timestamp,
     ) -> Result<()> {
         // The record that the index ends before begins a segment, with the refs: another one is that of another store.
-        let is_behind =
-            |piece: &Piece| matches!(piece, Piece::Record(frame, _) if frame.position >= position);
+        let is_behind = |piece: &JournalPiece| matches!(piece, JournalPiece::Record(frame, _) if frame.position >= position);
         let first = pieces.iter().find(|piece| is_behind(piece));
         let begun = match first {
-            Some(Piece::Record(frame, _)) if frame.position == position && position > 0 => {
+            Some(JournalPiece::Record(frame, _)) if frame.position == position && position > 0 => {
                 Record::decode(&frame.payload).map_or(true, |record| {
                     matches!(record.changes.first(), Some(RecordChange::Refs(_)))
                 })
@@ -34,7 +33,9 @@ impl Salvage {
         let mut next = position;
         for piece in pieces {
             let (frame, mended) = match piece {
-                Piece::Record(frame, mended) if frame.position >= position => (frame, mended),
+                JournalPiece::Record(frame, mended) if frame.position >= position => {
+                    (frame, mended)
+                }
                 // What stands before the next record, or before the end, is missing.
                 _ => continue,
             };
@@ -49,7 +50,7 @@ impl Salvage {
                     continue;
                 }
             };
-            let placed = Placed { position: frame.position, hash: frame.hash, record };
+            let placed = PositionedRecord { position: frame.position, hash: frame.hash, record };
             if let Err(error) = self.take_in(&placed, now) {
                 self.lost.push(format!("{what}: {}", chain(&error)));
             }
@@ -62,14 +63,14 @@ impl Salvage {
     }
 
     /// Names a part of the journal that nothing whole stands in.
-    fn gap(&mut self, from: Position, to: Position) {
+    fn gap(&mut self, from: LogPosition, to: LogPosition) {
         if from < to {
             self.lost.push(format!("{} bytes of the journal at {from}, up to {to}", to - from));
         }
     }
 
     /// Names what followed the index, of which no record is left, and what is known of each session before it.
-    fn cut_off(&mut self, position: Position) {
+    fn cut_off(&mut self, position: LogPosition) {
         let far = match self.end > position {
             true => format!("up to {} at least", self.end),
             false => "nobody knows how far".to_owned(),
@@ -88,12 +89,12 @@ impl Salvage {
         }
     }
 
-    pub(super) fn take_in(&mut self, placed: &Placed, now: Timestamp) -> Result<()> {
+    pub(super) fn take_in(&mut self, placed: &PositionedRecord, now: Timestamp) -> Result<()> {
         for change in &placed.record.changes {
             match change {
                 RecordChange::Revision { session, header, .. } => {
-                    let header =
-                        Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
+                    let header = RevisionHeader::decode(&header.0)
+                        .map_err(Error::corrupt("a revision's header"))?;
                     let parent = header.parents.first().map(|parent| parent.sequence);
                     self.skip_to(
                         *session,
@@ -121,7 +122,7 @@ impl Salvage {
             }
         }
         let mut refs = self.refs.clone();
-        let mut rows = Rows::default();
+        let mut rows = RowOverlay::default();
         index::apply(&self.view(), &mut rows, &mut refs, placed)?;
         self.rows.extend(rows);
         self.refs = refs;

@@ -1,18 +1,19 @@
 use super::*;
-use crate::backend::Frame;
-use crate::backend::rocks::Rescued;
+use crate::backend::LogFrame;
+use crate::backend::rocks::RescuedIndex;
 use crate::format::key::of;
 use crate::format::{CheckpointRow, TotalsRow};
-use crate::model::{Checkpoint, CheckpointId, Trigger, Value};
+use crate::model::{Checkpoint, CheckpointId, CheckpointTrigger, Value};
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
 /// The record that begins a segment at this position.
-fn begun_at(position: Position, refs: Refs) -> Piece {
+fn begun_at(position: LogPosition, refs: StoreRefs) -> JournalPiece {
     let id = OperationId::from_bytes([4; 16]);
-    let operation = Operation { id, verb: "begin".to_owned(), author: Author::Hook, time: NOW };
+    let operation =
+        Operation { id, verb: "begin".to_owned(), author: OperationAuthor::Hook, time: NOW };
     let payload = Record { operation, changes: vec![RecordChange::Refs(Box::new(refs))] }.encode();
-    Piece::Record(Frame { position, end: position + 1, hash: [0; 32], payload }, false)
+    JournalPiece::Record(LogFrame { position, end: position + 1, hash: [0; 32], payload }, false)
 }
 
 /// A wrong bit in the key of a checkpoint put it where nobody looks, and nothing said that it was lost.
@@ -27,7 +28,7 @@ fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
         revision: None,
         message: "here".to_owned(),
         tags: Vec::new(),
-        trigger: Trigger::Manual,
+        trigger: CheckpointTrigger::Manual,
         body: Value::Null,
         key: None,
     };
@@ -38,7 +39,7 @@ fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
     let right = of(0).time(NOW).number(1).build();
     let mut wrong = right.clone();
     wrong[9] ^= 4;
-    let mut index = Rescued { position: 100, ..Rescued::default() };
+    let mut index = RescuedIndex { position: 100, ..RescuedIndex::default() };
     let row_of_refs = RefsRow { refs: refs.clone() }.encode();
     index.rows.insert((key::COUNTERS, key::REFS.to_vec()), row_of_refs);
     let totals = TotalsRow::default().encode();

@@ -1,70 +1,70 @@
 //! Objects, and what is made of them: deltas lead to digests, full states are their revisions', blobs open.
 
-use super::{Findings, chain};
+use super::{VerifyFindings, chain};
 use crate::backend::Snapshot;
 use crate::engine::blob;
-use crate::engine::derive::each;
+use crate::engine::derive::for_each_row;
 use crate::engine::index::fold;
-use crate::engine::lineage::At;
-use crate::engine::live::View;
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, LOST_OBJECT};
-use crate::engine::{lookup, revise, timeline};
+use crate::engine::{lookup, revision_plan, timeline};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
-    Chunk, Delta, EntryBytes, Header, KeyframeRow, ObjectKind, RevisionRow, SegmentRow, Side,
-    entry_hash, is_whole, sealed_id, sealed_kind, stands_alone,
+    Delta, DeltaSide, EntryBytes, KeyframeRow, ObjectKind, RevisionHeader, RevisionRow, SegmentRow,
+    StateChunk, entry_hash, is_self_contained, is_whole, sealed_id, sealed_kind,
 };
-use crate::model::{Digest, ObjectId, SessionNumber};
+use crate::model::{ObjectId, SessionNumber, StateDigest};
 use std::collections::{HashMap, HashSet};
 
-pub(super) fn objects(view: &View, findings: &mut Findings) -> Result<()> {
+pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let mut segments = HashSet::new();
-    each(view, key::SEGMENTS, |_, row| {
+    for_each_row(view, key::SEGMENTS, |_, row| {
         segments.extend(SegmentRow::decode(row).map(|row| row.object));
         Ok(())
     })?;
-    each(view, key::OBJECTS, |place, sealed| {
+    for_each_row(view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
         findings.checked.objects += 1;
         if !is_whole(sealed) {
-            findings.stored(format!("the object number {number}"), &"its hash differs");
+            findings.add_primary(format!("the object number {number}"), &"its hash differs");
         } else if sealed_kind(sealed)
             .is_ok_and(|kind| matches!(kind, ObjectKind::Blob | ObjectKind::Chunk))
-            && stands_alone(sealed).is_ok_and(|alone| alone)
+            && is_self_contained(sealed).is_ok_and(|alone| alone)
             && !segments.contains(&number)
             && let Ok(id) = sealed_id(sealed)
-            && object::number(view, &id)?.is_none()
+            && object::find_number(view, &id)?.is_none()
         {
             // A large value is found by its name alone, and so is a chunk that the next full state has as well; a part of a growing
             // blob by its number.
-            findings.derived(format!("the name of the object {number}"), &"it is missing");
+            findings.add_derived(format!("the name of the object {number}"), &"it is missing");
         }
         Ok(())
     })?;
     // Those of the tail count from elsewhere.
     if let Some(last) = object::beyond_counter(view.generation())? {
-        findings.derived("the counter of objects", &format!("it is behind the object {last}"));
+        findings.add_derived("the counter of objects", &format!("it is behind the object {last}"));
     }
-    each(view, key::OBJECT_NAMES, |name, number| {
+    for_each_row(view, key::OBJECT_NAMES, |name, number| {
         let number = key::last_number(number).unwrap_or(0);
         let sealed = object::sealed(view, number).ok();
         let found = sealed.and_then(|sealed| sealed_id(&sealed).ok());
         if found.is_none_or(|id| key::object_name(&id) != name) {
-            findings.derived(format!("the name of the object {number}"), &"it has another one");
+            findings.add_derived(format!("the name of the object {number}"), &"it has another one");
         }
         Ok(())
     })
 }
 
 /// Each revision's digest and count from its parent's, by what its delta says.
-pub(super) fn digests(view: &View, findings: &mut Findings) -> Result<()> {
-    let mut sums: HashMap<(SessionNumber, u64), (Digest, u64)> = HashMap::new();
+pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
+    let mut sums: HashMap<(SessionNumber, u64), (StateDigest, u64)> = HashMap::new();
     let mut rows = Vec::new();
-    each(view, key::REVISIONS, |place, row| {
+    for_each_row(view, key::REVISIONS, |place, row| {
         let number = key::short_at(place, 0).unwrap_or(0);
         if let Ok(row) = RevisionRow::decode(row)
-            && let Ok(header) = Header::decode(&row.header)
+            && let Ok(header) = RevisionHeader::decode(&row.header)
         {
             sums.insert((number, header.sequence), (header.digest, header.count));
             rows.push((number, header, row.parts));
@@ -72,11 +72,11 @@ pub(super) fn digests(view: &View, findings: &mut Findings) -> Result<()> {
         Ok(())
     })?;
     for (number, header, parts) in rows {
-        let own = At { branch: header.branch, sequence: header.sequence };
+        let own = RevisionRef { branch: header.branch, sequence: header.sequence };
         let folds = fold::row(view, number, own)?.is_some();
         let begins = if folds { first_folded(view, number, own)? } else { header.clone() };
         let start = match begins.start() {
-            None => Some((Digest::EMPTY, 0)),
+            None => Some((StateDigest::EMPTY, 0)),
             Some(from) => sums.get(&(number, from.sequence)).copied(),
         };
         let place = format!("revision #{}", header.sequence);
@@ -89,21 +89,25 @@ pub(super) fn digests(view: &View, findings: &mut Findings) -> Result<()> {
         match replay(view, &parts, digest, count) {
             Ok((sum, names)) => {
                 if sum != (header.digest, header.count) {
-                    findings.stored(place.clone(), &"its delta does not lead to its digest");
+                    findings.add_primary(place.clone(), &"its delta does not lead to its digest");
                 }
                 // What was folded into it came to its own delta.
                 if names != header.delta && !folds {
-                    findings.stored(place, &"its delta is another one's");
+                    findings.add_primary(place, &"its delta is another one's");
                 }
             }
-            Err(error) => findings.stored(format!("the delta of {place}"), &chain(&error)),
+            Err(error) => findings.add_primary(format!("the delta of {place}"), &chain(&error)),
         }
     }
     Ok(())
 }
 
 /// The header of the first revision that was folded into this one.
-fn first_folded(view: &View, number: SessionNumber, at: At) -> Result<Header> {
+fn first_folded(
+    view: &ReadSnapshot,
+    number: SessionNumber,
+    at: RevisionRef,
+) -> Result<RevisionHeader> {
     let mut at = at;
     loop {
         let Some(row) = fold::row(view, number, at)? else {
@@ -113,15 +117,20 @@ fn first_folded(view: &View, number: SessionNumber, at: At) -> Result<Header> {
         at.sequence = row.first;
         if at.sequence == into || fold::row(view, number, at)?.is_none() {
             let found = fold::find(view, number, at.branch, (at.sequence, into))?;
-            return Header::decode(&found.header)
+            return RevisionHeader::decode(&found.header)
                 .map_err(Error::corrupt(format!("the header of #{}", at.sequence)));
         }
     }
 }
 
-type Replayed = ((Digest, u64), ObjectId);
+type ReplayedDelta = ((StateDigest, u64), ObjectId);
 
-fn replay(view: &View, parts: &[u64], digest: Digest, count: u64) -> Result<Replayed> {
+fn replay(
+    view: &ReadSnapshot,
+    parts: &[u64],
+    digest: StateDigest,
+    count: u64,
+) -> Result<ReplayedDelta> {
     let (mut digest, mut count) = (digest, count);
     let mut names = Vec::new();
     for part in parts {
@@ -129,7 +138,9 @@ fn replay(view: &View, parts: &[u64], digest: Digest, count: u64) -> Result<Repl
         names.push(Delta::name(&content));
         let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
         for change in &delta.changes {
-            let side = |side: &Side| -> Result<Option<EntryBytes>> { lookup::bytes(view, side) };
+            let side = |side: &DeltaSide| -> Result<Option<EntryBytes>> {
+                lookup::delta_side_bytes(view, side)
+            };
             if let Some(old) = side(&change.old)? {
                 digest = digest.minus(&entry_hash(&change.key, &old));
                 count = count.wrapping_sub(1);
@@ -140,16 +151,16 @@ fn replay(view: &View, parts: &[u64], digest: Digest, count: u64) -> Result<Repl
             }
         }
     }
-    Ok(((digest, count), revise::list_id(&names)))
+    Ok(((digest, count), revision_plan::list_id(&names)))
 }
 
-pub(super) fn keyframes(view: &View, findings: &mut Findings) -> Result<()> {
-    each(view, key::KEYFRAMES, |place, row| {
+pub(super) fn keyframes(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
+    for_each_row(view, key::KEYFRAMES, |place, row| {
         let number = key::short_at(place, 0).unwrap_or(0);
         let branch = key::short_at(place, 4).unwrap_or(0);
         let sequence = key::last_number(place).unwrap_or(0);
         if let Err(error) = keyframe(view, number, branch, sequence, row) {
-            findings.derived(format!("the full state of #{sequence}"), &chain(&error));
+            findings.add_derived(format!("the full state of #{sequence}"), &chain(&error));
         }
         Ok(())
     })
@@ -164,11 +175,11 @@ pub(crate) fn keyframe(
     row: &[u8],
 ) -> Result<()> {
     let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
-    let mut digest = Digest::EMPTY;
+    let mut digest = StateDigest::EMPTY;
     let mut count = 0;
     for chunk in &row.chunks {
         let content = object::content(view, ObjectKind::Chunk, chunk.object)?;
-        for entry in Chunk::decode(&content).map_err(Error::corrupt("a chunk"))? {
+        for entry in StateChunk::decode(&content).map_err(Error::corrupt("a chunk"))? {
             let bytes = |range: &std::ops::Range<u32>| {
                 content.get(range.start as usize..range.end as usize).unwrap_or_default()
             };
@@ -176,7 +187,7 @@ pub(crate) fn keyframe(
             count += 1;
         }
     }
-    let at = At { branch, sequence };
+    let at = RevisionRef { branch, sequence };
     let (head, _) = timeline::head_at(view, number, at)?;
     if (head.digest, head.count) == (digest, count) {
         return Ok(());
@@ -186,9 +197,9 @@ pub(crate) fn keyframe(
 }
 
 /// Every part of a growing blob, from its restarts on.
-pub(super) fn segments(view: &View, findings: &mut Findings) -> Result<()> {
+pub(super) fn segments(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let mut rows = Vec::new();
-    each(view, key::SEGMENTS, |place, row| {
+    for_each_row(view, key::SEGMENTS, |place, row| {
         let decoded = SegmentRow::decode(row);
         rows.push((place.to_vec(), decoded));
         Ok(())
@@ -204,7 +215,7 @@ pub(super) fn segments(view: &View, findings: &mut Findings) -> Result<()> {
         }
         let what = format!("a growing blob at {offset}");
         if let Ok(gone) = &row
-            && !object::stands(gone.object)
+            && !object::is_object_number(gone.object)
         {
             findings.lost_before += u64::from(gone.object == LOST_OBJECT);
             (before, next) = (Vec::new(), offset + gone.length);
@@ -231,7 +242,7 @@ pub(super) fn segments(view: &View, findings: &mut Findings) -> Result<()> {
                 }
             }
             Err(error) => {
-                findings.stored(what, &chain(&error));
+                findings.add_primary(what, &chain(&error));
                 (before, next) = (Vec::new(), offset);
             }
         }

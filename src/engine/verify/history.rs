@@ -1,28 +1,28 @@
 //! Revisions and checkpoints: each is its own, follows its parent, and none is missing.
 
-use super::Findings;
-use crate::backend::{Direction, Snapshot};
-use crate::engine::derive::each;
-use crate::engine::live::View;
+use super::VerifyFindings;
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::derive::for_each_row;
+use crate::engine::journal_follower::ReadSnapshot;
 use crate::error::Result;
 use crate::format::key::{self, of};
-use crate::format::{Body, Header, RefsRow, RevisionRow};
+use crate::format::{RefsRow, RevisionBody, RevisionHeader, RevisionRow};
 use crate::model::SessionNumber;
 use std::collections::HashMap;
 
 /// The second copy of the refs.
-pub(super) fn refs_row(view: &View, findings: &mut Findings) -> Result<()> {
+pub(super) fn refs_row(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let row = view.get(key::COUNTERS, key::REFS)?;
     if let Some(Err(error)) = row.map(|row| RefsRow::decode(&row)) {
-        findings.derived("the second copy of the refs", &error);
+        findings.add_derived("the second copy of the refs", &error);
     }
     Ok(())
 }
 
-pub(super) fn history(view: &View, findings: &mut Findings) -> Result<()> {
-    let mut headers: HashMap<(SessionNumber, u64), (u32, Header)> = HashMap::new();
+pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
+    let mut headers: HashMap<(SessionNumber, u64), (u32, RevisionHeader)> = HashMap::new();
     let mut effective = HashMap::new();
-    each(view, key::REVISIONS, |place, row| {
+    for_each_row(view, key::REVISIONS, |place, row| {
         let number = key::short_at(place, 0).unwrap_or(0);
         let sequence = key::last_number(place).unwrap_or(0);
         findings.checked.revisions += 1;
@@ -31,35 +31,41 @@ pub(super) fn history(view: &View, findings: &mut Findings) -> Result<()> {
             return Ok(());
         }
         let decoded = RevisionRow::decode(row)
-            .and_then(|row| Header::decode(&row.header).map(|header| (row, header)));
+            .and_then(|row| RevisionHeader::decode(&row.header).map(|header| (row, header)));
         match decoded {
-            Err(error) => findings.stored(format!("revision #{sequence}"), &error),
+            Err(error) => findings.add_primary(format!("revision #{sequence}"), &error),
             Ok((row, header)) => {
                 let branch = key::short_at(place, 4).unwrap_or(0);
                 let info = view.refs.sessions.get(number).map(|session| session.info.id);
                 if (header.branch, header.sequence, Some(header.session))
                     != (branch, sequence, info)
                 {
-                    findings.stored(format!("revision #{sequence}"), &"it is another one's row");
-                }
-                if Body::name(&row.body) != header.body {
                     findings
-                        .stored(format!("the body of revision #{sequence}"), &"its hash differs");
+                        .add_primary(format!("revision #{sequence}"), &"it is another one's row");
                 }
-                effective.insert((number, sequence), (Header::id_of(&row.header), row.effective));
+                if RevisionBody::name(&row.body) != header.body {
+                    findings.add_primary(
+                        format!("the body of revision #{sequence}"),
+                        &"its hash differs",
+                    );
+                }
+                effective.insert(
+                    (number, sequence),
+                    (RevisionHeader::id_of(&row.header), row.effective),
+                );
                 headers.insert((number, sequence), (branch, header));
             }
         }
         Ok(())
     })?;
-    each(view, key::FOLDED, |place, row| {
+    for_each_row(view, key::FOLDED, |place, row| {
         let number = key::short_at(place, 0).unwrap_or(0);
         let sequence = key::last_number(place).unwrap_or(0);
         match RevisionRow::decode(row) {
-            Err(error) => findings.stored(format!("revision #{sequence}"), &error),
+            Err(error) => findings.add_primary(format!("revision #{sequence}"), &error),
             Ok(row) => {
                 // The one that others are folded into stands in its own table too.
-                let known = (Header::id_of(&row.header), row.effective);
+                let known = (RevisionHeader::id_of(&row.header), row.effective);
                 effective.entry((number, sequence)).or_insert(known);
             }
         }
@@ -71,33 +77,37 @@ pub(super) fn history(view: &View, findings: &mut Findings) -> Result<()> {
                 && *id != parent.id
             {
                 let place = format!("revision #{sequence}");
-                findings.stored(place, &format!("#{} is not its parent", parent.sequence));
+                findings.add_primary(place, &format!("#{} is not its parent", parent.sequence));
             }
         }
     }
     for (number, session) in view.refs.sessions.all() {
         let mut next = 1;
         let (from, to) = (of(number).build(), of(number).end());
-        let all = Direction::Ascending;
+        let all = ScanDirection::Ascending;
         for (place, _) in view.scan(key::SEQUENCES, &from, &to, all, usize::MAX)? {
             let found = key::last_number(&place).unwrap_or(0);
             if found != next {
                 let place = format!("the numbers of '{}'", session.info.name);
-                findings.derived(place, &format!("#{next} is followed by #{found}"));
+                findings.add_derived(place, &format!("#{next} is followed by #{found}"));
             }
             next = found + 1;
         }
         if next != session.next_sequence {
             let place = format!("the numbers of '{}'", session.info.name);
-            findings
-                .stored(place, &format!("they end before #{next}, not #{}", session.next_sequence));
+            findings.add_primary(
+                place,
+                &format!("they end before #{next}, not #{}", session.next_sequence),
+            );
         }
         for branch in &session.branches {
             let Some(head) = branch.head else { continue };
             let found = effective.get(&(number, head.sequence)).map(|(id, _)| *id);
             if found.is_some_and(|id| id != head.id) {
-                findings
-                    .stored(format!("the head of '{}'", branch.name), &"it is another revision");
+                findings.add_primary(
+                    format!("the head of '{}'", branch.name),
+                    &"it is another revision",
+                );
             }
         }
     }

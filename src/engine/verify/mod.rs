@@ -7,7 +7,7 @@ mod rows;
 pub(crate) use content::keyframe;
 
 use super::commit::Engine;
-use super::live::View;
+use super::journal_follower::ReadSnapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
 use content::{digests, keyframes, objects, segments};
@@ -16,7 +16,7 @@ use rows::{ahead, derived_rows, totals};
 
 /// How much is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum VerifyDepth {
     /// The journal, the rows of revisions and checkpoints, and that nothing is missing between them.
     Quick,
     /// Every object, every digest and every derived row too.
@@ -25,7 +25,7 @@ pub enum Depth {
 
 /// What is wrong about a place in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct VerifyFinding {
     /// The place.
     pub place: String,
     /// What is wrong.
@@ -36,7 +36,7 @@ pub struct Finding {
 
 /// How much was looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct VerifyCounts {
     /// Records of the journal.
     pub records: u64,
     /// Revisions.
@@ -49,9 +49,9 @@ pub struct Checked {
 
 /// What a check has come to.
 #[derive(Default)]
-pub(crate) struct Findings {
-    pub(crate) found: Vec<Finding>,
-    pub(crate) checked: Checked,
+pub(crate) struct VerifyFindings {
+    pub(crate) found: Vec<VerifyFinding>,
+    pub(crate) checked: VerifyCounts,
     /// Revisions that were lost before a repair.
     pub(crate) lost_before: u64,
     /// Where something is not what the holder of the key has written.
@@ -61,24 +61,32 @@ pub(crate) struct Findings {
 /// The index as a place.
 pub(crate) const INDEX: &str = "the index";
 
-impl Findings {
+impl VerifyFindings {
     /// Something cannot be read.
-    pub(crate) fn refused(&mut self, place: impl Into<String>, error: &Error) {
+    pub(crate) fn add_unreadable(&mut self, place: impl Into<String>, error: &Error) {
         let place = place.into();
         if error.kind() == ErrorKind::Forged {
             self.forged.push(place.clone());
         }
-        self.stored(place, &chain(error));
+        self.add_primary(place, &chain(error));
     }
 
-    pub(crate) fn stored(&mut self, place: impl Into<String>, problem: &dyn std::fmt::Display) {
+    pub(crate) fn add_primary(
+        &mut self,
+        place: impl Into<String>,
+        problem: &dyn std::fmt::Display,
+    ) {
         let (place, problem) = (place.into(), problem.to_string());
-        self.found.push(Finding { place, problem, derived: false });
+        self.found.push(VerifyFinding { place, problem, derived: false });
     }
 
-    pub(crate) fn derived(&mut self, place: impl Into<String>, problem: &dyn std::fmt::Display) {
+    pub(crate) fn add_derived(
+        &mut self,
+        place: impl Into<String>,
+        problem: &dyn std::fmt::Display,
+    ) {
         let (place, problem) = (place.into(), problem.to_string());
-        self.found.push(Finding { place, problem, derived: true });
+        self.found.push(VerifyFinding { place, problem, derived: true });
     }
 }
 
@@ -95,22 +103,22 @@ pub(crate) fn chain(error: &Error) -> String {
 
 impl Engine {
     /// Checks everything that the open store holds.
-    pub(crate) fn verify(&self, depth: Depth, findings: &mut Findings) {
+    pub(crate) fn verify(&self, depth: VerifyDepth, findings: &mut VerifyFindings) {
         if let Err(error) = self.verify_journal(findings) {
-            findings.refused("the journal", &error);
+            findings.add_unreadable("the journal", &error);
         }
-        match self.live.written().and_then(|view| view.check_density().map(|()| view)) {
+        match self.follower.written_view().and_then(|view| view.check_density().map(|()| view)) {
             Err(error) => {
                 // The journal behind it cannot be read: that is said already.
                 let problem = chain(&error);
                 if findings.found.iter().all(|known| known.problem != problem) {
-                    findings.refused(INDEX, &error);
+                    findings.add_unreadable(INDEX, &error);
                 }
             }
             Ok(view) => {
-                let checks: [(&str, Check); 2] =
+                let checks: [(&str, StoreCheck); 2] =
                     [("refs", refs_row), ("revisions and checkpoints", history)];
-                let deep: [(&str, Check); 7] = [
+                let deep: [(&str, StoreCheck); 7] = [
                     ("totals", totals),
                     ("objects written ahead", ahead),
                     ("objects", objects),
@@ -119,23 +127,23 @@ impl Engine {
                     ("growing blobs", segments),
                     ("derived tables", derived_rows),
                 ];
-                let deep = deep.iter().filter(|_| depth == Depth::ReadData);
+                let deep = deep.iter().filter(|_| depth == VerifyDepth::ReadData);
                 for (what, check) in checks.iter().chain(deep) {
                     // A file that cannot be read: what it would say of the rest is not known.
                     if let Err(error) = check(&view, findings) {
-                        findings.stored(format!("the index, at its {what}"), &chain(&error));
+                        findings.add_primary(format!("the index, at its {what}"), &chain(&error));
                     }
                 }
             }
         }
     }
 
-    fn verify_journal(&self, findings: &mut Findings) -> Result<()> {
-        let log = &self.live.log;
+    fn verify_journal(&self, findings: &mut VerifyFindings) -> Result<()> {
+        let log = &self.follower.log;
         let mut from = log.start()?;
-        let position = self.live.index.position()?;
+        let position = self.follower.index.position()?;
         if from > position {
-            findings.stored(
+            findings.add_primary(
                 "the journal",
                 &format!("it begins at {from}, the index ends at {position}"),
             );
@@ -148,7 +156,7 @@ impl Engine {
             for frame in &tail.frames {
                 findings.checked.records += 1;
                 if let Err(error) = Record::decode(&frame.payload) {
-                    findings.stored(format!("the record at {}", frame.position), &error);
+                    findings.add_primary(format!("the record at {}", frame.position), &error);
                 }
             }
             from = tail.end;
@@ -156,4 +164,4 @@ impl Engine {
     }
 }
 
-type Check = fn(&View, &mut Findings) -> Result<()>;
+type StoreCheck = fn(&ReadSnapshot, &mut VerifyFindings) -> Result<()>;

@@ -1,7 +1,7 @@
 //! Beliefs.
 
 use super::field::{Confidence, record};
-use super::word::words;
+use super::vocabulary::words;
 
 words! {
     /// What kind of thing is believed.

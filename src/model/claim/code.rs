@@ -1,35 +1,35 @@
 //! Code: facts.
 
-use super::field::{Text, record};
+use super::field::{FactText, record};
 use std::collections::BTreeMap;
 
 record! {
     /// An edit with its patch, or a captured state of the code.
     CodeState, Code {
         /// The file an edit changed.
-        "path" => path: Text,
+        "path" => path: FactText,
         /// What an edit changed, as a unified diff.
-        "patch" => patch: Text,
+        "patch" => patch: FactText,
         /// The tool that made an edit; `outside` if it was made beside the agent.
-        "tool" => tool: Text,
+        "tool" => tool: FactText,
         /// How many lines an edit added.
         "lines_added" => lines_added: u64,
         /// How many lines an edit took away.
         "lines_removed" => lines_removed: u64,
         /// A part of the file after an edit whose patch is not known.
-        "snippet" => snippet: Text,
+        "snippet" => snippet: FactText,
         /// What the file held before.
-        "original_file" => original_file: Text,
+        "original_file" => original_file: FactText,
         /// Whether a person changed what the agent proposed.
         "user_modified" => user_modified: bool,
         /// The commit a captured state stands on.
-        "commit" => commit: Text,
+        "commit" => commit: FactText,
         /// The branch of the version control checked out then.
-        "branch" => branch: Text,
+        "branch" => branch: FactText,
         /// What a captured state has on top of its commit, as unified diffs.
-        "patches" => patches: Vec<Text>,
+        "patches" => patches: Vec<FactText>,
         /// The environment variables a captured state needs.
-        "env_vars" => env_vars: BTreeMap<String, Text>,
+        "env_vars" => env_vars: BTreeMap<String, FactText>,
         /// The sub-agent that made the edit.
         "agent" => agent: String,
     }

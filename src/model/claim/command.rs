@@ -1,7 +1,7 @@
 //! Commands: facts.
 
-use super::field::{Text, record};
-use super::word::words;
+use super::field::{FactText, record};
+use super::vocabulary::words;
 
 words! {
     /// How a command ended.
@@ -27,25 +27,25 @@ record! {
     /// A command that was run.
     ExecutedCommand, Command {
         /// The command line.
-        "command" => command: Text,
+        "command" => command: FactText,
         /// The folder it ran in.
-        "working_dir" => working_dir: Text,
+        "working_dir" => working_dir: FactText,
         /// With which code it ended; absent if that is not known.
         "exit_code" => exit_code: i64,
         /// How it ended.
         "outcome" => outcome: CommandOutcome,
         /// What it printed, or its beginning.
-        "stdout_preview" => stdout_preview: Text,
+        "stdout_preview" => stdout_preview: FactText,
         /// What it printed on its error output, or its beginning.
-        "stderr_preview" => stderr_preview: Text,
+        "stderr_preview" => stderr_preview: FactText,
         /// `merged` if both outputs are kept as one.
-        "streams" => streams: Text,
+        "streams" => streams: FactText,
         /// What it was run for.
-        "description" => description: Text,
+        "description" => description: FactText,
         /// Why it was refused.
-        "reason" => reason: Text,
+        "reason" => reason: FactText,
         /// When it was asked for; it ended at the fact's own time.
-        "called_at" => called_at: Text,
+        "called_at" => called_at: FactText,
         /// How long it took, in milliseconds.
         "duration_ms" => duration_ms: u64,
         /// The sub-agent that ran it.

@@ -1,26 +1,26 @@
 //! What was said: facts that are handed on as they are found, so that only their types are checked.
 
-use super::field::{Text, record};
-use super::word::words;
+use super::field::{FactText, record};
+use super::vocabulary::words;
 use crate::model::Value;
 
 record! {
     /// A message of a conversation.
     Message, Message {
         /// Who speaks: user, assistant, system.
-        "role" => role: Text,
+        "role" => role: FactText,
         /// What is said.
-        "text" => text: Text,
+        "text" => text: FactText,
         /// The message it answers.
         "parent" => parent: String,
         /// The id that the model's provider gave it.
         "message_id" => message_id: String,
         /// The model that spoke.
-        "model" => model: Text,
+        "model" => model: FactText,
         /// The branch of the version control checked out then.
-        "git_branch" => git_branch: Text,
+        "git_branch" => git_branch: FactText,
         /// The folder worked in.
-        "cwd" => cwd: Text,
+        "cwd" => cwd: FactText,
         /// The sub-agent it belongs to.
         "agent" => agent: String,
         /// Tokens the model read that no cache held.
@@ -38,13 +38,13 @@ record! {
     /// What a person asked for.
     Prompt, Prompt {
         /// What was asked.
-        "text" => text: Text,
+        "text" => text: FactText,
         /// Words it is found by.
         "tags" => tags: Vec<String>,
         /// The branch of the version control checked out then.
-        "git_branch" => git_branch: Text,
+        "git_branch" => git_branch: FactText,
         /// The folder worked in.
-        "cwd" => cwd: Text,
+        "cwd" => cwd: FactText,
     }
 }
 
@@ -52,17 +52,17 @@ record! {
     /// A sub-agent.
     Agent, Agent {
         /// What sort of agent.
-        "type" => agent_type: Text,
+        "type" => agent_type: FactText,
         /// What it was sent for.
-        "description" => description: Text,
+        "description" => description: FactText,
         /// What it was told.
-        "prompt" => prompt: Text,
+        "prompt" => prompt: FactText,
         /// The call that sent it.
         "call" => call: String,
         /// What it came back with.
-        "result" => result: Text,
+        "result" => result: FactText,
         /// What has become of it, in the agent's own word.
-        "status" => status: Text,
+        "status" => status: FactText,
     }
 }
 
@@ -70,27 +70,27 @@ record! {
     /// A use of a tool that is no command, edit, task or sub-agent.
     ToolUse, Tool {
         /// The tool, as the agent names it.
-        "tool" => tool: Text,
+        "tool" => tool: FactText,
         /// The file or folder it was used on.
-        "path" => path: Text,
+        "path" => path: FactText,
         /// The pattern it searched for.
-        "pattern" => pattern: Text,
+        "pattern" => pattern: FactText,
         /// The address it fetched.
-        "address" => address: Text,
+        "address" => address: FactText,
         /// The question it was asked.
-        "query" => query: Text,
+        "query" => query: FactText,
         /// All that it was given.
         "input" => input: Value,
         /// How it ended.
         "outcome" => outcome: ToolOutcome,
         /// Why it was refused or failed.
-        "reason" => reason: Text,
+        "reason" => reason: FactText,
         /// What the person answered, by question.
         "answers" => answers: Value,
         /// The plan it was given to show.
-        "plan" => plan: Text,
+        "plan" => plan: FactText,
         /// When it was asked for; it ended at the fact's own time.
-        "called_at" => called_at: Text,
+        "called_at" => called_at: FactText,
         /// How long it took, in milliseconds.
         "duration_ms" => duration_ms: u64,
         /// The sub-agent that used it.
@@ -118,13 +118,13 @@ record! {
     /// Something the session received that no person typed and no tool returned.
     Notice, Notice {
         /// What sort of notice: diagnostics, goal, link, mode, model, limit.
-        "type" => notice_type: Text,
+        "type" => notice_type: FactText,
         /// What it says.
-        "text" => text: Text,
+        "text" => text: FactText,
         /// The file it is about.
-        "path" => path: Text,
+        "path" => path: FactText,
         /// The address it names.
-        "address" => address: Text,
+        "address" => address: FactText,
         /// The sub-agent that received it.
         "agent" => agent: String,
     }
@@ -134,11 +134,11 @@ record! {
     /// What rules read in a message.
     Inference, Inference {
         /// The rule that read it.
-        "rule" => rule: Text,
+        "rule" => rule: FactText,
         /// The message it was read in.
         "message" => message: String,
         /// What was read.
-        "description" => description: Text,
+        "description" => description: FactText,
         /// Whatever else the rule found.
         "found" => found: Value,
     }

@@ -1,7 +1,7 @@
 //! Dependencies between beliefs.
 
 use super::field::{Strength, record};
-use super::word::words;
+use super::vocabulary::words;
 
 words! {
     /// How one belief bears on another; read it as a sentence, from, type, to.

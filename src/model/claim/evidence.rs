@@ -1,7 +1,7 @@
 //! Evidence.
 
 use super::field::{Strength, record};
-use super::word::words;
+use super::vocabulary::words;
 
 words! {
     /// How evidence was come by.

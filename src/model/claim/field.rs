@@ -1,12 +1,12 @@
 //! Fields: what they may hold, and the macro that makes a typed record of them.
 
-use crate::model::{Map, TextRef, Value};
+use crate::model::{FieldMap, TextRef, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A field that forge knows of a kind.
 #[derive(Clone, Copy)]
-pub struct Field {
+pub struct FieldDefinition {
     /// Its name in a value.
     pub name: &'static str,
     /// What it says, in a sentence.
@@ -14,7 +14,7 @@ pub struct Field {
     pub(super) allowed: fn() -> String,
 }
 
-impl Field {
+impl FieldDefinition {
     /// What it may hold, in words.
     #[must_use]
     pub fn allowed(&self) -> String {
@@ -22,7 +22,7 @@ impl Field {
     }
 }
 
-impl fmt::Debug for Field {
+impl fmt::Debug for FieldDefinition {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} ({})", self.name, self.allowed())
     }
@@ -32,7 +32,7 @@ impl fmt::Debug for Field {
 ///
 /// Law: of a value without nulls, `write(read(v))` is `v`, but that a whole number may become a float (or a float
 /// without fraction a whole number) where the field asks for it.
-pub trait Shape: Sized {
+pub trait FieldValue: Sized {
     /// The value as this type; `None` if it does not fit.
     fn read(value: &Value) -> Option<Self>;
     /// This as a value.
@@ -68,7 +68,7 @@ macro_rules! bounded {
             }
         }
 
-        impl Shape for $name {
+        impl FieldValue for $name {
             fn read(value: &Value) -> Option<Self> {
                 Self::new(value.as_f64()?)
             }
@@ -99,9 +99,9 @@ bounded!(
 
 /// A text of a fact, which may be long: then only its beginning and where the rest lies.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Text(Value);
+pub struct FactText(Value);
 
-impl Text {
+impl FactText {
     /// The text; of a long one its beginning.
     #[must_use]
     pub fn preview(&self) -> &str {
@@ -121,19 +121,19 @@ impl Text {
     }
 }
 
-impl From<&str> for Text {
+impl From<&str> for FactText {
     fn from(text: &str) -> Self {
         Self(text.into())
     }
 }
 
-impl From<TextRef> for Text {
+impl From<TextRef> for FactText {
     fn from(text: TextRef) -> Self {
         Self(text.into_value())
     }
 }
 
-impl Shape for Text {
+impl FieldValue for FactText {
     fn read(value: &Value) -> Option<Self> {
         let fits = matches!(value, Value::Text(_)) || TextRef::from_value(value).is_some();
         fits.then(|| Self(value.clone()))
@@ -148,7 +148,7 @@ impl Shape for Text {
     }
 }
 
-impl Shape for String {
+impl FieldValue for String {
     fn read(value: &Value) -> Option<Self> {
         value.as_text().map(str::to_owned)
     }
@@ -166,7 +166,7 @@ impl Shape for String {
     }
 }
 
-impl Shape for bool {
+impl FieldValue for bool {
     fn read(value: &Value) -> Option<Self> {
         value.as_bool()
     }
@@ -180,7 +180,7 @@ impl Shape for bool {
     }
 }
 
-impl Shape for i64 {
+impl FieldValue for i64 {
     #[expect(clippy::cast_possible_truncation, reason = "only whole numbers below 2^53 get there")]
     fn read(value: &Value) -> Option<Self> {
         match value {
@@ -200,7 +200,7 @@ impl Shape for i64 {
     }
 }
 
-impl Shape for u64 {
+impl FieldValue for u64 {
     fn read(value: &Value) -> Option<Self> {
         match value {
             Value::UInt(number) => Some(*number),
@@ -218,7 +218,7 @@ impl Shape for u64 {
 }
 
 /// Any value: forge hands it on as it is.
-impl Shape for Value {
+impl FieldValue for Value {
     fn read(value: &Value) -> Option<Self> {
         Some(value.clone())
     }
@@ -232,7 +232,7 @@ impl Shape for Value {
     }
 }
 
-impl<T: Shape> Shape for Vec<T> {
+impl<T: FieldValue> FieldValue for Vec<T> {
     fn read(value: &Value) -> Option<Self> {
         value.as_list()?.iter().map(T::read).collect()
     }
@@ -250,7 +250,7 @@ impl<T: Shape> Shape for Vec<T> {
     }
 }
 
-impl<T: Shape> Shape for BTreeMap<String, T> {
+impl<T: FieldValue> FieldValue for BTreeMap<String, T> {
     fn read(value: &Value) -> Option<Self> {
         let fields = value.as_map()?;
         fields.iter().map(|(name, value)| Some((name.clone(), T::read(value)?))).collect()
@@ -267,9 +267,9 @@ impl<T: Shape> Shape for BTreeMap<String, T> {
 
 /// A measured value: a number, a truth value or a text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scalar(Value);
+pub struct MeasuredValue(Value);
 
-impl Scalar {
+impl MeasuredValue {
     /// The value itself.
     #[must_use]
     pub const fn value(&self) -> &Value {
@@ -277,7 +277,7 @@ impl Scalar {
     }
 }
 
-impl Shape for Scalar {
+impl FieldValue for MeasuredValue {
     fn read(value: &Value) -> Option<Self> {
         let fits = !matches!(value, Value::Null | Value::List(_) | Value::Map(_));
         fits.then(|| Self(value.clone()))
@@ -293,7 +293,10 @@ impl Shape for Scalar {
 }
 
 /// Takes the field of this name out of `fields` and reads it; the value and what was allowed if it does not fit.
-pub(super) fn take<T: Shape>(fields: &mut Map, name: &str) -> Result<Option<T>, (Value, String)> {
+pub(super) fn take<T: FieldValue>(
+    fields: &mut FieldMap,
+    name: &str,
+) -> Result<Option<T>, (Value, String)> {
     match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match T::read(&value) {
@@ -304,7 +307,7 @@ pub(super) fn take<T: Shape>(fields: &mut Map, name: &str) -> Result<Option<T>, 
 }
 
 /// Puts a field that is there into `fields`.
-pub(super) fn put<T: Shape>(fields: &mut Map, name: &str, value: Option<&T>) {
+pub(super) fn put<T: FieldValue>(fields: &mut FieldMap, name: &str, value: Option<&T>) {
     if let Some(value) = value {
         fields.insert(name.to_owned(), value.write());
     }
@@ -322,7 +325,7 @@ macro_rules! record {
         pub struct $name {
             $($(#[doc = $about])+ pub $field: Option<$type>,)*
             /// Fields forge does not know.
-            pub extra: $crate::model::Map,
+            pub extra: $crate::model::FieldMap,
         }
 
         impl $name {
@@ -330,11 +333,11 @@ macro_rules! record {
             pub const KIND: $crate::model::Kind = $crate::model::Kind::$kind;
 
             /// The fields forge knows.
-            pub const FIELDS: &'static [$crate::model::claim::Field] = &[
-                $($crate::model::claim::Field {
+            pub const FIELDS: &'static [$crate::model::claim::FieldDefinition] = &[
+                $($crate::model::claim::FieldDefinition {
                     name: $key,
                     about: concat!($($about),+).trim_ascii(),
-                    allowed: <$type as $crate::model::claim::field::Shape>::allowed,
+                    allowed: <$type as $crate::model::claim::field::FieldValue>::allowed,
                 },)*
             ];
 
@@ -363,7 +366,7 @@ macro_rules! record {
             pub(super) fn is_written(value: &$crate::model::Value) -> bool {
                 value.as_map().is_some_and(|fields| {
                     $(fields.get($key).is_none_or(
-                        <$type as $crate::model::claim::field::Shape>::is_written
+                        <$type as $crate::model::claim::field::FieldValue>::is_written
                     ))&&*
                 })
             }

@@ -1,7 +1,7 @@
 //! Gaps in what is known.
 
-use super::field::{Shape, record};
-use super::word::words;
+use super::field::{FieldValue, record};
+use super::vocabulary::words;
 use crate::model::Value;
 
 words! {
@@ -102,14 +102,14 @@ words! {
 
 /// What a gap holds up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Blocking {
+pub enum GapBlocking {
     /// Everything, or nothing.
     All(bool),
     /// The hypotheses of these ids.
     Hypotheses(Vec<String>),
 }
 
-impl Blocking {
+impl GapBlocking {
     /// Whether anything is held up.
     #[must_use]
     pub const fn blocks(&self) -> bool {
@@ -120,7 +120,7 @@ impl Blocking {
     }
 }
 
-impl Shape for Blocking {
+impl FieldValue for GapBlocking {
     fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(blocks) => Some(Self::All(*blocks)),
@@ -152,7 +152,7 @@ record! {
         /// What has become of it; `open` when absent.
         "status" => status: GapStatus,
         /// What it holds up: everything (true), nothing, or the hypotheses of these ids.
-        "blocking" => blocking: Blocking,
+        "blocking" => blocking: GapBlocking,
         /// How it might be filled.
         "fill_strategy" => fill_strategy: FillStrategy,
         /// How much work that takes.

@@ -1,7 +1,7 @@
 //! Hypotheses.
 
 use super::field::{Confidence, record};
-use super::word::words;
+use super::vocabulary::words;
 
 words! {
     /// What has become of a hypothesis.

@@ -1,17 +1,17 @@
 //! Measurements: facts.
 
-use super::field::{Scalar, Text, record};
+use super::field::{FactText, MeasuredValue, record};
 
 record! {
     /// A named value with unit and source.
     Measurement, Measurement {
         /// What was measured.
-        "name" => name: Text,
+        "name" => name: FactText,
         /// What came out.
-        "value" => value: Scalar,
+        "value" => value: MeasuredValue,
         /// The unit of the value.
-        "unit" => unit: Text,
+        "unit" => unit: FactText,
         /// Where it comes from.
-        "source" => source: Text,
+        "source" => source: FactText,
     }
 }

@@ -1,6 +1,6 @@
 //! Figures of a session: computed, never stored.
 
-use super::field::Shape;
+use super::field::FieldValue;
 use super::{GapStatus, HypothesisStatus, VerificationStatus};
 use crate::model::{Timestamp, Value};
 use serde::{Serialize, Serializer};
@@ -31,7 +31,7 @@ impl SessionMetrics {
     /// The figures of a state: its checkpoints so far, its hypotheses, gaps and verifications, and when anything
     /// happened (facts, revisions, checkpoints), as [`time_in_debugging`] takes it.
     #[must_use]
-    pub fn of<'a>(
+    pub fn compute<'a>(
         checkpoints: u64,
         hypotheses: impl IntoIterator<Item = &'a Value>,
         gaps: impl IntoIterator<Item = &'a Value>,
@@ -85,7 +85,7 @@ fn since(later: Timestamp, earlier: Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(later.micros_since(earlier)).unwrap_or(0))
 }
 
-fn count<'a, S: Shape>(
+fn count<'a, S: FieldValue>(
     values: impl IntoIterator<Item = &'a Value>,
     counts: impl Fn(Option<S>) -> bool,
 ) -> u64 {

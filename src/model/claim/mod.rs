@@ -5,7 +5,6 @@
 //! that is [`rule`](super::rule).
 
 mod belief;
-mod check;
 mod code;
 mod command;
 mod conversation;
@@ -21,42 +20,43 @@ mod reference;
 mod task;
 #[cfg(test)]
 mod tests;
+mod validate;
 mod verification;
-mod word;
+mod vocabulary;
 
 pub use belief::{Belief, BeliefKind};
-pub use check::{
-    InvalidField, InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, is_checked,
-};
 pub use code::CodeState;
 pub use command::{CommandOutcome, ExecutedCommand};
 pub use conversation::{Agent, Inference, Message, Notice, Prompt, ToolOutcome, ToolUse};
 pub use dependency::{Dependency, DependencyType};
 pub use evidence::{Evidence, EvidenceKind};
-pub use field::{Confidence, Field, Scalar, Shape, Strength, Text};
-pub use gap::{Blocking, Criticality, Effort, FillStrategy, Gap, GapStatus, GapType};
+pub use field::{Confidence, FactText, FieldDefinition, FieldValue, MeasuredValue, Strength};
+pub use gap::{Criticality, Effort, FillStrategy, Gap, GapBlocking, GapStatus, GapType};
 pub use hypothesis::{Hypothesis, HypothesisStatus};
 pub use measurement::Measurement;
 pub use metrics::{IDLE_AFTER, SessionMetrics, time_in_debugging};
 pub use note::Note;
 pub use reference::references;
 pub use task::Task;
+pub use validate::{
+    InvalidField, InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, is_checked,
+};
 pub use verification::{VerificationResult, VerificationStatus};
-pub(crate) use word::words;
-pub use word::{UnknownWord, Vocabulary, Word};
+pub(crate) use vocabulary::words;
+pub use vocabulary::{FieldVocabulary, UnknownWord, VocabularyWord};
 
 /// Every list of words that a field is checked against.
-pub const VOCABULARIES: &[Vocabulary] = &[
-    Vocabulary::of::<HypothesisStatus>(),
-    Vocabulary::of::<EvidenceKind>(),
-    Vocabulary::of::<BeliefKind>(),
-    Vocabulary::of::<DependencyType>(),
-    Vocabulary::of::<GapType>(),
-    Vocabulary::of::<Criticality>(),
-    Vocabulary::of::<GapStatus>(),
-    Vocabulary::of::<FillStrategy>(),
-    Vocabulary::of::<Effort>(),
-    Vocabulary::of::<VerificationStatus>(),
-    Vocabulary::of::<CommandOutcome>(),
-    Vocabulary::of::<ToolOutcome>(),
+pub const VOCABULARIES: &[FieldVocabulary] = &[
+    FieldVocabulary::of::<HypothesisStatus>(),
+    FieldVocabulary::of::<EvidenceKind>(),
+    FieldVocabulary::of::<BeliefKind>(),
+    FieldVocabulary::of::<DependencyType>(),
+    FieldVocabulary::of::<GapType>(),
+    FieldVocabulary::of::<Criticality>(),
+    FieldVocabulary::of::<GapStatus>(),
+    FieldVocabulary::of::<FillStrategy>(),
+    FieldVocabulary::of::<Effort>(),
+    FieldVocabulary::of::<VerificationStatus>(),
+    FieldVocabulary::of::<CommandOutcome>(),
+    FieldVocabulary::of::<ToolOutcome>(),
 ];

@@ -1,6 +1,6 @@
 //! Which other claims a claim refers to.
 
-use super::{Belief, Blocking, Dependency, Evidence, Gap, Hypothesis};
+use super::{Belief, Dependency, Evidence, Gap, GapBlocking, Hypothesis};
 use crate::model::{Key, Kind, Value};
 
 /// The claims that a claim refers to, each once, sorted. They must be there at the end of the revision that adds the
@@ -8,7 +8,7 @@ use crate::model::{Key, Kind, Value};
 #[must_use]
 pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
     // Most values refer to nothing: then none of their fields need be read.
-    if referring(kind).iter().all(|name| value.field(name).is_none()) {
+    if reference_fields(kind).iter().all(|name| value.field(name).is_none()) {
         return Vec::new();
     }
     let mut keys = found(kind, value).unwrap_or_default();
@@ -18,7 +18,7 @@ pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
 }
 
 /// The fields that name other claims.
-const fn referring(kind: Kind) -> &'static [&'static str] {
+const fn reference_fields(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Hypothesis => &["parent"],
         Kind::Evidence => &["hypothesis"],
@@ -49,8 +49,8 @@ fn found(kind: Kind, value: &Value) -> Option<Vec<Key>> {
             from.into_iter().chain(to).map(|id| Key::new(Kind::Belief, id)).collect()
         }
         Kind::Gap => match Gap::from_value(value).ok()?.blocking {
-            Some(Blocking::Hypotheses(ids)) => ids.into_iter().map(hypothesis).collect(),
-            Some(Blocking::All(_)) | None => Vec::new(),
+            Some(GapBlocking::Hypotheses(ids)) => ids.into_iter().map(hypothesis).collect(),
+            Some(GapBlocking::All(_)) | None => Vec::new(),
         },
         _ => Vec::new(),
     })

@@ -1,18 +1,18 @@
 //! Tasks: facts.
 
-use super::field::{Text, record};
+use super::field::{FactText, record};
 
 record! {
     /// An entry of an agent's own task list.
     Task, Task {
         /// What is to be done, in a line.
-        "subject" => subject: Text,
+        "subject" => subject: FactText,
         /// What is to be done, at length.
-        "description" => description: Text,
+        "description" => description: FactText,
         /// How far it is, in the agent's own word: pending, in_progress, completed, dropped and others.
-        "status" => status: Text,
+        "status" => status: FactText,
         /// Who does it.
-        "owner" => owner: Text,
+        "owner" => owner: FactText,
         /// The sub-agent whose list it stands on.
         "agent" => agent: String,
     }
@@ -22,7 +22,7 @@ impl Task {
     /// Whether there is something left to do. An unknown word for how far it is counts as such.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        let status = self.status.as_ref().map_or("pending", Text::preview);
+        let status = self.status.as_ref().map_or("pending", FactText::preview);
         !matches!(status, "completed" | "done" | "cancelled" | "canceled" | "deleted" | "dropped")
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::{
-    Author, AutoTrigger, BranchStatus, Key, Kind, Map, Origin, SessionKind, Timestamp, Trigger,
-    Value,
+    AutoTrigger, BranchStatus, CheckpointTrigger, FactOrigin, FieldMap, Key, Kind, OperationAuthor,
+    SessionKind, Timestamp, Value,
 };
 use proptest::prelude::*;
 use std::time::Duration;
@@ -108,7 +108,7 @@ proptest! {
             (Just(kind), prop::sample::select(names), unknown())
         })
     ) {
-        let map = Value::Map(Map::from([(field.to_owned(), value)]));
+        let map = Value::Map(FieldMap::from([(field.to_owned(), value)]));
         if let Err(error) = check(kind, &map) {
             prop_assert_eq!(error.field.as_deref(), Some(field));
             prop_assert_eq!(error.kind, kind);
@@ -281,7 +281,7 @@ fn metrics_count_what_was_done_and_skip_idle_time() {
     // Out of order; 60 s, then exactly the limit, then more than it.
     let times = [60, 0, 360, 661].map(second);
     let alone = times.map(|time| time..=time);
-    let metrics = SessionMetrics::of(7, &hypotheses, &gaps, &verifications, alone);
+    let metrics = SessionMetrics::compute(7, &hypotheses, &gaps, &verifications, alone);
     assert_eq!(
         metrics,
         SessionMetrics {
@@ -356,9 +356,10 @@ fn the_glossary_has_every_word_and_field_of_the_code() {
     ];
     let words = triggers.map(word).into_iter().chain(branches.map(word));
     let words = words.chain(sessions.map(word));
-    let words = words.chain([Origin::Hook, Origin::Recorded, Origin::Imported].map(word));
-    let words = words.chain([Author::Asked, Author::Hook].map(word));
-    let words = words.chain([Trigger::Manual, Trigger::Scheduled].map(word));
+    let words =
+        words.chain([FactOrigin::Hook, FactOrigin::Recorded, FactOrigin::Imported].map(word));
+    let words = words.chain([OperationAuthor::Asked, OperationAuthor::Hook].map(word));
+    let words = words.chain([CheckpointTrigger::Manual, CheckpointTrigger::Scheduled].map(word));
     words.for_each(|word| has(&format!("`{word}`")));
 }
 

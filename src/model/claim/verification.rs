@@ -1,7 +1,7 @@
 //! Verifications: facts.
 
-use super::field::{Text, record};
-use super::word::words;
+use super::field::{FactText, record};
+use super::vocabulary::words;
 
 words! {
     /// How a test, build or check came out.
@@ -25,32 +25,32 @@ record! {
     /// A test, build or check and its result.
     VerificationResult, Verification {
         /// What was checked.
-        "name" => name: Text,
+        "name" => name: FactText,
         /// What sort of check: test, build, lint.
-        "check" => check: Text,
+        "check" => check: FactText,
         /// The program that checked it.
-        "tool" => tool: Text,
+        "tool" => tool: FactText,
         /// The subcommand, script or target of the tool.
-        "call" => call: Text,
+        "call" => call: FactText,
         /// What it was run on; a word with `+` widens the run, one with `-` narrows it.
         "target" => target: Vec<String>,
         /// The folder it ran in.
-        "working_dir" => working_dir: Text,
+        "working_dir" => working_dir: FactText,
         /// How it came out; `unknown` when absent.
         "status" => status: VerificationStatus,
         /// The command that checked it.
-        "command" => command: Text,
+        "command" => command: FactText,
         /// With which code the command ended.
         "exit_code" => exit_code: i64,
         /// What it printed.
-        "output" => output: Text,
+        "output" => output: FactText,
         /// What there is to say about it.
-        "description" => description: Text,
+        "description" => description: FactText,
         /// How long it took, in milliseconds.
         "duration_ms" => duration_ms: u64,
         /// The sub-agent that ran it.
         "agent" => agent: String,
         /// Where it comes from.
-        "source" => source: Text,
+        "source" => source: FactText,
     }
 }

@@ -1,7 +1,7 @@
 //! Beliefs that contradict each other.
 
-use super::{Claims, Outcome, RuleError, find, in_doubt, new_claim, sorted, text, with};
-use crate::model::claim::{Dependency, DependencyType, Word};
+use super::{ClaimLookup, RuleError, RuleOutcome, find, in_doubt, new_claim, sorted, text, with};
+use crate::model::claim::{Dependency, DependencyType, VocabularyWord};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
 /// Notes that two beliefs cannot both hold: a dependency of type `contradicts` between them, and both are put in
@@ -15,11 +15,11 @@ use crate::model::{AutoTrigger, Key, Kind, Value};
 /// [`RuleError::NotFound`], [`RuleError::OneBelief`], [`RuleError::AlreadyThere`] if the contradiction is noted
 /// already, in either direction, or two other dependencies have both ids that it could have.
 pub fn contradict_beliefs(
-    claims: &impl Claims,
+    claims: &impl ClaimLookup,
     first: &str,
     second: &str,
     reason: Option<&str>,
-) -> Result<Outcome, RuleError> {
+) -> Result<RuleOutcome, RuleError> {
     let dependency = Dependency {
         from: Some(first.to_owned()),
         to: Some(second.to_owned()),
@@ -32,11 +32,11 @@ pub fn contradict_beliefs(
 
 /// As [`contradict_beliefs`], with the dependency between the two as it is to be stored.
 pub(super) fn contradict(
-    claims: &impl Claims,
+    claims: &impl ClaimLookup,
     first: &str,
     second: &str,
     dependency: &Dependency,
-) -> Result<Outcome, RuleError> {
+) -> Result<RuleOutcome, RuleError> {
     let beliefs = [find(claims, Kind::Belief, first)?, find(claims, Kind::Belief, second)?];
     if first == second {
         return Err(RuleError::OneBelief(first.to_owned()));
@@ -70,7 +70,7 @@ pub(super) fn contradict(
             changes.push((Key::new(Kind::Belief, id), value));
         }
     }
-    Ok(Outcome {
+    Ok(RuleOutcome {
         changes: sorted(changes),
         trigger: Some(AutoTrigger::NewContradictionDetected),
         tag: Some("contradiction_detected"),

@@ -1,7 +1,7 @@
 //! Dependencies between beliefs.
 
 use super::contradiction::contradict;
-use super::{Claims, Outcome, RuleError, dependencies, find, new_claim};
+use super::{ClaimLookup, RuleError, RuleOutcome, dependencies, find, new_claim};
 use crate::model::Kind;
 use crate::model::claim::{Dependency, DependencyType};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,7 +13,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// [`RuleError::NoEnds`], [`RuleError::NotFound`] for a belief, [`RuleError::AlreadyThere`] if there is one from the
 /// same to the same belief, [`RuleError::Cycle`] with the shortest way round if a belief would come to rest on
 /// itself, or what is wrong with its fields or id (both ends together may have 198 bytes).
-pub fn add_dependency(claims: &impl Claims, dependency: &Dependency) -> Result<Outcome, RuleError> {
+pub fn add_dependency(
+    claims: &impl ClaimLookup,
+    dependency: &Dependency,
+) -> Result<RuleOutcome, RuleError> {
     let (Some(from), Some(to)) = (&dependency.from, &dependency.to) else {
         return Err(RuleError::NoEnds);
     };
@@ -25,16 +28,16 @@ pub fn add_dependency(claims: &impl Claims, dependency: &Dependency) -> Result<O
     let change =
         new_claim(claims, Kind::Dependency, &Dependency::id(from, to), &dependency.to_value())?;
     if let Some((rests, ground)) = dependency.rests_on()
-        && let Some(way) = way(claims, ground, rests)
+        && let Some(way) = shortest_path(claims, ground, rests)
     {
         let cycle = std::iter::once(rests.to_owned()).chain(way).collect();
         return Err(RuleError::Cycle(cycle));
     }
-    Ok(Outcome { changes: vec![change], ..Outcome::default() })
+    Ok(RuleOutcome { changes: vec![change], ..RuleOutcome::default() })
 }
 
 /// The shortest way along "rests on" from one belief to another, both included; among several the first by id.
-fn way(claims: &impl Claims, start: &str, goal: &str) -> Option<Vec<String>> {
+fn shortest_path(claims: &impl ClaimLookup, start: &str, goal: &str) -> Option<Vec<String>> {
     let mut grounds: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for dependency in dependencies(claims) {
         if let Some((rests, ground)) = dependency.rests_on() {

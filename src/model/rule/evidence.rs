@@ -1,6 +1,6 @@
 //! Evidence moves confidence.
 
-use super::{Claims, Outcome, RuleError, find, new_claim, sorted, text, with};
+use super::{ClaimLookup, RuleError, RuleOutcome, find, new_claim, sorted, text, with};
 use crate::model::claim::{Confidence, Evidence, Strength};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
@@ -56,7 +56,11 @@ pub fn posterior(prior: Confidence, strength: Strength) -> Confidence {
 /// # Errors
 /// [`RuleError::NotFound`] for its hypothesis, [`RuleError::AlreadyThere`] for its id, or what is wrong with its
 /// fields or id.
-pub fn add_evidence(claims: &impl Claims, id: &str, value: &Value) -> Result<Outcome, RuleError> {
+pub fn add_evidence(
+    claims: &impl ClaimLookup,
+    id: &str,
+    value: &Value,
+) -> Result<RuleOutcome, RuleError> {
     let (key, value) = new_claim(claims, Kind::Evidence, id, value)?;
     let evidence = Evidence::from_value(&value)?;
     let mut changes = vec![(key, value)];
@@ -82,7 +86,7 @@ pub fn add_evidence(claims: &impl Claims, id: &str, value: &Value) -> Result<Out
             }
         }
     }
-    Ok(Outcome {
+    Ok(RuleOutcome {
         changes: sorted(changes),
         trigger: contradiction.is_some().then_some(AutoTrigger::NewContradictionDetected),
         tag: contradiction.is_some().then_some("contradiction_detected"),

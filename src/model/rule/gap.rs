@@ -1,6 +1,6 @@
 //! Filling gaps.
 
-use super::{Claims, Outcome, RuleError, find, text, with};
+use super::{ClaimLookup, RuleError, RuleOutcome, find, text, with};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
 /// Fills a gap: status `filled`, and what filled it. A resolution of `None` leaves the one that is there.
@@ -10,17 +10,17 @@ use crate::model::{AutoTrigger, Key, Kind, Value};
 /// # Errors
 /// [`RuleError::NotFound`].
 pub fn fill_gap(
-    claims: &impl Claims,
+    claims: &impl ClaimLookup,
     id: &str,
     resolution: Option<&str>,
-) -> Result<Outcome, RuleError> {
+) -> Result<RuleOutcome, RuleError> {
     let value = find(claims, Kind::Gap, id)?;
     let fields = [("status", Some("filled".into())), ("resolution", resolution.map(Value::from))];
     let filled = with(&value, fields);
     let status_changes = text(&value, "status") != Some("filled");
-    Ok(Outcome {
+    Ok(RuleOutcome {
         changes: filled.map(|value| (Key::new(Kind::Gap, id), value)).into_iter().collect(),
         trigger: status_changes.then_some(AutoTrigger::GapFilled),
-        ..Outcome::default()
+        ..RuleOutcome::default()
     })
 }

@@ -1,6 +1,8 @@
 //! Confirming and rejecting hypotheses.
 
-use super::{Claims, Outcome, RuleError, dependencies, find, in_doubt, sorted, text, with};
+use super::{
+    ClaimLookup, RuleError, RuleOutcome, dependencies, find, in_doubt, sorted, text, with,
+};
 use crate::model::claim::HypothesisStatus;
 use crate::model::{AutoTrigger, Key, Kind, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// # Errors
 /// [`RuleError::NotFound`].
 pub fn confirm_hypothesis(
-    claims: &impl Claims,
+    claims: &impl ClaimLookup,
     id: &str,
     reason: Option<&str>,
-) -> Result<Outcome, RuleError> {
+) -> Result<RuleOutcome, RuleError> {
     let value = find(claims, Kind::Hypothesis, id)?;
     let confirmed = decided(&value, "confirmed", reason);
     let contradiction = text(&value, "parent")
@@ -26,7 +28,7 @@ pub fn confirm_hypothesis(
         })
         .map(|parent| format!("hypothesis {id} is confirmed and its parent {parent} is rejected"));
     let status_changes = text(&value, "status") != Some("confirmed");
-    Ok(Outcome {
+    Ok(RuleOutcome {
         changes: confirmed
             .map(|value| (Key::new(Kind::Hypothesis, id), value))
             .into_iter()
@@ -46,10 +48,10 @@ pub fn confirm_hypothesis(
 /// # Errors
 /// [`RuleError::NotFound`].
 pub fn reject_hypothesis(
-    claims: &impl Claims,
+    claims: &impl ClaimLookup,
     id: &str,
     reason: Option<&str>,
-) -> Result<Outcome, RuleError> {
+) -> Result<RuleOutcome, RuleError> {
     let value = find(claims, Kind::Hypothesis, id)?;
     let mut changes = Vec::new();
     if let Some(value) = decided(&value, "rejected", reason) {
@@ -67,9 +69,9 @@ pub fn reject_hypothesis(
         }
         rejected.insert(child);
     }
-    changes.extend(doubted(claims, &rejected));
+    changes.extend(beliefs_to_doubt(claims, &rejected));
     let status_changes = text(&value, "status") != Some("rejected");
-    Ok(Outcome {
+    Ok(RuleOutcome {
         changes: sorted(changes),
         trigger: status_changes.then_some(AutoTrigger::HypothesisStatusChange),
         tag: status_changes.then_some("hypothesis_rejected"),
@@ -87,7 +89,7 @@ fn decided(value: &Value, status: &str, reason: Option<&str>) -> Option<Value> {
 }
 
 /// Everything below a hypothesis, each once, with its parent; parents before children, siblings by id.
-fn descendants(claims: &impl Claims, id: &str) -> Vec<(String, String, Value)> {
+fn descendants(claims: &impl ClaimLookup, id: &str) -> Vec<(String, String, Value)> {
     let mut children: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     for (child, value) in claims.all(Kind::Hypothesis) {
         if let Some(parent) = text(&value, "parent").map(str::to_owned) {
@@ -110,7 +112,7 @@ fn descendants(claims: &impl Claims, id: &str) -> Vec<(String, String, Value)> {
 }
 
 /// The beliefs to be put in doubt when these hypotheses are rejected, with their new values.
-fn doubted(claims: &impl Claims, rejected: &BTreeSet<String>) -> Vec<(Key, Value)> {
+fn beliefs_to_doubt(claims: &impl ClaimLookup, rejected: &BTreeSet<String>) -> Vec<(Key, Value)> {
     // Evidence that speaks for a rejected hypothesis; what speaks against it stands.
     let mut shaken = BTreeMap::new();
     for (id, value) in claims.all(Kind::Evidence) {
@@ -125,7 +127,7 @@ fn doubted(claims: &impl Claims, rejected: &BTreeSet<String>) -> Vec<(Key, Value
     let mut reasons: BTreeMap<String, String> = BTreeMap::new();
     let mut waiting = VecDeque::new();
     for (id, value) in &beliefs {
-        if let Some(ground) = shaken_ground(value, rejected, &shaken) {
+        if let Some(ground) = rejected_support(value, rejected, &shaken) {
             reasons.insert(id.clone(), format!("hypothesis {ground} was rejected"));
             waiting.push_back((id.clone(), ground));
         }
@@ -155,7 +157,7 @@ fn doubted(claims: &impl Claims, rejected: &BTreeSet<String>) -> Vec<(Key, Value
 }
 
 /// The rejected hypothesis that a belief rests on by itself, the first by id.
-fn shaken_ground(
+fn rejected_support(
     belief: &Value,
     rejected: &BTreeSet<String>,
     shaken: &BTreeMap<String, String>,

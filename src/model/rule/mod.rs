@@ -32,14 +32,14 @@ use super::{AutoTrigger, Key, Kind, Value};
 use std::collections::BTreeMap;
 
 /// The claims as they stand, for a rule to read.
-pub trait Claims {
+pub trait ClaimLookup {
     /// The value of a claim, if it is there.
     fn claim(&self, key: &Key) -> Option<Value>;
     /// All claims of a kind with their ids, in any order.
     fn all(&self, kind: Kind) -> Vec<(String, Value)>;
 }
 
-impl Claims for BTreeMap<Key, Value> {
+impl ClaimLookup for BTreeMap<Key, Value> {
     fn claim(&self, key: &Key) -> Option<Value> {
         self.get(key).cloned()
     }
@@ -54,7 +54,7 @@ impl Claims for BTreeMap<Key, Value> {
 
 /// What follows from a verb.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct RuleOutcome {
     /// The claims that change, with their new values, sorted by key; empty if everything stood so already.
     pub changes: Vec<(Key, Value)>,
     /// The event this is, if it calls for a checkpoint.
@@ -102,7 +102,7 @@ pub enum RuleError {
 }
 
 /// The value of a claim that a verb names.
-fn find(claims: &impl Claims, kind: Kind, id: &str) -> Result<Value, RuleError> {
+fn find(claims: &impl ClaimLookup, kind: Kind, id: &str) -> Result<Value, RuleError> {
     let key = Key::new(kind, id);
     claims.claim(&key).ok_or(RuleError::NotFound(key))
 }
@@ -130,14 +130,14 @@ fn in_doubt(value: &Value) -> bool {
 }
 
 /// All dependencies that can be read.
-fn dependencies(claims: &impl Claims) -> Vec<Dependency> {
+fn dependencies(claims: &impl ClaimLookup) -> Vec<Dependency> {
     let all = claims.all(Kind::Dependency);
     all.iter().filter_map(|(_, value)| Dependency::from_value(value).ok()).collect()
 }
 
 /// Checks a new claim's id and value and that the id is free; returns its key and the value as stored.
 fn new_claim(
-    claims: &impl Claims,
+    claims: &impl ClaimLookup,
     kind: Kind,
     id: &str,
     value: &Value,

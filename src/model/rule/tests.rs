@@ -16,7 +16,7 @@ fn state(claims: &[(Kind, &str, &str)]) -> State {
     claims.iter().map(claim).collect()
 }
 
-fn apply(state: &mut State, outcome: &Outcome) {
+fn apply(state: &mut State, outcome: &RuleOutcome) {
     state.extend(outcome.changes.iter().cloned());
 }
 
@@ -24,7 +24,7 @@ fn field<'a>(state: &'a State, kind: Kind, id: &str, name: &str) -> &'a Value {
     state[&Key::new(kind, id)].field(name).unwrap_or(&Value::Null)
 }
 
-fn changed(outcome: &Outcome) -> Vec<String> {
+fn changed(outcome: &RuleOutcome) -> Vec<String> {
     outcome.changes.iter().map(|(key, _)| key.to_string()).collect()
 }
 
@@ -105,7 +105,7 @@ fn reject_rejects_everything_below_and_doubts_what_rests_on_it() {
     assert_eq!(field(&state, Kind::Hypothesis, "H1", "confidence"), &0.6.into());
 
     let again = reject_hypothesis(&state, "H1", Some("it was the cache")).unwrap();
-    assert_eq!(again, Outcome::default());
+    assert_eq!(again, RuleOutcome::default());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn confirm_changes_status_and_reason_and_reports_a_rejected_parent() {
     assert_eq!(outcome.trigger, Some(AutoTrigger::HypothesisStatusChange));
     assert_eq!(outcome.contradiction, None);
     apply(&mut state, &outcome);
-    assert_eq!(confirm_hypothesis(&state, "H2", None).unwrap(), Outcome::default());
+    assert_eq!(confirm_hypothesis(&state, "H2", None).unwrap(), RuleOutcome::default());
 
     let rejected = reject_hypothesis(&state, "H1", None).unwrap();
     apply(&mut state, &rejected);
@@ -269,7 +269,7 @@ fn fill_gap_when_filled_already_changes_nothing() {
     assert_eq!(outcome.trigger, Some(AutoTrigger::GapFilled));
     apply(&mut state, &outcome);
     assert_eq!(field(&state, Kind::Gap, "g1", "resolution"), &"asked".into());
-    assert_eq!(fill_gap(&state, "g1", None).unwrap(), Outcome::default());
+    assert_eq!(fill_gap(&state, "g1", None).unwrap(), RuleOutcome::default());
 }
 
 #[test]

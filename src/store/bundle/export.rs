@@ -1,14 +1,14 @@
 //! Sessions into a file.
 
 use super::MAX_RECORD_BYTES;
-use super::replay::{Replay, Step};
-use crate::engine::live::View;
+use super::replay::{ReplayStep, SessionReplay};
+use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::object;
-use crate::engine::refs::in_sight;
+use crate::engine::refs::visible_sessions;
 use crate::error::{Error, Result};
 use crate::format::{
-    BundleChain, BundleContents, BundleEnd, BundleSession, Bytes, DeltaPart, ItemKind, ObjectKind,
-    Page, Record, RecordChange, bundle_header, open, sealed_id,
+    BundleChain, BundleContents, BundleEnd, BundleItemKind, BundleSession, DeltaPart, FactPage,
+    ObjectKind, Record, RecordBytes, RecordChange, bundle_header, open, sealed_id,
 };
 use crate::model::{ObjectId, TextRef, Value};
 use crate::store::{Session, Store};
@@ -27,7 +27,7 @@ pub struct BundleRange {
 
 /// What was exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bundled {
+pub struct BundleExportReport {
     /// The names of the sessions.
     pub sessions: Vec<String>,
     /// How many objects stand by themselves.
@@ -38,8 +38,8 @@ pub struct Bundled {
     pub bytes: u64,
 }
 
-struct Writer<'a, W> {
-    view: &'a View,
+struct BundleWriter<'a, W> {
+    view: &'a ReadSnapshot,
     write: W,
     chain: BundleChain,
     /// The objects that stand in the bundle by themselves.
@@ -56,8 +56,8 @@ impl Store {
     /// # Errors
     /// As every read.
     pub fn every_session(&self) -> Result<Vec<Session>> {
-        let (refs, _) = self.engine.live.written_refs()?;
-        Ok(in_sight(&refs).map(|(number, _)| self.at(number)).collect())
+        let (refs, _) = self.engine.follower.written_refs()?;
+        Ok(visible_sessions(&refs).map(|(number, _)| self.session_at(number)).collect())
     }
 
     /// Writes sessions as one file, part by part, with all that they name. What waits in the spool is not among it.
@@ -71,7 +71,7 @@ impl Store {
         &self,
         ranges: &[BundleRange],
         write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<Bundled, E> {
+    ) -> Result<BundleExportReport, E> {
         let mut refused = None;
         let outcome = self.bundle(ranges, &mut |bytes| {
             write(bytes).map_err(|error| {
@@ -89,8 +89,8 @@ impl Store {
         &self,
         ranges: &[BundleRange],
         write: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<Bundled> {
-        let view = self.engine.live.written()?;
+    ) -> Result<BundleExportReport> {
+        let view = self.engine.follower.written_view()?;
         let mut contents = BundleContents::default();
         let mut replays = Vec::with_capacity(ranges.len());
         for range in ranges {
@@ -103,7 +103,8 @@ impl Store {
                     range.from, session.info.name
                 )));
             }
-            let replay = Replay::new(&view, range.session.number, contents.sessions.len() as u32)?;
+            let replay =
+                SessionReplay::new(&view, range.session.number, contents.sessions.len() as u32)?;
             // A range to the end has what was done behind the last number too.
             let span = (range.from, range.to.unwrap_or(u64::MAX));
             replay.check_end(span.1)?;
@@ -115,7 +116,7 @@ impl Store {
         let header = bundle_header();
         let chain = BundleChain::begin(&header).map_err(Error::corrupt("a bundle"))?;
         write(&header)?;
-        let mut writer = Writer {
+        let mut writer = BundleWriter {
             view: &view,
             write,
             chain,
@@ -124,14 +125,14 @@ impl Store {
             bytes: header.len() as u64,
             open: None,
         };
-        writer.item(ItemKind::Contents, &contents.encode())?;
+        writer.item(BundleItemKind::Contents, &contents.encode())?;
         for (replay, (from, to)) in replays {
             replay.each(from, to, &mut |step| writer.step(step))?;
             writer.close()?;
         }
         let end = writer.end;
-        writer.item(ItemKind::End, &end.encode())?;
-        Ok(Bundled {
+        writer.item(BundleItemKind::End, &end.encode())?;
+        Ok(BundleExportReport {
             sessions: contents.sessions.into_iter().map(|session| session.info.name).collect(),
             objects: end.objects,
             records: end.records,
@@ -140,14 +141,14 @@ impl Store {
     }
 }
 
-impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
-    fn item(&mut self, kind: ItemKind, content: &[u8]) -> Result<()> {
+impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
+    fn item(&mut self, kind: BundleItemKind, content: &[u8]) -> Result<()> {
         let bytes = self.chain.item(kind, content);
         self.bytes += bytes.len() as u64;
         (self.write)(&bytes)
     }
 
-    fn step(&mut self, step: Step) -> Result<()> {
+    fn step(&mut self, step: ReplayStep) -> Result<()> {
         if step.alone {
             self.close()?;
         }
@@ -174,7 +175,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
     fn close(&mut self) -> Result<()> {
         let Some(record) = self.open.take() else { return Ok(()) };
         self.end.records += 1;
-        self.item(ItemKind::Record, &record.encode())
+        self.item(BundleItemKind::Record, &record.encode())
     }
 
     /// Writes the objects that a change names, and those in it that are too large to stand in its record.
@@ -185,7 +186,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
                     let DeltaPart::Inline(sealed) = part else { continue };
                     let content =
                         open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?;
-                    for named in object::named_by(&content)? {
+                    for named in object::blobs_named_in_delta(&content)? {
                         self.named(&named)?;
                     }
                     self.outsource(part)?;
@@ -196,7 +197,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
                 let DeltaPart::Inline(sealed) = page else { return Ok(()) };
                 let content =
                     open(ObjectKind::Page, &sealed.0).map_err(Error::corrupt("a page"))?;
-                let facts = Page::decode(&content).map_err(Error::corrupt("a page"))?.facts;
+                let facts = FactPage::decode(&content).map_err(Error::corrupt("a page"))?.facts;
                 facts.iter().try_for_each(|fact| self.texts(&fact.value))?;
                 self.outsource(page)
             }
@@ -221,7 +222,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
         if self.known.contains(id) {
             return Ok(());
         }
-        let number = object::number(self.view, id)?;
+        let number = object::find_number(self.view, id)?;
         let number = number.ok_or_else(|| Error::missing(format!("the object {id}")))?;
         let sealed = object::sealed(self.view, number)?;
         self.object(*id, &sealed)
@@ -230,13 +231,13 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
     fn object(&mut self, id: ObjectId, sealed: &[u8]) -> Result<()> {
         if self.known.insert(id) {
             self.end.objects += 1;
-            self.item(ItemKind::Object, sealed)?;
+            self.item(BundleItemKind::Object, sealed)?;
         }
         Ok(())
     }
 
     fn outsource(&mut self, part: &mut DeltaPart) -> Result<()> {
-        if let DeltaPart::Inline(Bytes(sealed)) = part
+        if let DeltaPart::Inline(RecordBytes(sealed)) = part
             && sealed.len() > MAX_RECORD_BYTES / 2
         {
             let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;

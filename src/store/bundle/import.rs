@@ -1,28 +1,29 @@
 //! A bundle into the journal: what of it is not there yet.
 
-use super::check::judge;
-use super::{BundleSource, Items, MAX_RECORD_BYTES, damaged};
+use super::verify::verify_bundle;
+use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
 use crate::backend::Snapshot;
 use crate::engine::blob::{self, BlobCache};
-use crate::engine::commit::{Desk, Durability};
+use crate::engine::commit::{CommitDurability, PlanContext};
 use crate::engine::index::{find_operation, fold};
-use crate::engine::lineage::At;
+use crate::engine::lineage::RevisionRef;
 use crate::engine::maintain::APPLY_BYTES;
 use crate::engine::object;
 use crate::engine::refs::{advance_by, of_kind, session as session_refs};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BundleContents, BundleSession, Bytes, Effect, Gone, Header, ItemKind, ObjectKind, OperationRow,
-    Record, RecordChange, Refs, SegmentRow, open_with_prefix, sealed_id,
+    BundleContents, BundleItemKind, BundleSession, ObjectKind, OperationEffect, OperationRow,
+    Record, RecordBytes, RecordChange, RevisionHeader, SegmentRow, SessionRemoval, StoreRefs,
+    open_with_prefix, sealed_id,
 };
 use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
-use crate::store::{Act, Store};
+use crate::store::{Store, WriteContext};
 use std::collections::{HashMap, HashSet};
 
 /// What an import took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BundleTaken {
+pub struct BundleImportReport {
     /// The names of the sessions, as they are in the bundle.
     pub sessions: Vec<String>,
     /// How many records were written.
@@ -44,13 +45,13 @@ impl Store {
     /// another way here; [`Error::NotFound`] if a range needs what comes before it; as every write.
     pub fn import_bundle(
         &self,
-        act: &Act,
+        act: &WriteContext,
         source: &mut dyn BundleSource,
         name: Option<&str>,
-    ) -> Result<BundleTaken> {
-        let view = self.engine.live.written()?;
+    ) -> Result<BundleImportReport> {
+        let view = self.engine.follower.written_view()?;
         let redactor = self.engine.options.redaction.as_deref();
-        let (mut contents, secrets) = judge(source, redactor, self, &view)?;
+        let (mut contents, secrets) = verify_bundle(source, redactor, self, &view)?;
         drop(view);
         if let Some(found) = secrets {
             return Err(Error::Secrets { found });
@@ -61,17 +62,17 @@ impl Store {
             };
             name.clone_into(&mut only.info.name);
         }
-        let refs = self.engine.live.written_refs()?.0;
+        let refs = self.engine.follower.written_refs()?.0;
         contents.sessions.iter().try_for_each(|session| place(&refs, session).map(drop))?;
         let begun = contents.sessions.iter().flat_map(|session| &session.begun);
         let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
-        let mut import = Import {
+        let mut import = BundleImporter {
             store: self,
             operation: act.operation()?,
             done,
             objects: Vec::new(),
             passed: HashSet::new(),
-            taken: BundleTaken::default(),
+            taken: BundleImportReport::default(),
             contents,
         };
         import.all(source)?;
@@ -83,9 +84,9 @@ impl Store {
 }
 
 /// The number of a session here, and whether it is there yet.
-fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
+fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
     let known = refs.sessions.of_id(session.info.id);
-    let mut own = known.filter(|(_, known)| known.gone != Some(Gone::Swept));
+    let mut own = known.filter(|(_, known)| known.gone != Some(SessionRemoval::Swept));
     if let Some((number, here)) = own.next() {
         if here.gone.is_some() {
             return Err(Error::Conflict(format!(
@@ -113,36 +114,36 @@ fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> 
     Ok((refs.sessions.len() as SessionNumber, false))
 }
 
-struct Import<'a> {
+struct BundleImporter<'a> {
     store: &'a Store,
     operation: Operation,
     contents: BundleContents,
     /// How many effects of each operation have gone by.
     done: HashMap<OperationId, usize>,
     /// Objects to be written before the next record.
-    objects: Vec<Bytes>,
+    objects: Vec<RecordBytes>,
     /// All objects so far: they are there.
     passed: HashSet<ObjectId>,
-    taken: BundleTaken,
+    taken: BundleImportReport,
 }
 
-impl Import<'_> {
+impl BundleImporter<'_> {
     fn all(&mut self, source: &mut dyn BundleSource) -> Result<()> {
-        let mut items = Items::begin(source)?;
+        let mut items = BundleReader::begin(source)?;
         loop {
             let item = items.next()?;
             match item.kind {
-                ItemKind::Contents => {}
-                ItemKind::Object => self.object(item.content)?,
-                ItemKind::Record => {
+                BundleItemKind::Contents => {}
+                BundleItemKind::Object => self.object(item.content)?,
+                BundleItemKind::Record => {
                     self.write_objects()?;
                     let record =
                         Record::decode(&item.content).map_err(|error| damaged(item.at, error))?;
                     self.record(record)?;
                 }
-                ItemKind::End => break,
+                BundleItemKind::End => break,
             }
-            if self.store.engine.live.tail_cost() >= APPLY_BYTES {
+            if self.store.engine.follower.tail_cost() >= APPLY_BYTES {
                 self.store.maintain(APPLY_BYTES)?;
             }
         }
@@ -157,14 +158,14 @@ impl Import<'_> {
     fn object(&mut self, sealed: Vec<u8>) -> Result<()> {
         let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
         self.passed.insert(id);
-        let view = self.store.engine.live.written()?;
+        let view = self.store.engine.follower.written_view()?;
         // What nothing names yet may be swept before something of this bundle does: it is written anew, which keeps it.
-        if let Some(number) = object::number(&view, &id)?
-            && object::ahead(&view, number)?.is_none()
+        if let Some(number) = object::find_number(&view, &id)?
+            && object::prewritten_row(&view, number)?.is_none()
         {
             return Ok(());
         }
-        self.objects.push(Bytes(sealed));
+        self.objects.push(RecordBytes(sealed));
         if self.objects.iter().map(|object| object.0.len()).sum::<usize>() >= MAX_RECORD_BYTES {
             self.write_objects()?;
         }
@@ -178,7 +179,7 @@ impl Import<'_> {
         let objects = std::mem::take(&mut self.objects).into_iter();
         let changes = objects.map(|object| RecordChange::Object { object }).collect();
         let record = Record { operation: self.operation.clone(), changes };
-        self.store.engine.commit(Durability::Later, &mut |_| Ok((Some(record.clone()), ())))
+        self.store.engine.commit(CommitDurability::Later, &mut |_| Ok((Some(record.clone()), ())))
     }
 
     fn record(&mut self, record: Record) -> Result<()> {
@@ -202,7 +203,7 @@ impl Import<'_> {
         let session =
             session.ok_or_else(|| Error::invalid("a record of a session that is not in it"))?;
         let passed = self.done.get(&record.operation.id).copied().unwrap_or(0);
-        self.store.engine.commit(Durability::Later, &mut |desk| {
+        self.store.engine.commit(CommitDurability::Later, &mut |desk| {
             let mut refs = (*desk.refs).clone();
             let (number, is_there) = place(&refs, session)?;
             let mut changes = Vec::new();
@@ -226,7 +227,7 @@ impl Import<'_> {
                 if there {
                     continue;
                 }
-                follows(desk, &refs, number, session, &change)?;
+                check_continuity(desk, &refs, number, session, &change)?;
                 advance_by(&mut refs, &change)?;
                 changes.push(change);
             }
@@ -235,7 +236,7 @@ impl Import<'_> {
             // What cannot be done here must not come into the journal.
             if written {
                 let checked = desk.view()?.check(record.clone());
-                let missing = checked.map_err(|error| elsewhere(session, &error))?;
+                let missing = checked.map_err(|error| divergence_error(session, &error))?;
                 // By a clock that is wrong it may be swept as soon as it is written.
                 if let Some(gone) = missing.iter().find(|one| self.passed.contains(*one)) {
                     return Err(Error::Conflict(format!(
@@ -260,7 +261,7 @@ const fn has_effect(change: &RecordChange) -> bool {
 }
 
 /// What went another way here than where the bundle was made.
-fn elsewhere(session: &BundleSession, error: &Error) -> Error {
+fn divergence_error(session: &BundleSession, error: &Error) -> Error {
     Error::Conflict(format!(
         "the session '{}' went another way here: {}",
         session.info.name,
@@ -269,19 +270,19 @@ fn elsewhere(session: &BundleSession, error: &Error) -> Error {
 }
 
 /// What is known of an operation, if it is.
-fn known(desk: &Desk<'_>, id: &OperationId) -> Result<Option<OperationRow>> {
+fn known(desk: &PlanContext<'_>, id: &OperationId) -> Result<Option<OperationRow>> {
     find_operation(&desk.view()?, id)
 }
 
 /// Whether a change, the `at`th effect of its operation, is there already.
 fn is_known(
-    desk: &Desk<'_>,
+    desk: &PlanContext<'_>,
     known: Option<&OperationRow>,
     change: &RecordChange,
     at: usize,
 ) -> Result<bool> {
     let swept = |row: &OperationRow| {
-        row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }))
+        row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }))
     };
     Ok(match change {
         RecordChange::Segment { .. } if known.is_some_and(|row| at < row.effects.len()) => true,
@@ -304,16 +305,16 @@ fn is_known(
 /// Whether a part of a source is here. One of other bytes is refused; the same bytes may have come in other parts, when they
 /// were taken back and read again: then these are the ones that count.
 fn is_known_part(
-    desk: &Desk<'_>,
+    desk: &PlanContext<'_>,
     session: SessionNumber,
     blob: &str,
-    (offset, prefix, object): (u64, u64, &Bytes),
+    (offset, prefix, object): (u64, u64, &RecordBytes),
 ) -> Result<bool> {
     let view = desk.view()?;
     let place = of(session).text(blob).number(offset).build();
     let Some(row) = view.get(key::SEGMENTS, &place)? else { return Ok(false) };
     let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a source"))?;
-    if !object::stands(row.object) {
+    if !object::is_object_number(row.object) {
         // It was dropped here.
         return Ok(true);
     }
@@ -338,9 +339,9 @@ fn is_known_part(
 }
 
 /// That a change follows what is here as it did where it was made.
-fn follows(
-    desk: &Desk<'_>,
-    refs: &Refs,
+fn check_continuity(
+    desk: &PlanContext<'_>,
+    refs: &StoreRefs,
     number: SessionNumber,
     session: &BundleSession,
     change: &RecordChange,
@@ -355,7 +356,7 @@ fn follows(
     };
     match change {
         RecordChange::Revision { header, .. } => {
-            let header = Header::decode(&header.0).map_err(Error::corrupt("a revision"))?;
+            let header = RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision"))?;
             let head = here.branch(header.branch)?.head;
             let parent = header.parents.first().map(|parent| parent.id);
             if header.sequence != here.next_sequence || head.map(|head| head.id) != parent {
@@ -363,7 +364,7 @@ fn follows(
             }
         }
         RecordChange::Folded { branch, first, last, .. } => {
-            let at = At { branch: *branch, sequence: *last };
+            let at = RevisionRef { branch: *branch, sequence: *last };
             if fold::row(&desk.view()?, number, at)?.is_some_and(|row| row.first <= *first) {
                 return Err(went());
             }

@@ -6,20 +6,21 @@
 //!   holds what is taken out here.
 //! * `import`: what of it is not there yet, into the journal.
 
-mod check;
+mod blob_parts;
 mod export;
-mod fold;
+mod folded_revision;
 mod import;
 mod replay;
-mod secret;
-mod source;
+mod secret_counter;
+mod verify;
 
-pub use export::{BundleRange, Bundled};
-pub use import::BundleTaken;
+pub use export::{BundleExportReport, BundleRange};
+pub use import::BundleImportReport;
 
 use crate::error::{Error, Result};
 use crate::format::{
-    BUNDLE_HEADER_BYTES, BundleChain, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, ItemKind, item_header,
+    BUNDLE_HEADER_BYTES, BundleChain, BundleItemKind, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES,
+    item_header,
 };
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -32,15 +33,15 @@ pub trait BundleSource: Read + Seek {}
 impl<T: Read + Seek> BundleSource for T {}
 
 /// The items of a bundle, each checked against all before it.
-struct Items<'a> {
+struct BundleReader<'a> {
     source: &'a mut dyn BundleSource,
     chain: BundleChain,
     /// The byte at which the next item begins.
     at: u64,
 }
 
-struct Item {
-    kind: ItemKind,
+struct BundleItem {
+    kind: BundleItemKind,
     content: Vec<u8>,
     /// The byte at which the content begins.
     at: u64,
@@ -59,7 +60,7 @@ fn damaged(at: u64, reason: impl std::fmt::Display) -> Error {
     Error::invalid(format!("the bundle is damaged at byte {at}: {reason}"))
 }
 
-impl<'a> Items<'a> {
+impl<'a> BundleReader<'a> {
     fn begin(source: &'a mut dyn BundleSource) -> Result<Self> {
         let mut header = [0; BUNDLE_HEADER_BYTES];
         source
@@ -72,7 +73,7 @@ impl<'a> Items<'a> {
     }
 
     /// The next item; the end is one.
-    fn next(&mut self) -> Result<Item> {
+    fn next(&mut self) -> Result<BundleItem> {
         let at = self.at;
         let cut = |error: io::Error| unreadable(&error, at);
         let mut header = [0; ITEM_HEADER_BYTES];
@@ -87,7 +88,7 @@ impl<'a> Items<'a> {
             return Err(damaged(at, "its checksum differs"));
         }
         self.at += (ITEM_HEADER_BYTES + length + ITEM_CHECK_BYTES) as u64;
-        Ok(Item { kind, content, at: at + ITEM_HEADER_BYTES as u64 })
+        Ok(BundleItem { kind, content, at: at + ITEM_HEADER_BYTES as u64 })
     }
 
     /// That nothing stands behind the end.

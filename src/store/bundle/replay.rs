@@ -1,26 +1,26 @@
 //! The records of a session again: what each operation did is known by what it takes to take it back.
 
-use super::fold::Pruned;
-use crate::backend::{Direction, Snapshot};
-use crate::engine::lineage::At;
-use crate::engine::live::View;
+use super::folded_revision::FoldedRevisionReader;
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::refs::session as session_refs;
-use crate::engine::{retain, timeline};
+use crate::engine::{prune, timeline};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Begun, BookmarkRow, Bytes, CheckpointRow, DeltaPart, Effect, ObjectKind, OperationRow, Page,
-    RecordChange, SegmentRow, SequenceRow, SessionRefs,
+    BegunOperation, BookmarkRow, CheckpointRow, DeltaPart, FactPage, ObjectKind, OperationEffect,
+    OperationRow, RecordBytes, RecordChange, SegmentRow, SequenceRow, SessionRefs,
 };
 use crate::model::{
-    BranchNumber, Checkpoint, CheckpointId, Operation, OperationId, SessionNumber, Timestamp,
-    Trigger, Value,
+    BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Operation, OperationId,
+    SessionNumber, Timestamp, Value,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Something an operation did, as it stands in a bundle.
-pub(super) struct Step {
+pub(super) struct ReplayStep {
     pub(super) operation: Operation,
     pub(super) changes: Vec<RecordChange>,
     /// Whether it stands in a record of its own.
@@ -29,50 +29,50 @@ pub(super) struct Step {
 
 /// What stands behind what an operation did, before it is read.
 #[derive(Clone, Debug)]
-enum Deed {
+enum ReplayAction {
     Pruned,
-    Effect(Effect),
+    Effect(OperationEffect),
     TakesBack(OperationId),
     Swept,
 }
 
 /// Where a deed stands: by the session's one count, what has a number first, then as it was written.
-type Place = (u64, u8, u64, usize);
+type ReplaySortKey = (u64, u8, u64, usize);
 
 /// Whether what stands there is behind `from` and not behind `to`.
-const fn is_in((number, unnumbered, ..): Place, (from, to): (u64, u64)) -> bool {
+const fn is_in((number, unnumbered, ..): ReplaySortKey, (from, to): (u64, u64)) -> bool {
     if unnumbered == 0 { from < number && number <= to } else { from <= number && number < to }
 }
 
-fn unfolded(effect: &Effect) -> Option<Effect> {
+fn unfolded(effect: &OperationEffect) -> Option<OperationEffect> {
     match effect {
-        Effect::Unfolded { branch, first, last } => {
-            Some(Effect::Folded { branch: *branch, first: *first, last: *last })
+        OperationEffect::Unfolded { branch, first, last } => {
+            Some(OperationEffect::Folded { branch: *branch, first: *first, last: *last })
         }
         _ => None,
     }
 }
 
 /// Whether it is about other sessions, or only about what is kept of texts.
-const fn is_untold(effect: &Effect) -> bool {
+const fn is_omitted(effect: &OperationEffect) -> bool {
     matches!(
         effect,
-        Effect::TextDropped { .. }
-            | Effect::TextShown { .. }
-            | Effect::SessionDropped { .. }
-            | Effect::SessionShown { .. }
+        OperationEffect::TextDropped { .. }
+            | OperationEffect::TextShown { .. }
+            | OperationEffect::SessionDropped { .. }
+            | OperationEffect::SessionShown { .. }
     )
 }
 
-pub(super) struct Replay<'a> {
-    view: &'a View,
+pub(super) struct SessionReplay<'a> {
+    view: &'a ReadSnapshot,
     number: SessionNumber,
     /// The session's number in the bundle.
     named: SessionNumber,
     refs: &'a SessionRefs,
-    pruned: Pruned<'a>,
+    pruned: FoldedRevisionReader<'a>,
     operations: Vec<OperationRow>,
-    deeds: Vec<(Place, usize, Deed)>,
+    deeds: Vec<(ReplaySortKey, usize, ReplayAction)>,
     /// The versions of each checkpoint that are still to come, the next one last.
     checkpoints: HashMap<CheckpointId, Vec<Checkpoint>>,
     bookmarks: HashMap<String, Vec<Option<BookmarkRow>>>,
@@ -89,11 +89,15 @@ pub(super) struct Replay<'a> {
     folds: HashMap<(BranchNumber, u64), Vec<u64>>,
 }
 
-impl<'a> Replay<'a> {
-    pub(super) fn new(view: &'a View, number: SessionNumber, named: SessionNumber) -> Result<Self> {
+impl<'a> SessionReplay<'a> {
+    pub(super) fn new(
+        view: &'a ReadSnapshot,
+        number: SessionNumber,
+        named: SessionNumber,
+    ) -> Result<Self> {
         let refs = session_refs(&view.refs, number)?;
         let (from, to) = (of(number).build(), of(number).end());
-        let rows = view.scan(key::OPERATIONS, &from, &to, Direction::Ascending, usize::MAX)?;
+        let rows = view.scan(key::OPERATIONS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
         let operations = rows
             .iter()
             .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
@@ -103,7 +107,7 @@ impl<'a> Replay<'a> {
             number,
             named,
             refs,
-            pruned: Pruned { view, number },
+            pruned: FoldedRevisionReader { view, number },
             operations,
             deeds: Vec::new(),
             checkpoints: HashMap::new(),
@@ -127,20 +131,21 @@ impl<'a> Replay<'a> {
         for row in &self.operations {
             for effect in &row.effects {
                 match effect {
-                    Effect::CheckpointChanged { old } | Effect::CheckpointHidden { old } => {
+                    OperationEffect::CheckpointChanged { old }
+                    | OperationEffect::CheckpointHidden { old } => {
                         let version = (old.sequence, Some((**old).clone()));
                         checkpoints.entry(old.id).or_default().push(version);
                     }
-                    Effect::Swept { checkpoints: gone, .. } => {
+                    OperationEffect::Swept { checkpoints: gone, .. } => {
                         for (sequence, id) in gone {
                             checkpoints.entry(*id).or_default().push((*sequence, None));
                         }
                     }
-                    Effect::Bookmark { source, old, .. } => {
+                    OperationEffect::Bookmark { source, old, .. } => {
                         let known = self.bookmarks.entry(source.clone()).or_default();
                         known.push(old.as_deref().cloned());
                     }
-                    Effect::Schedule { old } => self.schedules.push(*old),
+                    OperationEffect::Schedule { old } => self.schedules.push(*old),
                     _ => {}
                 }
             }
@@ -148,7 +153,7 @@ impl<'a> Replay<'a> {
         let mut in_sight = HashSet::new();
         let (from, to) = (of(self.number).build(), of(self.number).end());
         for (_, row) in
-            self.view.scan(key::CHECKPOINTS, &from, &to, Direction::Ascending, usize::MAX)?
+            self.view.scan(key::CHECKPOINTS, &from, &to, ScanDirection::Ascending, usize::MAX)?
         {
             let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
             let version = (row.checkpoint.sequence, Some(row.checkpoint.clone()));
@@ -158,10 +163,12 @@ impl<'a> Replay<'a> {
         let gone: HashSet<OperationId> = self
             .operations
             .iter()
-            .filter(|row| row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. })))
+            .filter(|row| {
+                row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }))
+            })
             .map(|row| row.operation.id)
             .collect();
-        let hiders = retain::hiders(self.operations.iter());
+        let hiders = prune::last_hiding_operations(self.operations.iter());
         for (id, mut versions) in checkpoints {
             // What it was before went with it: long texts that its copies name are gone.
             if !in_sight.contains(&id) && hiders.get(&id).is_some_and(|one| gone.contains(one)) {
@@ -170,7 +177,8 @@ impl<'a> Replay<'a> {
             let mut next = None;
             let mut known = Vec::with_capacity(versions.len());
             for (sequence, version) in versions.into_iter().rev() {
-                let version = version.or(next).unwrap_or_else(|| self.gone(id, sequence));
+                let version =
+                    version.or(next).unwrap_or_else(|| self.placeholder_checkpoint(id, sequence));
                 next = Some(version.clone());
                 known.push(version);
             }
@@ -193,7 +201,7 @@ impl<'a> Replay<'a> {
     }
 
     /// What stands for a checkpoint that was pruned for good: it holds its number, and goes again.
-    fn gone(&self, id: CheckpointId, sequence: u64) -> Checkpoint {
+    fn placeholder_checkpoint(&self, id: CheckpointId, sequence: u64) -> Checkpoint {
         Checkpoint {
             id,
             sequence,
@@ -202,48 +210,49 @@ impl<'a> Replay<'a> {
             revision: None,
             message: String::new(),
             tags: Vec::new(),
-            trigger: Trigger::Manual,
+            trigger: CheckpointTrigger::Manual,
             body: Value::Null,
             key: None,
         }
     }
 
     /// Whether an operation did nothing that a bundle tells: of texts it says what is missing, not why.
-    fn says_nothing(&self, row: &OperationRow) -> bool {
+    fn is_fully_omitted(&self, row: &OperationRow) -> bool {
         let folded = self.operations.iter().any(|other| {
             other.takes_back == Some(row.operation.id)
                 && other.effects.iter().any(|effect| unfolded(effect).is_some())
         });
-        let nothing = |effect: &Effect| match effect {
-            Effect::Swept { checkpoints, revisions } => {
+        let nothing = |effect: &OperationEffect| match effect {
+            OperationEffect::Swept { checkpoints, revisions } => {
                 checkpoints.is_empty() && *revisions == 0 && !folded
             }
-            other => is_untold(other),
+            other => is_omitted(other),
         };
         !row.effects.is_empty() && row.effects.iter().all(nothing)
     }
 
     /// What an operation did, in order; of a pruning that is done for good as far as it still shows.
-    fn deeds(&self, row: &OperationRow) -> Result<Vec<Deed>> {
+    fn actions_of(&self, row: &OperationRow) -> Result<Vec<ReplayAction>> {
         let mut deeds = Vec::new();
-        if self.says_nothing(row) {
+        if self.is_fully_omitted(row) {
             return Ok(deeds);
         }
-        let swept = row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }));
-        if swept || retain::is_pending(self.view, &row.operation)? {
-            deeds.push(Deed::Pruned);
+        let swept =
+            row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }));
+        if swept || prune::is_pending(self.view, &row.operation)? {
+            deeds.push(ReplayAction::Pruned);
         }
         for effect in &row.effects {
-            if is_untold(effect) {
+            if is_omitted(effect) {
                 continue;
             }
-            let Effect::Swept { checkpoints, .. } = effect else {
-                deeds.push(Deed::Effect(effect.clone()));
+            let OperationEffect::Swept { checkpoints, .. } = effect else {
+                deeds.push(ReplayAction::Effect(effect.clone()));
                 continue;
             };
             deeds.extend(checkpoints.iter().map(|(sequence, id)| {
-                let old = Box::new(self.gone(*id, *sequence));
-                Deed::Effect(Effect::CheckpointHidden { old })
+                let old = Box::new(self.placeholder_checkpoint(*id, *sequence));
+                ReplayAction::Effect(OperationEffect::CheckpointHidden { old })
             }));
             // Where it was taken back before, that says what it had folded.
             let back = self.operations.iter().find(|one| one.takes_back == Some(row.operation.id));
@@ -251,9 +260,9 @@ impl<'a> Replay<'a> {
                 Some(back) => back.effects.iter().rev().filter_map(unfolded).collect(),
                 None => self.pruned.folded_by(&row.operation.id)?,
             };
-            deeds.extend(folded.into_iter().map(Deed::Effect));
+            deeds.extend(folded.into_iter().map(ReplayAction::Effect));
         }
-        deeds.extend(row.takes_back.map(Deed::TakesBack));
+        deeds.extend(row.takes_back.map(ReplayAction::TakesBack));
         Ok(deeds)
     }
 
@@ -264,21 +273,27 @@ impl<'a> Replay<'a> {
         let mut ends: HashMap<OperationId, u64> = HashMap::new();
         for (which, row) in self.operations.iter().enumerate() {
             let mut last = row.sequence;
-            for (index, deed) in self.deeds(row)?.into_iter().enumerate() {
+            for (index, deed) in self.actions_of(row)?.into_iter().enumerate() {
                 // An operation that runs beside others may take back what began after it.
                 let known = match &deed {
-                    Deed::Effect(Effect::Folded { last, .. } | Effect::Unfolded { last, .. }) => {
-                        *last
-                    }
-                    Deed::Effect(
-                        Effect::CheckpointHidden { old } | Effect::CheckpointChanged { old },
+                    ReplayAction::Effect(
+                        OperationEffect::Folded { last, .. }
+                        | OperationEffect::Unfolded { last, .. },
+                    ) => *last,
+                    ReplayAction::Effect(
+                        OperationEffect::CheckpointHidden { old }
+                        | OperationEffect::CheckpointChanged { old },
                     ) => old.sequence,
                     _ => 0,
                 };
                 last = last.max(known);
                 let own = match &deed {
-                    Deed::Effect(Effect::Revision { sequence, .. }) => Some(*sequence),
-                    Deed::Effect(Effect::CheckpointMade { id }) if !made.contains_key(id) => {
+                    ReplayAction::Effect(OperationEffect::Revision { sequence, .. }) => {
+                        Some(*sequence)
+                    }
+                    ReplayAction::Effect(OperationEffect::CheckpointMade { id })
+                        if !made.contains_key(id) =>
+                    {
                         let first = self.checkpoints.get(id).and_then(|versions| versions.last());
                         let sequence = first.map(|checkpoint| checkpoint.sequence);
                         let lost = || Error::missing(format!("the checkpoint {id}"));
@@ -294,10 +309,11 @@ impl<'a> Replay<'a> {
             ends.insert(row.operation.id, last);
         }
         for (which, row) in self.operations.iter().enumerate() {
-            let swept = row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }));
-            if swept && !self.says_nothing(row) {
-                let place = self.behind_all(row.operation.id, &ends);
-                self.deeds.push((place, which, Deed::Swept));
+            let swept =
+                row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }));
+            if swept && !self.is_fully_omitted(row) {
+                let place = self.sort_key_after_all(row.operation.id, &ends);
+                self.deeds.push((place, which, ReplayAction::Swept));
             }
         }
         self.deeds.sort_by_key(|(place, which, _)| (*place, *which));
@@ -307,11 +323,13 @@ impl<'a> Replay<'a> {
     /// That what is gone for good is told as gone: a range cannot end between a revision and its pruning.
     pub(super) fn check_end(&self, to: u64) -> Result<()> {
         for (_, which, deed) in &self.deeds {
-            let Deed::Effect(Effect::Folded { first, .. }) = deed else { continue };
+            let ReplayAction::Effect(OperationEffect::Folded { first, .. }) = deed else {
+                continue;
+            };
             let mut swept = self
                 .deeds
                 .iter()
-                .filter(|(_, other, deed)| other == which && matches!(deed, Deed::Swept));
+                .filter(|(_, other, deed)| other == which && matches!(deed, ReplayAction::Swept));
             if let Some(((swept, ..), ..)) = swept.next()
                 && *first <= to
                 && *swept >= to
@@ -325,13 +343,13 @@ impl<'a> Replay<'a> {
     }
 
     /// How many effects of operations that a range begins in the middle of stand before it.
-    pub(super) fn begun(&self, from: u64, to: u64) -> Vec<Begun> {
+    pub(super) fn begun(&self, from: u64, to: u64) -> Vec<BegunOperation> {
         let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
         for (place, which, deed) in &self.deeds {
             let (effects, goes_on) = passed.entry(*which).or_default();
             if is_in(*place, (from, to)) {
                 *goes_on = true;
-            } else if place.0 <= from && matches!(deed, Deed::Effect(_)) {
+            } else if place.0 <= from && matches!(deed, ReplayAction::Effect(_)) {
                 *effects += 1;
             }
         }
@@ -339,13 +357,17 @@ impl<'a> Replay<'a> {
         begun
             .filter_map(|(which, (effects, _))| {
                 let operation = self.operations.get(which)?.operation.id;
-                Some(Begun { operation, effects })
+                Some(BegunOperation { operation, effects })
             })
             .collect()
     }
 
     /// Behind an operation and all that took it back, or did it again.
-    fn behind_all(&self, operation: OperationId, ends: &HashMap<OperationId, u64>) -> Place {
+    fn sort_key_after_all(
+        &self,
+        operation: OperationId,
+        ends: &HashMap<OperationId, u64>,
+    ) -> ReplaySortKey {
         let mut chain = HashSet::from([operation]);
         let mut place = (0, 1, 0, usize::MAX);
         for row in &self.operations {
@@ -364,7 +386,7 @@ impl<'a> Replay<'a> {
         mut self,
         from: u64,
         to: u64,
-        step: &mut dyn FnMut(Step) -> Result<()>,
+        step: &mut dyn FnMut(ReplayStep) -> Result<()>,
     ) -> Result<()> {
         for (place, which, deed) in std::mem::take(&mut self.deeds) {
             let row = self
@@ -373,23 +395,23 @@ impl<'a> Replay<'a> {
                 .ok_or_else(|| Error::Internal("an operation is gone".to_owned()))?;
             let wanted = is_in(place, (from, to));
             let operation = row.operation.clone();
-            let alone = matches!(deed, Deed::Swept);
+            let alone = matches!(deed, ReplayAction::Swept);
             let session = self.named;
             let changes = match deed {
-                Deed::Effect(effect) if !wanted => {
+                ReplayAction::Effect(effect) if !wanted => {
                     self.pass(effect, which)?;
                     continue;
                 }
                 _ if !wanted => continue,
-                Deed::Effect(effect) => self.effect(effect, which)?,
-                Deed::TakesBack(other) => self.takes_back(other),
-                Deed::Pruned => vec![RecordChange::Pruned { session }],
-                Deed::Swept => {
+                ReplayAction::Effect(effect) => self.effect(effect, which)?,
+                ReplayAction::TakesBack(other) => self.takes_back(other),
+                ReplayAction::Pruned => vec![RecordChange::Pruned { session }],
+                ReplayAction::Swept => {
                     let blobs = Vec::new();
                     vec![RecordChange::Swept { session, operation: operation.id, blobs }]
                 }
             };
-            step(Step { operation, changes, alone })?;
+            step(ReplayStep { operation, changes, alone })?;
         }
         Ok(())
     }
@@ -427,12 +449,14 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn effect(&mut self, effect: Effect, which: usize) -> Result<Vec<RecordChange>> {
+    fn effect(&mut self, effect: OperationEffect, which: usize) -> Result<Vec<RecordChange>> {
         let session = self.named;
         let one = |change| Ok(vec![change]);
         match effect {
-            Effect::Revision { branch, sequence } => one(self.revision(At { branch, sequence })?),
-            Effect::CheckpointMade { id } => {
+            OperationEffect::Revision { branch, sequence } => {
+                one(self.revision(RevisionRef { branch, sequence })?)
+            }
+            OperationEffect::CheckpointMade { id } => {
                 let checkpoint = self.version(&id)?;
                 // Its number was given out before: it had been taken back since.
                 let shown = !self.made.insert(id);
@@ -443,51 +467,51 @@ impl<'a> Replay<'a> {
                     false => RecordChange::Checkpoint { session, checkpoint },
                 })
             }
-            Effect::CheckpointChanged { old } => {
+            OperationEffect::CheckpointChanged { old } => {
                 let checkpoint = self.version(&old.id)?;
                 self.visible.insert(checkpoint.id, checkpoint.time);
                 one(RecordChange::Checkpoint { session, checkpoint: Box::new(checkpoint) })
             }
-            Effect::CheckpointHidden { old } => {
+            OperationEffect::CheckpointHidden { old } => {
                 self.visible.remove(&old.id);
                 let last = self.visible.values().max().copied();
                 one(RecordChange::CheckpointHidden { session, id: old.id, last })
             }
-            Effect::BranchMade { branch } => one(self.branch(branch)?),
-            Effect::BranchChanged { branch, .. } => {
+            OperationEffect::BranchMade { branch } => one(self.branch(branch)?),
+            OperationEffect::BranchChanged { branch, .. } => {
                 let told = self.branches.entry(branch).or_insert(1);
                 let change = self.refs.branch(branch)?.changes.get(*told).cloned();
                 *told += 1;
                 let change = change.ok_or_else(|| Error::missing("what a branch became"))?;
                 one(RecordChange::BranchChanged { session, branch, change })
             }
-            Effect::BranchHidden { branch, hidden } => {
+            OperationEffect::BranchHidden { branch, hidden } => {
                 one(RecordChange::BranchHidden { session, branch, hidden })
             }
-            Effect::Switched { branch, time, .. } => {
+            OperationEffect::Switched { branch, time, .. } => {
                 one(RecordChange::Switched { session, branch, time })
             }
-            Effect::Facts { page, count, .. } => one(self.facts(page, count)?),
-            Effect::Bookmark { source, .. } => self.bookmark(source),
-            Effect::Folded { branch, first, last } => {
-                let at = At { branch, sequence: last };
+            OperationEffect::Facts { page, count, .. } => one(self.facts(page, count)?),
+            OperationEffect::Bookmark { source, .. } => self.bookmark(source),
+            OperationEffect::Folded { branch, first, last } => {
+                let at = RevisionRef { branch, sequence: last };
                 let begin = self.folded(branch, first, last);
                 let delta = self.pruned.fold(at, first, begin)?;
                 let pruning = self.pruning(which)?;
                 one(RecordChange::Folded { session, branch, first, last, pruning, delta })
             }
-            Effect::Unfolded { branch, last, .. } => {
+            OperationEffect::Unfolded { branch, last, .. } => {
                 self.folds.entry((branch, last)).or_default().pop();
                 one(RecordChange::Unfolded { session, branch, last })
             }
             // It was told as what it had been; of texts it is said what is missing.
-            Effect::Swept { .. }
-            | Effect::Purged { .. }
-            | Effect::TextDropped { .. }
-            | Effect::TextShown { .. }
-            | Effect::SessionDropped { .. }
-            | Effect::SessionShown { .. } => Ok(Vec::new()),
-            Effect::Schedule { .. } => {
+            OperationEffect::Swept { .. }
+            | OperationEffect::Purged { .. }
+            | OperationEffect::TextDropped { .. }
+            | OperationEffect::TextShown { .. }
+            | OperationEffect::SessionDropped { .. }
+            | OperationEffect::SessionShown { .. } => Ok(Vec::new()),
+            OperationEffect::Schedule { .. } => {
                 let every_micros = self.schedules.pop().flatten();
                 one(RecordChange::Schedule { session, every_micros })
             }
@@ -495,21 +519,21 @@ impl<'a> Replay<'a> {
     }
 
     /// Passes over what is not wanted, so that what follows is known for what it is.
-    fn pass(&mut self, effect: Effect, which: usize) -> Result<()> {
+    fn pass(&mut self, effect: OperationEffect, which: usize) -> Result<()> {
         match effect {
-            Effect::Revision { .. }
-            | Effect::Facts { .. }
-            | Effect::Swept { .. }
-            | Effect::Purged { .. }
-            | Effect::TextDropped { .. }
-            | Effect::TextShown { .. }
-            | Effect::SessionDropped { .. }
-            | Effect::SessionShown { .. } => Ok(()),
-            Effect::Folded { branch, first, last } => {
+            OperationEffect::Revision { .. }
+            | OperationEffect::Facts { .. }
+            | OperationEffect::Swept { .. }
+            | OperationEffect::Purged { .. }
+            | OperationEffect::TextDropped { .. }
+            | OperationEffect::TextShown { .. }
+            | OperationEffect::SessionDropped { .. }
+            | OperationEffect::SessionShown { .. } => Ok(()),
+            OperationEffect::Folded { branch, first, last } => {
                 self.folded(branch, first, last);
                 Ok(())
             }
-            Effect::Bookmark { source, .. } => {
+            OperationEffect::Bookmark { source, .. } => {
                 let (bookmark, end) = self.bookmark_version(&source);
                 if let Some(row) = bookmark.filter(|row| !row.blob.is_empty()) {
                     let mut from = self.blobs.get(&row.blob).copied().unwrap_or(0);
@@ -531,9 +555,9 @@ impl<'a> Replay<'a> {
         next.ok_or_else(|| Error::missing(format!("the checkpoint {id}")))
     }
 
-    fn revision(&self, at: At) -> Result<RecordChange> {
+    fn revision(&self, at: RevisionRef) -> Result<RecordChange> {
         let (header, body, delta) = self.pruned.revision(at)?;
-        let (header, body) = (Bytes(header), Bytes(body));
+        let (header, body) = (RecordBytes(header), RecordBytes(body));
         Ok(RecordChange::Revision { session: self.named, header, body, delta })
     }
 
@@ -542,9 +566,9 @@ impl<'a> Replay<'a> {
         let refs = self.refs.branch(branch)?;
         let (base, sequence) = refs.base.unwrap_or_default();
         let head = match timeline::sequence(self.view, self.number, sequence)? {
-            Some(SequenceRow::Revision(on)) => {
-                Some(timeline::head_at(self.view, self.number, At { branch: on, sequence })?.0)
-            }
+            Some(SequenceRow::Revision(on)) => Some(
+                timeline::head_at(self.view, self.number, RevisionRef { branch: on, sequence })?.0,
+            ),
             _ => None,
         };
         let change = refs.changes.first().cloned();
@@ -563,14 +587,14 @@ impl<'a> Replay<'a> {
         }
         let sealed = object::sealed(self.view, page)?;
         let content = object::content(self.view, ObjectKind::Page, page)?;
-        let facts = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?.facts;
+        let facts = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?.facts;
         let times = || facts.iter().map(|fact| fact.at);
         Ok(RecordChange::Facts {
             session: self.named,
             count,
             first: times().min().unwrap_or_default(),
             last: times().max().unwrap_or_default(),
-            page: DeltaPart::Inline(Bytes(sealed)),
+            page: DeltaPart::Inline(RecordBytes(sealed)),
         })
     }
 
@@ -613,7 +637,7 @@ impl<'a> Replay<'a> {
                     }
                     break;
                 };
-                let object = Bytes(object::sealed(self.view, part.object)?);
+                let object = RecordBytes(object::sealed(self.view, part.object)?);
                 let (session, blob, prefix) = (self.named, row.blob.clone(), part.prefix);
                 changes.push(RecordChange::Segment { session, blob, offset: from, prefix, object });
                 from += part.length;

@@ -1,28 +1,29 @@
 //! A store that is encrypted shows nothing in its files, with a secret or without: so here all of them are opened.
 
 use super::*;
-use crate::backend::{Direction, Snapshot, Table};
+use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::format::{
-    Body, DeltaPart, Record, RecordChange, RevisionRow, key, open, rewrite_row, sealed_kind,
+    DeltaPart, Record, RecordChange, RevisionBody, RevisionRow, key, open, rewrite_row, sealed_kind,
 };
-use crate::model::{Fact, Key, Kind, Origin, Retention, Timestamp, Value};
-use crate::redact::{Ending, Form};
+use crate::model::{Fact, FactOrigin, Key, Kind, RetentionPolicy, Timestamp, Value};
+use crate::redact::{PartEnding, TextForm};
 use crate::store::{
-    ClaimChange, Depth, NewCheckpoint, NewSession, Options, Outcome, Query, Session, Taken,
+    ClaimChange, NewCheckpoint, NewSession, Options, SearchQuery, Session, SourceChunk,
+    VerifyDepth, VerifyOutcome,
 };
 use std::collections::BTreeMap;
 
 const SECRET: &str = "s3cr3t-Zx9Kq2Lm7Pv4";
 
-fn act(minute: i64) -> Act {
-    Act::asked("test", Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000))
+fn act(minute: i64) -> WriteContext {
+    WriteContext::asked("test", Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000))
 }
 
-fn known() -> Known {
-    Known::new([SECRET]).unwrap()
+fn known() -> KnownSecrets {
+    KnownSecrets::new([SECRET]).unwrap()
 }
 
-fn purge(store: &Store, minute: i64) -> Purged {
+fn purge(store: &Store, minute: i64) -> PurgeReport {
     store.purge(&act(minute), &known(), Some("it leaked"), &|_, _| None).unwrap()
 }
 
@@ -74,13 +75,18 @@ fn planted(place: &Place) -> Store {
     for minute in 3..6 {
         note(&session, minute, "folded", &format!("{minute} {SECRET}"));
     }
-    let bare = Retention { manual: false, significant: false, revisions: 0, ..Retention::none() };
+    let bare = RetentionPolicy {
+        manual: false,
+        significant: false,
+        revisions: 0,
+        ..RetentionPolicy::none()
+    };
     session.prune(&act(6), &bare).unwrap();
     let printed = act(7);
     let mut write = session.write(&printed);
     let text = write.text(&format!("{SECRET} was printed ").repeat(300));
     let value = Value::from([("command", "login".into()), ("stdout_preview", text)]);
-    let (at, origin) = (printed.now, Origin::Recorded);
+    let (at, origin) = (printed.now, FactOrigin::Recorded);
     let fact = Fact {
         kind: Kind::Command,
         id: "c".to_owned(),
@@ -94,15 +100,15 @@ fn planted(place: &Place) -> Store {
     let wanted = NewCheckpoint::manual(format!("with {SECRET}")).tags([format!("t-{SECRET}")]);
     session.write(&act(8)).checkpoint(wanted).commit().unwrap();
     let lines = format!("a line with {SECRET}\n").repeat(100);
-    let taken = Taken {
-        bytes: store.clean(lines.as_bytes(), Form::Plain, Ending::End),
+    let taken = SourceChunk {
+        bytes: store.redact_source(lines.as_bytes(), TextForm::Plain, PartEnding::End),
         lines: 100,
         keep: true,
-        ..Taken::default()
+        ..SourceChunk::default()
     };
-    session.take(&act(9), store.new_operation().unwrap(), SOURCE, taken).unwrap();
+    session.import_chunk(&act(9), store.new_operation().unwrap(), SOURCE, taken).unwrap();
     store.maintain(0).unwrap();
-    let query = Query::parse("printed").unwrap();
+    let query = SearchQuery::parse("printed").unwrap();
     store.search(std::slice::from_ref(&session), &query, &|_, _| None).unwrap();
     note(&session, 10, "tail", &format!("in the tail: {SECRET}"));
     let lock = fs::File::open(place.path().join("journal/append.lock")).unwrap();
@@ -125,7 +131,7 @@ struct Opened(BTreeMap<&'static str, Vec<Vec<u8>>>);
 impl Opened {
     fn of(store: &Store) -> Self {
         let mut opened = Self::default();
-        let live = &store.engine.live;
+        let live = &store.engine.follower;
         let tail = live.log.read(live.log.start().unwrap(), u64::MAX).unwrap();
         for frame in tail.frames {
             opened.record(&frame.payload);
@@ -180,8 +186,8 @@ impl Opened {
 
     fn rows(&mut self, view: &dyn Snapshot) {
         for number in 0..=key::MERGES.0 {
-            let table = Table(number);
-            let rows = view.scan(table, &[], &[], Direction::Ascending, usize::MAX).unwrap();
+            let table = TableId(number);
+            let rows = view.scan(table, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap();
             for (place, row) in rows {
                 self.put("key", &place);
                 match table {
@@ -195,7 +201,7 @@ impl Opened {
                     }
                     key::REVISIONS | key::FOLDED => {
                         let row = RevisionRow::decode(&row).unwrap();
-                        Body::decode(&row.body).unwrap();
+                        RevisionBody::decode(&row.body).unwrap();
                         self.put("body", &row.body);
                     }
                     _ => self.put("row", &row),
@@ -222,7 +228,7 @@ fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
     let wanted = ["object", "object of a record", "packed row", "record", "source", "spool"];
     let seen = wanted.map(|whence| before.contains_key(whence));
     assert_eq!(seen, [true; 6], "{before:?}");
-    let raw = |folders: &[PathBuf]| file::search(folders, &known(), &[]).unwrap().found;
+    let raw = |folders: &[PathBuf]| file_scan::search(folders, &known(), &[]).unwrap().found;
     assert_eq!(raw(&[place.path()]), [], "what is encrypted shows nothing");
     let preview = store.purge_preview(&act(29), &known(), &|_, _| None).unwrap();
     let (segments, generations) = (place.names("journal"), place.names("index"));
@@ -247,8 +253,9 @@ fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
     assert_eq!(purged.removed.len(), 1, "the copy for searching: {purged:#?}");
     drop(store);
     let (keyring, path) = (place.options().keyring, place.path());
-    let verified = Store::verify(&path, Depth::ReadData, act(99).now, keyring.as_deref()).unwrap();
-    assert_eq!((verified.outcome, verified.findings), (Outcome::Clean, vec![]));
+    let verified =
+        Store::verify(&path, VerifyDepth::ReadData, act(99).now, keyring.as_deref()).unwrap();
+    assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
     assert_eq!(Opened::of(&place.open()).with_secret(), BTreeMap::new());
 }
 
@@ -286,7 +293,7 @@ fn a_reader_of_what_was_before_is_named_and_the_next_purge_finishes_where_all_is
     let place = Place::new();
     let store = planted(&place);
     let reader = place.open();
-    let view = reader.engine.live.index.snapshot().unwrap();
+    let view = reader.engine.follower.index.snapshot().unwrap();
     let purged = purge(&store, 30);
     assert!(!purged.is_done());
     assert_eq!(purged.held.len(), 1, "{purged:#?}");
@@ -350,7 +357,7 @@ fn a_write_that_waits_without_the_stores_seal_is_named() {
     let lock = fs::File::open(place.path().join("journal/append.lock")).unwrap();
     lock.lock().unwrap();
     let busy = Options { lock_timeout: std::time::Duration::ZERO, ..place.options() };
-    let other = Store::open_unvouched(&place.path(), busy).unwrap();
+    let other = Store::open_unverified(&place.path(), busy).unwrap();
     let value = Value::from([("description", SECRET.into()), ("source", "t".into())]);
     let change = ClaimChange::add(Key::new(Kind::Note, "unsealed"), value);
     let session = other.every_session().unwrap().remove(0);

@@ -1,7 +1,7 @@
 //! The copy of a session's texts: blocks that are only added, each with its hash. Whatever cannot be read is made again.
 
-use crate::backend::files::Locked;
-use crate::backend::{self, Cipher, Place, SealKey};
+use crate::backend::files::LockedFile;
+use crate::backend::{self, Cipher, EncryptionContext, SealKey};
 use crate::error::{Error, Result};
 use crate::format::{hex, pack_derived, unpack_bytes};
 use crate::model::{Kind, OperationId, SessionId, Timestamp};
@@ -21,7 +21,7 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// What a text is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Source {
+pub(super) enum CorpusSource {
     /// A version of a fact: its key in the table, and what recorded it.
     Fact { row: u64, operation: OperationId },
     /// A claim as a revision made it.
@@ -32,40 +32,40 @@ pub(super) enum Source {
 
 /// What is known of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct CorpusEntry {
     pub(super) kind: Option<Kind>,
     pub(super) id: String,
     pub(super) at: Timestamp,
     pub(super) sequence: Option<u64>,
-    pub(super) source: Source,
+    pub(super) source: CorpusSource,
     pub(super) length: usize,
 }
 
 /// How much of a session has been taken in: if it is as much as there is, nothing is new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct CorpusProgress {
     pub(super) facts: u64,
     pub(super) pages: u64,
     pub(super) sequence: u64,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Block {
-    seen: Seen,
-    entries: Vec<Entry>,
+struct CorpusBlock {
+    seen: CorpusProgress,
+    entries: Vec<CorpusEntry>,
     text: String,
 }
 
 /// What a block's hash is keyed with: in a sealed store with its key and the session, so that nobody else makes one. In an
 /// encrypted one its content is encrypted too.
 #[derive(Clone)]
-pub(super) struct Stamp {
+pub(super) struct CorpusSeal {
     key: Option<[u8; 32]>,
     cipher: Option<Cipher>,
     session: SessionId,
 }
 
-impl Stamp {
+impl CorpusSeal {
     /// Of a session's copy.
     pub(super) fn new(key: Option<&SealKey>, cipher: Option<&Cipher>, session: &SessionId) -> Self {
         let keyed = |key: &SealKey| blake3::keyed_hash(key.copies(), session.as_bytes()).into();
@@ -81,17 +81,22 @@ impl Stamp {
     }
 
     /// Content as it stands in the file, in a block that begins at this byte.
-    fn hide(&self, at: u64, content: Vec<u8>) -> Vec<u8> {
+    fn encrypt(&self, at: u64, content: Vec<u8>) -> Vec<u8> {
         match &self.cipher {
-            Some(cipher) => cipher.seal(Place::Copy(self.session.as_bytes(), at), &content),
+            Some(cipher) => {
+                cipher.seal(EncryptionContext::TextCopy(self.session.as_bytes(), at), &content)
+            }
             None => content,
         }
     }
 
     /// Content as it was before that.
-    fn show<'c>(&self, at: u64, content: &'c [u8]) -> Option<Cow<'c, [u8]>> {
+    fn decrypt<'c>(&self, at: u64, content: &'c [u8]) -> Option<Cow<'c, [u8]>> {
         let Some(cipher) = &self.cipher else { return Some(Cow::Borrowed(content)) };
-        cipher.open(Place::Copy(self.session.as_bytes(), at), content).ok().map(Cow::Owned)
+        cipher
+            .open(EncryptionContext::TextCopy(self.session.as_bytes(), at), content)
+            .ok()
+            .map(Cow::Owned)
     }
 
     /// The hash of the content of a block that begins at this byte of the file.
@@ -105,17 +110,17 @@ impl Stamp {
 
 /// The texts of a session.
 #[derive(Default)]
-pub(super) struct Corpus {
-    pub(super) seen: Seen,
-    pub(super) entries: Vec<Entry>,
+pub(super) struct SearchCorpus {
+    pub(super) seen: CorpusProgress,
+    pub(super) entries: Vec<CorpusEntry>,
     text: String,
     /// Those that are not in the file yet begin here.
     fresh: (usize, usize),
 }
 
-impl Corpus {
+impl SearchCorpus {
     /// What is in a file, as far as it can be read; nothing if there is none.
-    pub(super) fn read(path: &Path, stamp: &Stamp) -> Result<(Self, u64)> {
+    pub(super) fn read(path: &Path, stamp: &CorpusSeal) -> Result<(Self, u64)> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -137,14 +142,14 @@ impl Corpus {
         Ok((corpus, good))
     }
 
-    pub(super) fn add(&mut self, mut entry: Entry, text: &str) {
+    pub(super) fn add(&mut self, mut entry: CorpusEntry, text: &str) {
         entry.length = text.len();
         self.entries.push(entry);
         self.text.push_str(text);
     }
 
     /// Leaves entries out; not in the file.
-    pub(super) fn forget(&mut self, gone: impl Fn(&Entry) -> bool) {
+    pub(super) fn forget(&mut self, gone: impl Fn(&CorpusEntry) -> bool) {
         let mut kept = Self { seen: self.seen, ..Self::default() };
         for (entry, text) in self.texts().filter(|(entry, _)| !gone(entry)) {
             kept.add(entry.clone(), text);
@@ -152,7 +157,7 @@ impl Corpus {
         *self = kept;
     }
 
-    pub(super) fn texts(&self) -> impl Iterator<Item = (&Entry, &str)> {
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&CorpusEntry, &str)> {
         let mut at = 0;
         self.entries.iter().map(move |entry| {
             let from = at;
@@ -163,7 +168,7 @@ impl Corpus {
 
     /// Adds to the file what is not in it yet, behind its first `good` bytes. Nobody waits: where somebody else is at
     /// it, it is left to them.
-    pub(super) fn write(&self, path: &Path, good: u64, stamp: &Stamp) -> Result<()> {
+    pub(super) fn write(&self, path: &Path, good: u64, stamp: &CorpusSeal) -> Result<()> {
         let io = |action| backend::Error::io(action, path);
         if let Some(folder) = path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io("make"))?;
@@ -176,7 +181,7 @@ impl Corpus {
             .mode(0o600)
             .open(path)
             .map_err(io("open"))?;
-        let Ok(Some(file)) = Locked::alone(file) else { return Ok(()) };
+        let Ok(Some(file)) = LockedFile::exclusive(file) else { return Ok(()) };
         let mut file: &File = &file;
         // Somebody may have added the same meanwhile.
         let length = file.metadata().map_err(io("look at"))?.len();
@@ -190,7 +195,7 @@ impl Corpus {
         if good == 0 {
             out.extend_from_slice(MAGIC);
         }
-        let (mut block, mut at) = (Block::default(), self.fresh.1);
+        let (mut block, mut at) = (CorpusBlock::default(), self.fresh.1);
         let fresh = self.entries.get(self.fresh.0..).unwrap_or_default();
         for entry in fresh {
             block.entries.push(entry.clone());
@@ -212,7 +217,7 @@ impl Corpus {
     }
 }
 
-fn next_is_whole(mut file: &File, at: u64, stamp: &Stamp) -> bool {
+fn next_is_whole(mut file: &File, at: u64, stamp: &CorpusSeal) -> bool {
     let mut rest = Vec::new();
     file.seek(SeekFrom::Start(at)).is_ok()
         && file.read_to_end(&mut rest).is_ok()
@@ -220,7 +225,7 @@ fn next_is_whole(mut file: &File, at: u64, stamp: &Stamp) -> bool {
 }
 
 /// The first block of these bytes of the file, and what follows; `None` if it is not whole.
-fn block<'b>(bytes: &'b [u8], at: u64, stamp: &Stamp) -> Option<(Block, &'b [u8])> {
+fn block<'b>(bytes: &'b [u8], at: u64, stamp: &CorpusSeal) -> Option<(CorpusBlock, &'b [u8])> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (length, hash) = head.split_at_checked(4)?;
     let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
@@ -228,15 +233,15 @@ fn block<'b>(bytes: &'b [u8], at: u64, stamp: &Stamp) -> Option<(Block, &'b [u8]
     if !stamp.hash(at, content).as_bytes().starts_with(hash) {
         return None;
     }
-    let plain = zstd::decode_all(&*stamp.show(at, content)?).ok()?;
+    let plain = zstd::decode_all(&*stamp.decrypt(at, content)?).ok()?;
     Some((unpack_bytes("texts for searching", &plain).ok()?, behind))
 }
 
-fn put(block: &Block, at: u64, stamp: &Stamp, out: &mut Vec<u8>) -> Result<()> {
+fn put(block: &CorpusBlock, at: u64, stamp: &CorpusSeal, out: &mut Vec<u8>) -> Result<()> {
     let plain = pack_derived(block);
     let content = zstd::encode_all(plain.as_slice(), ZSTD_LEVEL)
         .map_err(|error| Error::Internal(format!("texts cannot be compressed: {error}")))?;
-    let content = stamp.hide(at, content);
+    let content = stamp.encrypt(at, content);
     let length = u32::try_from(content.len())
         .map_err(|_| Error::Internal("a block of texts is too large".to_owned()))?;
     out.extend_from_slice(&length.to_le_bytes());

@@ -1,9 +1,9 @@
 use super::*;
-use crate::model::{Fact, Key, Origin, Value};
-use crate::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options};
+use crate::model::{Fact, FactOrigin, Key, Value};
+use crate::store::{ClaimChange, NewCheckpoint, NewSession, Options, WriteContext};
 
-fn act(second: i64) -> Act {
-    Act::asked("test", at(second))
+fn act(second: i64) -> WriteContext {
+    WriteContext::asked("test", at(second))
 }
 
 fn at(second: i64) -> Timestamp {
@@ -15,7 +15,7 @@ fn fact(second: i64, id: &str, text: &str) -> Fact {
         kind: Kind::Message,
         id: id.to_owned(),
         at: at(second),
-        origin: Origin::Recorded,
+        origin: FactOrigin::Recorded,
         place: 0,
         recorded_at: at(second),
         value: Value::from([("text", text.into()), ("cwd", "/needle/in/a/folder".into())]),
@@ -28,9 +28,9 @@ fn note(id: &str, text: &str) -> ClaimChange {
 
 fn search(store: &Store, text: &str) -> Vec<(String, Option<u64>, u64)> {
     let sessions: Vec<Session> = (0..store.sessions().unwrap().len())
-        .map(|number| store.at(number as SessionNumber))
+        .map(|number| store.session_at(number as SessionNumber))
         .collect();
-    let hits = store.search(&sessions, &Query::parse(text).unwrap(), &|_, _| None).unwrap();
+    let hits = store.search(&sessions, &SearchQuery::parse(text).unwrap(), &|_, _| None).unwrap();
     hits.hits.into_iter().map(|hit| (hit.id, hit.revision, hit.versions)).collect()
 }
 
@@ -68,7 +68,7 @@ fn kinds_and_times_narrow_a_search_and_pages_follow_each_other() {
     }
     session.write(&act(9)).change(note("n", "word")).commit().unwrap();
     let sessions = [session];
-    let mut query = Query::parse("word").unwrap();
+    let mut query = SearchQuery::parse("word").unwrap();
     query.kinds = [Kind::Message].into();
     (query.since, query.until, query.limit) = (Some(at(1)), Some(at(5)), 2);
     let mut seen = Vec::new();
@@ -84,7 +84,7 @@ fn kinds_and_times_narrow_a_search_and_pages_follow_each_other() {
     assert_eq!(seen, ["m5", "m4", "m3", "m2", "m1"]);
     query.cursor = Some("nonsense".to_owned());
     assert!(store.search(&sessions, &query, &|_, _| None).is_err());
-    assert!(Query::parse("  \"\" ").is_err());
+    assert!(SearchQuery::parse("  \"\" ").is_err());
 }
 
 #[test]

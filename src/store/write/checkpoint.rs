@@ -1,13 +1,13 @@
 //! The checkpoint that goes with a write: somebody's, one that a rule calls for, or one on schedule.
 
-use super::Write;
+use super::SessionWrite;
 use crate::engine::checkpoint as checkpoints;
-use crate::engine::commit::Desk;
+use crate::engine::commit::PlanContext;
 use crate::engine::timeline;
 use crate::error::Result;
 use crate::format::SessionRefs;
 use crate::model::{
-    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Timestamp, Trigger, Value,
+    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Timestamp, Value,
 };
 
 /// `SignificantTimePassed` means more than this since the last checkpoint.
@@ -21,7 +21,7 @@ pub struct NewCheckpoint {
     /// Words it is found by.
     pub tags: Vec<String>,
     /// Why it is made.
-    pub trigger: Trigger,
+    pub trigger: CheckpointTrigger,
     /// The moment it names, if that is a past one.
     pub at: Option<Timestamp>,
     /// Whatever else is known.
@@ -34,11 +34,11 @@ pub struct NewCheckpoint {
 impl NewCheckpoint {
     /// A checkpoint that somebody asked for.
     pub fn manual(message: impl Into<String>) -> Self {
-        Self::new(message, Trigger::Manual)
+        Self::new(message, CheckpointTrigger::Manual)
     }
 
     /// A checkpoint with this trigger.
-    pub fn new(message: impl Into<String>, trigger: Trigger) -> Self {
+    pub fn new(message: impl Into<String>, trigger: CheckpointTrigger) -> Self {
         Self {
             message: message.into(),
             tags: Vec::new(),
@@ -64,17 +64,17 @@ impl NewCheckpoint {
     }
 }
 
-impl Write<'_> {
+impl SessionWrite<'_> {
     pub(super) fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {
         let every = session.schedule?;
         let last = session.last_checkpoint.unwrap_or(session.info.started_at);
         (self.act.now.micros_since(last) >= every)
-            .then(|| NewCheckpoint::new("scheduled", Trigger::Scheduled))
+            .then(|| NewCheckpoint::new("scheduled", CheckpointTrigger::Scheduled))
     }
 
     /// The throttle.
     pub(super) fn is_wanted(&self, session: &SessionRefs, wanted: &NewCheckpoint) -> bool {
-        wanted.trigger != Trigger::Automatic(AutoTrigger::SignificantTimePassed)
+        wanted.trigger != CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed)
             || self.by_import
             // What is imported makes these by its own times: else they would depend on when somebody wrote beside it.
             || session.bookmarks.is_empty()
@@ -85,7 +85,7 @@ impl Write<'_> {
 
     pub(super) fn make_checkpoint(
         &self,
-        desk: &Desk<'_>,
+        desk: &PlanContext<'_>,
         session: &SessionRefs,
         wanted: NewCheckpoint,
         (id, sequence): (CheckpointId, u64),
@@ -124,7 +124,7 @@ impl Write<'_> {
             key: wanted.key,
         };
         Ok(match known {
-            Some(known) => checkpoints::onto(&known, checkpoint, past),
+            Some(known) => checkpoints::merge_reported(&known, checkpoint, past),
             None => Some(checkpoint),
         })
     }
@@ -142,7 +142,7 @@ pub(super) fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoin
         AutoTrigger::SignificantTimePassed => "more than five minutes passed",
         AutoTrigger::ContextCompactionWarning => "context is about to be compacted",
     };
-    let mut checkpoint = NewCheckpoint::new(message, Trigger::Automatic(trigger));
+    let mut checkpoint = NewCheckpoint::new(message, CheckpointTrigger::Automatic(trigger));
     checkpoint.tags = std::iter::once("auto").chain(tag).map(str::to_owned).collect();
     checkpoint.tags.sort();
     checkpoint

@@ -1,34 +1,39 @@
 //! What a write comes to, given what is there: its record, and the answer.
 
 use super::checkpoint::automatic;
-use super::{Committed, HeadClaims, NewCheckpoint, Removed, Step, Write, check_claim, rule_error};
-use crate::engine::commit::Desk;
-use crate::engine::head::Counted;
+use super::{
+    HeadClaims, NewCheckpoint, RedactionCounts, SessionWrite, WriteReport, WriteStep, check_claim,
+    rule_error,
+};
+use crate::engine::commit::PlanContext;
+use crate::engine::head_cache::DigestedEntry;
 use crate::engine::refs::session as session_refs;
-use crate::engine::revise::{self, ClaimChange, Place, Planned, Sealed};
+use crate::engine::revision_plan::{
+    self, ClaimChange, CommitTarget, PlannedRevision, PreparedDelta,
+};
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, decode_entry, encode_key};
 use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionKind, Value};
-use crate::store::gate::warning;
-use crate::store::whole;
+use crate::store::redaction_gate::warning;
+use crate::store::snapshot_diff;
 use std::borrow::Cow;
 
 /// A clock this far behind the head is worth a warning.
 const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
 
-impl Write<'_> {
+impl SessionWrite<'_> {
     #[expect(
         clippy::type_complexity,
         reason = "a plan gives the record, the answer, and what to remember"
     )]
     pub(super) fn plan(
         &self,
-        desk: &Desk<'_>,
+        desk: &PlanContext<'_>,
         operation: &Operation,
         facts: &[RecordChange],
         ids: &[CheckpointId],
-        memo: &mut Option<Sealed>,
-    ) -> Result<(Option<Record>, (Committed, Option<(BranchNumber, Planned)>))> {
+        memo: &mut Option<PreparedDelta>,
+    ) -> Result<(Option<Record>, (WriteReport, Option<(BranchNumber, PlannedRevision)>))> {
         let number = self.session.number;
         let session = session_refs(&desk.refs, number)?;
         if let Some(taking) = &self.taking {
@@ -41,15 +46,15 @@ impl Write<'_> {
                 .ok_or_else(|| Error::not_found("branch", name.clone()))?,
         };
         let time = self.time.unwrap_or(self.act.now);
-        let place = Place { session: number, branch, time, operation };
-        let mut done = Committed::begun(operation, &session.info, &session.branch(branch)?.name);
+        let place = CommitTarget { session: number, branch, time, operation };
+        let mut done = WriteReport::begun(operation, &session.info, &session.branch(branch)?.name);
         let mut wanted = self.checkpoint.clone();
         let mut removed = self.removed.clone();
         let claims = self.claims(desk, branch, memo, (&mut wanted, &mut removed), &mut done)?;
         done.warnings.extend(warning(&removed));
         let mut planned = match claims.as_slice() {
             [] => None,
-            claims => revise::plan(desk, place, claims, memo)?,
+            claims => revision_plan::plan(desk, place, claims, memo)?,
         };
         let mut changes = Vec::new();
         if let Some(planned) = &mut planned {
@@ -108,11 +113,11 @@ impl Write<'_> {
     /// All changes of claims, those that rules make included.
     fn claims(
         &self,
-        desk: &Desk<'_>,
+        desk: &PlanContext<'_>,
         branch: BranchNumber,
-        memo: &mut Option<Sealed>,
-        (wanted, removed): (&mut Option<NewCheckpoint>, &mut Removed),
-        done: &mut Committed,
+        memo: &mut Option<PreparedDelta>,
+        (wanted, removed): (&mut Option<NewCheckpoint>, &mut RedactionCounts),
+        done: &mut WriteReport,
     ) -> Result<Vec<Cow<'_, ClaimChange>>> {
         let gate = self.session.store.gate();
         let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
@@ -121,7 +126,7 @@ impl Write<'_> {
         let mut head: Option<HeadClaims> = None;
         for step in &self.steps {
             match step {
-                Step::Change(change) => {
+                WriteStep::Change(change) => {
                     if let Some(head) = &mut head {
                         head.add(change);
                     }
@@ -131,18 +136,18 @@ impl Write<'_> {
                         Cow::Owned(change.clone())
                     });
                 }
-                Step::Whole(kinds, claims) => {
+                WriteStep::Whole(kinds, claims) => {
                     *memo = None;
                     if head.is_none() {
                         head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
                     }
                     let held = head.as_mut().expect("read above");
-                    for change in whole::changes(held, kinds, claims)? {
+                    for change in snapshot_diff::snapshot_changes(held, kinds, claims)? {
                         held.add(&change);
                         changes.push(Cow::Owned(change));
                     }
                 }
-                Step::Edit(keys, edit) => {
+                WriteStep::Edit(keys, edit) => {
                     *memo = None;
                     let known = self.held(desk, branch, keys, &changes)?;
                     for mut change in edit(&known)? {
@@ -154,7 +159,7 @@ impl Write<'_> {
                         changes.push(Cow::Owned(change));
                     }
                 }
-                Step::Rule(rule) => {
+                WriteStep::Rule(rule) => {
                     // What a rule makes depends on the head, so nothing sealed before can be used again.
                     *memo = None;
                     if head.is_none() {
@@ -184,7 +189,7 @@ impl Write<'_> {
     /// These claims as they stand at a branch's head with these changes.
     fn held(
         &self,
-        desk: &Desk<'_>,
+        desk: &PlanContext<'_>,
         branch: BranchNumber,
         keys: &[Key],
         changes: &[Cow<'_, ClaimChange>],
@@ -193,7 +198,7 @@ impl Write<'_> {
         let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
         let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
         let entries = desk.engine.heads.entries(desk, number, branch, head.as_ref(), &encoded)?;
-        let held = |(key, held): (&Key, Option<Counted>)| {
+        let held = |(key, held): (&Key, Option<DigestedEntry>)| {
             if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
                 return Ok(change.value.clone());
             }

@@ -3,17 +3,19 @@
 //! A program's checkpoint says where each of its agents was: a vector of their checkpoints, one revision. It is out of
 //! date as soon as one of them goes on; resuming takes each agent where it is now, and says so.
 
-mod cut;
+mod consistent_cut;
 mod resume;
 
-pub use cut::{Cut, Fate, Sent, consistent};
-pub use resume::{Agent, AgentAt, Missing, Resume, Resumed, Torn};
+pub use consistent_cut::{AgentMessage, CheckpointCut, MessageFate, consistent};
+pub use resume::{
+    AgentResumePoint, CutAgent, MissingAgent, ResumedAgent, ResumedProgram, TornMessage,
+};
 
 use crate::error::{Error, Result};
 use crate::model::{
-    Checkpoint, CheckpointId, Fact, Key, Kind, Map, Origin, SessionKind, Timestamp, Value,
+    Checkpoint, CheckpointId, Fact, FactOrigin, FieldMap, Key, Kind, SessionKind, Timestamp, Value,
 };
-use crate::store::{Act, ClaimChange, Committed, Point, Session, Store};
+use crate::store::{ClaimChange, ResolvedMoment, Session, Store, WriteContext, WriteReport};
 use crate::systems;
 use std::collections::BTreeMap;
 
@@ -22,7 +24,7 @@ const ID: &str = "program";
 
 /// Where an agent was when its program was checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference {
+pub struct CheckpointReference {
     /// The checkpoint as it was named, or as it is best found again.
     pub checkpoint: String,
     /// Its number in the agent's session; `None` if the agent has no session.
@@ -41,7 +43,7 @@ pub struct ProgramCheckpoint {
     /// Its time.
     pub at: Timestamp,
     /// Where each agent was.
-    pub agents: BTreeMap<String, Reference>,
+    pub agents: BTreeMap<String, CheckpointReference>,
 }
 
 /// A program in a store. Cheap to clone.
@@ -66,7 +68,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Invalid`] for what is no name; as every write.
-    pub fn open_or_create(store: &Store, act: &Act, name: &str) -> Result<Self> {
+    pub fn open_or_create(store: &Store, act: &WriteContext, name: &str) -> Result<Self> {
         let session = systems::open_or_create(store, act, SessionKind::Program, name)?;
         Ok(Self { store: store.clone(), session, name: name.to_owned() })
     }
@@ -88,7 +90,7 @@ impl Program {
     /// # Errors
     /// As every read.
     pub fn agent(&self, name: &str) -> Result<Option<Session>> {
-        self.store.session_of(SessionKind::Debug, name)
+        self.store.session_by_kind(SessionKind::Debug, name)
     }
 
     /// Records where these agents are, in one revision. Agents that are not named stay where they were. Without any
@@ -98,10 +100,10 @@ impl Program {
     /// [`Error::Invalid`] without an agent; as every write.
     pub fn checkpoint(
         &self,
-        act: &Act,
-        agents: &BTreeMap<String, Reference>,
+        act: &WriteContext,
+        agents: &BTreeMap<String, CheckpointReference>,
         message: Option<&str>,
-    ) -> Result<Committed> {
+    ) -> Result<WriteReport> {
         if agents.is_empty() {
             return Err(Error::invalid(
                 "a program's checkpoint needs an agent: name one with its checkpoint",
@@ -115,7 +117,7 @@ impl Program {
             let known = known.first().and_then(Option::as_ref);
             let mut all =
                 known.and_then(|value| value.field("agents")).and_then(Value::as_map).cloned();
-            let all = all.get_or_insert_with(Map::new);
+            let all = all.get_or_insert_with(FieldMap::new);
             all.extend(agents.iter().map(|(name, reference)| (name.clone(), reference.value())));
             let value = Value::from([
                 ("agents", Value::Map(std::mem::take(all))),
@@ -130,15 +132,17 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none yet; as every read.
-    pub fn at(&self, point: &Point) -> Result<ProgramCheckpoint> {
+    pub fn at(&self, point: &ResolvedMoment) -> Result<ProgramCheckpoint> {
         let none = || Error::not_found("checkpoint of the program", self.name.clone());
         let revision = self.session.revision_of(point)?.ok_or_else(none)?;
         let entry = self.session.claim(point, &Key::new(Kind::Program, ID))?.ok_or_else(none)?;
         let message = entry.value.field("message").and_then(Value::as_text).map(str::to_owned);
         let agents =
             entry.value.field("agents").and_then(Value::as_map).cloned().unwrap_or_default();
-        let agents =
-            agents.into_iter().map(|(name, value)| (name, Reference::read(&value))).collect();
+        let agents = agents
+            .into_iter()
+            .map(|(name, value)| (name, CheckpointReference::read(&value)))
+            .collect();
         Ok(ProgramCheckpoint { number: revision.sequence, message, at: revision.time, agents })
     }
 
@@ -159,12 +163,12 @@ impl Program {
     /// [`Error::Duplicate`] if one of this id was sent; as every write.
     pub fn send(
         &self,
-        act: &Act,
+        act: &WriteContext,
         id: &str,
         from: &str,
         to: &str,
         behind: Option<u64>,
-    ) -> Result<Committed> {
+    ) -> Result<WriteReport> {
         Self::check_ends(from, to)?;
         if self.message(id)?.is_some() {
             return Err(Error::Duplicate { kind: "message", id: id.to_owned() });
@@ -178,7 +182,12 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::NotFound`] if none of this id was sent; as every write.
-    pub fn receive(&self, act: &Act, id: &str, behind: Option<u64>) -> Result<Committed> {
+    pub fn receive(
+        &self,
+        act: &WriteContext,
+        id: &str,
+        behind: Option<u64>,
+    ) -> Result<WriteReport> {
         let sent = self.message(id)?.ok_or_else(|| Error::not_found("message", id))?;
         if sent.received.is_some() {
             return Err(Error::Duplicate { kind: "receipt of the message", id: id.to_owned() });
@@ -193,12 +202,18 @@ impl Program {
         self.record(act, id, 1, value)
     }
 
-    fn record(&self, act: &Act, id: &str, place: u64, value: Value) -> Result<Committed> {
+    fn record(
+        &self,
+        act: &WriteContext,
+        id: &str,
+        place: u64,
+        value: Value,
+    ) -> Result<WriteReport> {
         let fact = Fact {
             kind: Kind::Message,
             id: id.to_owned(),
             at: act.now,
-            origin: Origin::Recorded,
+            origin: FactOrigin::Recorded,
             place,
             recorded_at: act.now,
             value,
@@ -219,23 +234,23 @@ impl Program {
     ///
     /// # Errors
     /// As every read.
-    pub fn sent(&self) -> Result<Vec<Sent>> {
+    pub fn messages(&self) -> Result<Vec<AgentMessage>> {
         let state = self.session.state(&self.session.head()?)?;
         let facts = state.facts_of(Kind::Message)?;
-        Ok(facts.iter().filter_map(|known| Sent::read(&known.fact)).collect())
+        Ok(facts.iter().filter_map(|known| AgentMessage::read(&known.fact)).collect())
     }
 
     /// The message of this id, found without reading the others.
     ///
     /// # Errors
     /// As every read.
-    pub fn message(&self, id: &str) -> Result<Option<Sent>> {
+    pub fn message(&self, id: &str) -> Result<Option<AgentMessage>> {
         let versions = self.session.fact_versions(Kind::Message, id)?;
-        Ok(versions.last().and_then(|known| Sent::read(&known.fact)))
+        Ok(versions.last().and_then(|known| AgentMessage::read(&known.fact)))
     }
 }
 
-impl Sent {
+impl AgentMessage {
     fn read(fact: &Fact) -> Option<Self> {
         let text = |field| fact.value.field(field).and_then(Value::as_text).map(str::to_owned);
         let number = |field| {
@@ -252,17 +267,17 @@ impl Sent {
     }
 }
 
-impl Reference {
+impl CheckpointReference {
     /// That of an agent that has no session: only the name is kept.
-    pub fn named(checkpoint: impl Into<String>) -> Self {
+    pub fn from_name(checkpoint: impl Into<String>) -> Self {
         Self { checkpoint: checkpoint.into(), sequence: None, id: None }
     }
 
     /// That of a point in the agent's session.
     #[must_use]
-    pub fn of_point(point: &Point) -> Self {
+    pub fn from_point(point: &ResolvedMoment) -> Self {
         match point.named_checkpoint() {
-            Some(checkpoint) => Self::of_checkpoint(checkpoint),
+            Some(checkpoint) => Self::from_checkpoint(checkpoint),
             None => {
                 let sequence = point.revision().unwrap_or(0);
                 Self { checkpoint: format!("#{sequence}"), sequence: Some(sequence), id: None }
@@ -272,10 +287,11 @@ impl Reference {
 
     /// That of a checkpoint.
     #[must_use]
-    pub fn of_checkpoint(checkpoint: &Checkpoint) -> Self {
+    pub fn from_checkpoint(checkpoint: &Checkpoint) -> Self {
         // The tag that somebody gave it; those that forge gives say nothing of which it is.
-        let own =
-            |tag: &&String| checkpoint.trigger == crate::model::Trigger::Manual && *tag != "auto";
+        let own = |tag: &&String| {
+            checkpoint.trigger == crate::model::CheckpointTrigger::Manual && *tag != "auto"
+        };
         let tag = checkpoint.tags.iter().find(own).cloned();
         Self {
             checkpoint: tag.unwrap_or_else(|| format!("#{}", checkpoint.sequence)),

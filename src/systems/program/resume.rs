@@ -1,33 +1,33 @@
 //! Where each agent of a program goes on.
 
-use super::cut::{Cut, Fate, Sent, consistent};
-use super::{Program, ProgramCheckpoint, Reference};
+use super::consistent_cut::{AgentMessage, CheckpointCut, MessageFate, consistent};
+use super::{CheckpointReference, Program, ProgramCheckpoint};
 use crate::error::Result;
 use crate::model::{Checkpoint, Timestamp};
-use crate::store::{CheckpointFilter, Point};
+use crate::store::{CheckpointFilter, ResolvedMoment};
 use std::collections::BTreeMap;
 
 /// Where an agent goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentAt {
+pub struct AgentResumePoint {
     /// The checkpoint.
-    pub reference: Reference,
+    pub reference: CheckpointReference,
     /// What it says, and its time; `None` for what is no checkpoint.
     pub checkpoint: Option<(String, Timestamp)>,
 }
 
 /// An agent of a program that is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resumed {
+pub struct ResumedAgent {
     /// Its name, which is that of its session.
     pub agent: String,
     /// Where it goes on.
-    pub at: AgentAt,
+    pub at: AgentResumePoint,
     /// What the program's checkpoint says.
-    pub had: Reference,
+    pub had: CheckpointReference,
 }
 
-impl Resumed {
+impl ResumedAgent {
     /// That it goes on from a later checkpoint than the program's, as a person is told.
     #[must_use]
     pub fn notice(&self) -> Option<String> {
@@ -42,48 +42,48 @@ impl Resumed {
 
 /// An agent that cannot be resumed from here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingAgent {
     /// Its name.
     pub agent: String,
     /// The checkpoint that the program's names.
-    pub had: Reference,
+    pub had: CheckpointReference,
     /// Why.
     pub reason: &'static str,
 }
 
 /// A message that a cut tears apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Torn {
+pub struct TornMessage {
     /// The message.
-    pub message: Sent,
+    pub message: AgentMessage,
     /// How.
-    pub fate: Fate,
+    pub fate: MessageFate,
 }
 
 /// An agent in a consistent cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agent {
+pub struct CutAgent {
     /// Its name.
     pub agent: String,
     /// Its checkpoint; `None` for its beginning.
-    pub reference: Option<Reference>,
+    pub reference: Option<CheckpointReference>,
 }
 
 /// How a program goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resume {
+pub struct ResumedProgram {
     /// The program's checkpoint.
     pub checkpoint: ProgramCheckpoint,
     /// Its agents, each with the checkpoint to go on from.
-    pub agents: Vec<Resumed>,
+    pub agents: Vec<ResumedAgent>,
     /// Those that have none.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingAgent>,
     /// The messages that going on from there would lose or deliver twice.
-    pub torn: Vec<Torn>,
+    pub torn: Vec<TornMessage>,
     /// The latest consistent cut, if messages between the agents are recorded and it is another.
-    pub consistent: Option<Vec<Agent>>,
+    pub consistent: Option<Vec<CutAgent>>,
     /// The messages to be delivered again after going on from that.
-    pub redeliver: Vec<Sent>,
+    pub redeliver: Vec<AgentMessage>,
 }
 
 impl Program {
@@ -92,15 +92,15 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::NotFound`](crate::error::Error::NotFound) if the program has no checkpoint there; as every read.
-    pub fn resume(&self, point: &Point, exact: bool) -> Result<Resume> {
+    pub fn resume(&self, point: &ResolvedMoment, exact: bool) -> Result<ResumedProgram> {
         let checkpoint = self.at(point)?;
-        let messages = self.sent()?;
+        let messages = self.messages()?;
         let (mut agents, mut missing) = (Vec::new(), Vec::new());
         let mut known: BTreeMap<String, Vec<Checkpoint>> = BTreeMap::new();
         for (agent, had) in &checkpoint.agents {
             let (agent, had) = (agent.clone(), had.clone());
             let Some(session) = self.agent(&agent)? else {
-                missing.push(Missing { agent, had, reason: "it has no session" });
+                missing.push(MissingAgent { agent, had, reason: "it has no session" });
                 continue;
             };
             let mut made = session.checkpoints(&CheckpointFilter::default())?;
@@ -109,10 +109,10 @@ impl Program {
             let latest =
                 made.last().filter(|last| had.sequence.is_none_or(|had| last.sequence > had));
             let at = match (own, latest) {
-                (_, Some(latest)) if !exact => AgentAt::of(latest),
-                (Some(own), _) => AgentAt::of(own),
+                (_, Some(latest)) if !exact => AgentResumePoint::from_checkpoint(latest),
+                (Some(own), _) => AgentResumePoint::from_checkpoint(own),
                 (None, _) if had.id.is_none() && had.sequence.is_some() => {
-                    AgentAt { reference: had.clone(), checkpoint: None }
+                    AgentResumePoint { reference: had.clone(), checkpoint: None }
                 }
                 _ => {
                     let reason = if had.id.is_some() {
@@ -120,32 +120,32 @@ impl Program {
                     } else {
                         "it had no session when the program was checkpointed"
                     };
-                    missing.push(Missing { agent, had, reason });
+                    missing.push(MissingAgent { agent, had, reason });
                     continue;
                 }
             };
             known.insert(agent.clone(), made);
-            agents.push(Resumed { agent, at, had });
+            agents.push(ResumedAgent { agent, at, had });
         }
-        let number = |one: &Resumed| Some((one.agent.clone(), one.at.reference.sequence?));
-        let cut: Cut = agents.iter().filter_map(number).collect();
+        let number = |one: &ResumedAgent| Some((one.agent.clone(), one.at.reference.sequence?));
+        let cut: CheckpointCut = agents.iter().filter_map(number).collect();
         let torn = torn(&messages, &cut);
         let (consistent, redeliver) = self.consistent_cut(&known, &agents, &messages, &cut);
-        Ok(Resume { checkpoint, agents, missing, torn, consistent, redeliver })
+        Ok(ResumedProgram { checkpoint, agents, missing, torn, consistent, redeliver })
     }
 
     /// The latest consistent cut within this one, and the messages in flight there.
     fn consistent_cut(
         &self,
         known: &BTreeMap<String, Vec<Checkpoint>>,
-        agents: &[Resumed],
-        messages: &[Sent],
-        cut: &Cut,
-    ) -> (Option<Vec<Agent>>, Vec<Sent>) {
+        agents: &[ResumedAgent],
+        messages: &[AgentMessage],
+        cut: &CheckpointCut,
+    ) -> (Option<Vec<CutAgent>>, Vec<AgentMessage>) {
         if messages.is_empty() {
             return (None, Vec::new());
         }
-        let upto = |agent: &Resumed| {
+        let upto = |agent: &ResumedAgent| {
             let until = agent.at.reference.sequence.unwrap_or(0);
             let made = known.get(&agent.agent).into_iter().flatten();
             let mut numbers: Vec<u64> =
@@ -154,36 +154,36 @@ impl Program {
             (agent.agent.clone(), numbers)
         };
         let found = consistent(&agents.iter().map(upto).collect(), messages);
-        let in_flight = messages.iter().filter(|message| message.fate(&found) == Fate::Lost);
+        let in_flight = messages.iter().filter(|message| message.fate(&found) == MessageFate::Lost);
         let in_flight = in_flight.cloned().collect();
         if found == *cut {
             return (None, in_flight);
         }
-        let agent = |agent: &Resumed| {
+        let agent = |agent: &ResumedAgent| {
             let number = found.get(&agent.agent).copied();
             let made = known.get(&agent.agent).into_iter().flatten();
             let reference = made
-                .map(Reference::of_checkpoint)
+                .map(CheckpointReference::from_checkpoint)
                 .chain([agent.at.reference.clone()])
                 .find(|reference| reference.sequence == number && number != Some(0));
-            Agent { agent: agent.agent.clone(), reference }
+            CutAgent { agent: agent.agent.clone(), reference }
         };
         (Some(agents.iter().map(agent).collect()), in_flight)
     }
 }
 
-impl AgentAt {
-    fn of(checkpoint: &Checkpoint) -> Self {
+impl AgentResumePoint {
+    fn from_checkpoint(checkpoint: &Checkpoint) -> Self {
         Self {
-            reference: Reference::of_checkpoint(checkpoint),
+            reference: CheckpointReference::from_checkpoint(checkpoint),
             checkpoint: Some((checkpoint.message.clone(), checkpoint.time)),
         }
     }
 }
 
-fn torn(messages: &[Sent], cut: &Cut) -> Vec<Torn> {
+fn torn(messages: &[AgentMessage], cut: &CheckpointCut) -> Vec<TornMessage> {
     let torn = messages.iter().map(|message| (message, message.fate(cut)));
-    torn.filter(|(_, fate)| *fate != Fate::Whole)
-        .map(|(message, fate)| Torn { message: message.clone(), fate })
+    torn.filter(|(_, fate)| *fate != MessageFate::Whole)
+        .map(|(message, fate)| TornMessage { message: message.clone(), fate })
         .collect()
 }

@@ -1,10 +1,10 @@
 //! What is saved of an execution: read from what people and programs write, and checked where it is used.
 
-use crate::model::{Map, Timestamp, Value};
+use crate::model::{FieldMap, Timestamp, Value};
 
 /// How far the batches are. `current_batch` is the last one that is finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BatchInfo {
+pub struct BatchProgress {
     /// The last finished batch.
     pub current_batch: Option<i64>,
     /// How many there are.
@@ -15,7 +15,7 @@ pub struct BatchInfo {
 
 /// How far the items are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ItemCounts {
     /// Processed so far.
     pub items_processed: Option<i64>,
     /// To be processed in all.
@@ -27,11 +27,11 @@ pub struct Counts {
 /// What is wrong with the form of a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Shape(pub String);
+pub struct ProgressFormatError(pub String);
 
 /// How far an execution has come. Fields that are not known here survive.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Document(Map);
+pub struct ProgressDocument(FieldMap);
 
 /// Columns of a table row, and where each stands in a document.
 const COLUMNS: [(&str, &[&str]); 5] = [
@@ -44,7 +44,7 @@ const COLUMNS: [(&str, &[&str]); 5] = [
 
 /// What a field holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum ProgressFieldType {
     Text,
     Count,
     Truth,
@@ -53,8 +53,8 @@ enum Holds {
     Fields,
 }
 
-impl Holds {
-    const fn said(self) -> &'static str {
+impl ProgressFieldType {
+    const fn description(self) -> &'static str {
         match self {
             Self::Text => "a text",
             Self::Count => "a whole number from 0 on",
@@ -80,47 +80,49 @@ impl Holds {
 }
 
 /// The known fields and what they hold.
-const FIELDS: [(&[&str], Holds); 24] = [
-    (&["stage"], Holds::Text),
-    (&["batch_info"], Holds::Fields),
-    (&["batch_info", "current_batch"], Holds::Count),
-    (&["batch_info", "total_batches"], Holds::Count),
-    (&["batch_info", "batch_size"], Holds::Count),
-    (&["progress"], Holds::Fields),
-    (&["progress", "items_processed"], Holds::Count),
-    (&["progress", "items_total"], Holds::Count),
-    (&["progress", "items_failed"], Holds::Count),
-    (&["last_processed"], Holds::Fields),
-    (&["last_processed", "document_id"], Holds::Text),
-    (&["last_processed", "timestamp"], Holds::Time),
-    (&["context"], Holds::Fields),
-    (&["context", "webenv"], Holds::Text),
-    (&["context", "query_key"], Holds::Text),
-    (&["error_info"], Holds::Fields),
-    (&["error_info", "last_error"], Holds::Text),
-    (&["error_info", "error_count"], Holds::Count),
-    (&["error_info", "recoverable"], Holds::Truth),
-    (&["error_info", "failed_item_ids"], Holds::Ids),
-    (&["error_info", "class"], Holds::Text),
-    (&["metadata"], Holds::Fields),
-    (&["created_at"], Holds::Time),
-    (&["updated_at"], Holds::Time),
+const FIELDS: [(&[&str], ProgressFieldType); 24] = [
+    (&["stage"], ProgressFieldType::Text),
+    (&["batch_info"], ProgressFieldType::Fields),
+    (&["batch_info", "current_batch"], ProgressFieldType::Count),
+    (&["batch_info", "total_batches"], ProgressFieldType::Count),
+    (&["batch_info", "batch_size"], ProgressFieldType::Count),
+    (&["progress"], ProgressFieldType::Fields),
+    (&["progress", "items_processed"], ProgressFieldType::Count),
+    (&["progress", "items_total"], ProgressFieldType::Count),
+    (&["progress", "items_failed"], ProgressFieldType::Count),
+    (&["last_processed"], ProgressFieldType::Fields),
+    (&["last_processed", "document_id"], ProgressFieldType::Text),
+    (&["last_processed", "timestamp"], ProgressFieldType::Time),
+    (&["context"], ProgressFieldType::Fields),
+    (&["context", "webenv"], ProgressFieldType::Text),
+    (&["context", "query_key"], ProgressFieldType::Text),
+    (&["error_info"], ProgressFieldType::Fields),
+    (&["error_info", "last_error"], ProgressFieldType::Text),
+    (&["error_info", "error_count"], ProgressFieldType::Count),
+    (&["error_info", "recoverable"], ProgressFieldType::Truth),
+    (&["error_info", "failed_item_ids"], ProgressFieldType::Ids),
+    (&["error_info", "class"], ProgressFieldType::Text),
+    (&["metadata"], ProgressFieldType::Fields),
+    (&["created_at"], ProgressFieldType::Time),
+    (&["updated_at"], ProgressFieldType::Time),
 ];
 
-impl Document {
+impl ProgressDocument {
     /// Reads a document as somebody wrote it: by itself, or as a row of a table with the document under
     /// `checkpoint_data` and counts in columns beside it. `stage` is that of a document that names none.
     ///
     /// # Errors
-    /// [`Shape`] if it is not of that form, or names another stage or none.
-    pub fn read(value: Value, stage: Option<&str>) -> Result<Self, Shape> {
+    /// [`ProgressFormatError`] if it is not of that form, or names another stage or none.
+    pub fn read(value: Value, stage: Option<&str>) -> Result<Self, ProgressFormatError> {
         let Value::Map(mut row) = value.without_nulls() else {
-            return Err(Shape("progress is an object with fields".to_owned()));
+            return Err(ProgressFormatError("progress is an object with fields".to_owned()));
         };
         let mut document = match row.remove("checkpoint_data") {
-            None => Self(Map::new()),
+            None => Self(FieldMap::new()),
             Some(Value::Map(inner)) => Self(inner),
-            Some(_) => return Err(Shape("'checkpoint_data' must be an object".to_owned())),
+            Some(_) => {
+                return Err(ProgressFormatError("'checkpoint_data' must be an object".to_owned()));
+            }
         };
         for (column, place) in COLUMNS {
             if let Some(value) = row.remove(column) {
@@ -130,11 +132,11 @@ impl Document {
         document.0.extend(row);
         document.check()?;
         match (document.stage(), stage) {
-            (None, None) => {
-                Err(Shape("it names no stage: add a field 'stage', or say '--stage'".to_owned()))
-            }
+            (None, None) => Err(ProgressFormatError(
+                "it names no stage: add a field 'stage', or say '--stage'".to_owned(),
+            )),
             (Some(own), Some(said)) if own != said => {
-                Err(Shape(format!("it is of the stage '{own}', not '{said}'")))
+                Err(ProgressFormatError(format!("it is of the stage '{own}', not '{said}'")))
             }
             (None, Some(said)) => {
                 document.0.insert("stage".to_owned(), said.into());
@@ -148,7 +150,7 @@ impl Document {
     pub(super) fn stored(value: Value) -> Self {
         match value {
             Value::Map(fields) => Self(fields),
-            other => Self(Map::from([("corrupt".to_owned(), other)])),
+            other => Self(FieldMap::from([("corrupt".to_owned(), other)])),
         }
     }
 
@@ -160,17 +162,18 @@ impl Document {
 
     /// The fields.
     #[must_use]
-    pub const fn fields(&self) -> &Map {
+    pub const fn fields(&self) -> &FieldMap {
         &self.0
     }
 
-    fn put(&mut self, place: &[&str], value: Value) -> Result<(), Shape> {
+    fn put(&mut self, place: &[&str], value: Value) -> Result<(), ProgressFormatError> {
         let [path @ .., last] = place else { return Ok(()) };
         let mut fields = &mut self.0;
         for name in path {
-            let inner = fields.entry((*name).to_owned()).or_insert_with(|| Value::Map(Map::new()));
+            let inner =
+                fields.entry((*name).to_owned()).or_insert_with(|| Value::Map(FieldMap::new()));
             let Value::Map(inner) = inner else {
-                return Err(Shape(format!("'{name}' must be an object")));
+                return Err(ProgressFormatError(format!("'{name}' must be an object")));
             };
             fields = inner;
         }
@@ -198,7 +201,7 @@ impl Document {
 
     /// What it is like as it is to be stored: under these names, with the time at which it was first and last saved. A
     /// time it names itself counts if it is newer than what was saved before, and not in the future.
-    pub(super) fn saved(
+    pub(super) fn with_save_times(
         &self,
         review: &str,
         execution: &str,
@@ -224,13 +227,17 @@ impl Document {
     /// Whether every known field holds what it should.
     ///
     /// # Errors
-    /// [`Shape`], with the first that does not.
-    pub fn check(&self) -> Result<(), Shape> {
+    /// [`ProgressFormatError`], with the first that does not.
+    pub fn check(&self) -> Result<(), ProgressFormatError> {
         for (place, holds) in FIELDS {
             if let Some(value) = self.at(place)
                 && !holds.fits(value)
             {
-                return Err(Shape(format!("'{}' must be {}", place.join("."), holds.said())));
+                return Err(ProgressFormatError(format!(
+                    "'{}' must be {}",
+                    place.join("."),
+                    holds.description()
+                )));
             }
         }
         Ok(())
@@ -249,8 +256,8 @@ impl Document {
 
     /// How far the batches are.
     #[must_use]
-    pub fn batch_info(&self) -> BatchInfo {
-        BatchInfo {
+    pub fn batch_info(&self) -> BatchProgress {
+        BatchProgress {
             current_batch: self.count(&["batch_info", "current_batch"]),
             total_batches: self.count(&["batch_info", "total_batches"]),
             batch_size: self.count(&["batch_info", "batch_size"]),
@@ -259,8 +266,8 @@ impl Document {
 
     /// How far the items are.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> ItemCounts {
+        ItemCounts {
             items_processed: self.count(&["progress", "items_processed"]),
             items_total: self.count(&["progress", "items_total"]),
             items_failed: self.count(&["progress", "items_failed"]),

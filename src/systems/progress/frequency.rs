@@ -2,7 +2,7 @@
 
 /// When progress is to be saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Frequency {
+pub enum SaveFrequency {
     /// After every item: each one is expensive.
     PerItem,
     /// After so many items: each one is cheap.
@@ -13,7 +13,7 @@ pub enum Frequency {
     Paused,
 }
 
-impl Frequency {
+impl SaveFrequency {
     /// Whether a save is due after so many items and microseconds since the last one.
     #[must_use]
     pub const fn is_due(self, items: u64, micros: i64) -> bool {
@@ -32,10 +32,14 @@ mod tests {
 
     #[test]
     fn a_save_is_due_by_items_or_by_time() {
-        assert!(Frequency::PerItem.is_due(1, 0) && !Frequency::PerItem.is_due(0, i64::MAX));
-        assert!(Frequency::PerBatch(20).is_due(20, 0) && !Frequency::PerBatch(20).is_due(19, 9));
-        assert!(!Frequency::PerBatch(0).is_due(0, 0));
-        assert!(Frequency::Interval(5).is_due(0, 5) && !Frequency::Interval(5).is_due(99, 4));
-        assert!(!Frequency::Paused.is_due(99, i64::MAX));
+        assert!(SaveFrequency::PerItem.is_due(1, 0) && !SaveFrequency::PerItem.is_due(0, i64::MAX));
+        assert!(
+            SaveFrequency::PerBatch(20).is_due(20, 0) && !SaveFrequency::PerBatch(20).is_due(19, 9)
+        );
+        assert!(!SaveFrequency::PerBatch(0).is_due(0, 0));
+        assert!(
+            SaveFrequency::Interval(5).is_due(0, 5) && !SaveFrequency::Interval(5).is_due(99, 4)
+        );
+        assert!(!SaveFrequency::Paused.is_due(99, i64::MAX));
     }
 }

@@ -1,17 +1,17 @@
 //! Items reported one by one between saves: done, or failed and worth another try or not.
 
-use super::failure::{Backoff, FailureClass};
-use super::{Execution, no_item};
+use super::retry::{FailureClass, RetryBackoff};
+use super::{PipelineExecution, no_item};
 use crate::error::Result;
-use crate::model::claim::Word as _;
+use crate::model::claim::VocabularyWord as _;
 use crate::model::{Key, Kind, Timestamp, Value};
-use crate::store::{Act, ClaimChange, Committed};
+use crate::store::{ClaimChange, WriteContext, WriteReport};
 use crate::systems::{join, split};
 use std::collections::BTreeMap;
 
 /// What is reported of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ItemNews {
+pub enum ItemReport {
     /// It is done.
     Done,
     /// It failed.
@@ -24,9 +24,9 @@ pub enum ItemNews {
 }
 
 /// An item as it is held.
-pub(super) struct HeldItem(Value);
+pub(super) struct StoredItem(Value);
 
-impl HeldItem {
+impl StoredItem {
     pub(super) fn is_done(&self) -> bool {
         self.0.field("status").and_then(Value::as_text) == Some("done")
     }
@@ -60,38 +60,44 @@ impl FailedItem {
 
     /// When to try again; `None` if that does not help.
     #[must_use]
-    pub fn retry_at(&self, backoff: &Backoff) -> Option<Timestamp> {
+    pub fn retry_at(&self, backoff: &RetryBackoff) -> Option<Timestamp> {
         let failed_at = self.failed_at.filter(|_| self.is_retriable())?;
         Some(failed_at.plus_micros(backoff.wait_micros(self.attempts)))
     }
 }
 
-impl Execution {
-    pub(super) fn item(&self, stage: &str, id: &str) -> Result<Option<HeldItem>> {
+impl PipelineExecution {
+    pub(super) fn item(&self, stage: &str, id: &str) -> Result<Option<StoredItem>> {
         let key = Key::new(Kind::Item, join(&[stage, id])?);
         let held = self.session().claim(&self.session().head()?, &key)?;
-        Ok(held.map(|entry| HeldItem(entry.value)))
+        Ok(held.map(|entry| StoredItem(entry.value)))
     }
 
     /// Reports an item done, or failed once more. Of what is done already, done changes nothing.
     ///
     /// # Errors
     /// [`crate::error::Error::Invalid`] for what are no names; as every write.
-    pub fn report(&self, act: &Act, stage: &str, id: &str, news: &ItemNews) -> Result<Committed> {
+    pub fn report(
+        &self,
+        act: &WriteContext,
+        stage: &str,
+        id: &str,
+        news: &ItemReport,
+    ) -> Result<WriteReport> {
         let key = Key::new(Kind::Item, join(&[stage, id])?);
         let edit = move |known: &[Option<Value>]| {
-            let old = known.iter().flatten().next().cloned().map(HeldItem);
+            let old = known.iter().flatten().next().cloned().map(StoredItem);
             let value = match news {
-                ItemNews::Done if old.as_ref().is_some_and(HeldItem::is_done) => {
+                ItemReport::Done if old.as_ref().is_some_and(StoredItem::is_done) => {
                     return Ok(Vec::new());
                 }
-                ItemNews::Done => Value::from([
+                ItemReport::Done => Value::from([
                     ("status", "done".into()),
                     ("recorded_at", act.now.to_string().into()),
                 ]),
-                ItemNews::Failed { class, error } => {
+                ItemReport::Failed { class, error } => {
                     let guessed = error.as_deref().and_then(FailureClass::of_message);
-                    let attempts = old.as_ref().map_or(0, HeldItem::attempts).saturating_add(1);
+                    let attempts = old.as_ref().map_or(0, StoredItem::attempts).saturating_add(1);
                     Value::from([
                         ("status", "failed".into()),
                         ("class", class.or(guessed).map(|class| class.word()).into()),
@@ -129,10 +135,10 @@ impl Execution {
                 found.insert(id.to_owned(), failed);
             }
         }
-        for entry in state.claims().of_kind(Kind::Item) {
+        for entry in state.claims().entries_of_kind(Kind::Item) {
             let (key, entry) = entry?;
             let Some([of, id]) = split::<2>(&key.id) else { continue };
-            let item = HeldItem(entry.value);
+            let item = StoredItem(entry.value);
             if of != stage {
                 continue;
             }
@@ -158,7 +164,7 @@ impl Execution {
     /// # Errors
     /// [`crate::error::Error::NotFound`] if it was not.
     pub fn done_at(&self, stage: &str, id: &str) -> Result<Timestamp> {
-        let held = self.item(stage, id)?.filter(HeldItem::is_done);
+        let held = self.item(stage, id)?.filter(StoredItem::is_done);
         let time = held.as_ref().and_then(|item| item.0.field("recorded_at")?.as_text());
         time.and_then(Timestamp::parse_rfc3339).ok_or_else(|| no_item(stage, id))
     }

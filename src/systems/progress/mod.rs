@@ -1,37 +1,39 @@
 //! Progress of long pipelines: how far each execution of a review has come, and where it goes on.
 //!
-//! An execution is a session of kind `progress` under the key `REVIEW/EXECUTION`. In it stands one [`Document`] (kind
+//! An execution is a session of kind `progress` under the key `REVIEW/EXECUTION`. In it stands one [`ProgressDocument`] (kind
 //! `progress`), replaced by every save and kept in every earlier form by the history, and one item (kind `item`, id
 //! `STAGE/ID`) for each piece of work that was reported done or failed between saves.
 
-mod clean;
+mod cleanup;
 mod document;
-mod failure;
 mod frequency;
 mod item;
 mod resume;
+mod retry;
 mod stage;
 #[cfg(test)]
 mod tests;
 mod validate;
 
-pub use clean::{Cleaned, KEEP_MICROS, Kept, clean, is_disposable};
-pub use document::{BatchInfo, Counts, Document, Shape};
-pub use failure::{Backoff, FailureClass};
-pub use frequency::Frequency;
-pub use item::{FailedItem, ItemNews};
-pub use resume::{Mode, Page, ResumeAnswer, ResumePoint, resume_point};
-pub use stage::{PRESETS, Preset, SLR, Stage};
-pub use validate::{ERROR_RATE, Fault, FaultKind, TOKEN_MICROS, Validation, validate};
+pub use cleanup::{CleanedExecution, KEEP_MICROS, KeepReason, clean, is_disposable};
+pub use document::{BatchProgress, ItemCounts, ProgressDocument, ProgressFormatError};
+pub use frequency::SaveFrequency;
+pub use item::{FailedItem, ItemReport};
+pub use resume::{ResultCursor, ResumeDecision, ResumeMode, ResumePoint, resume_point};
+pub use retry::{FailureClass, RetryBackoff};
+pub use stage::{PRESETS, PipelinePreset, PipelineStage, SLR};
+pub use validate::{
+    ERROR_RATE, ProgressFault, ProgressFaultKind, ProgressValidation, TOKEN_MICROS, validate,
+};
 
 use super::{join, newest_first, open, open_or_create, split};
 use crate::error::{Error, Result};
 use crate::model::{Key, Kind, SessionKind, Timestamp};
-use crate::store::{Act, ClaimChange, Committed, Session, Store};
+use crate::store::{ClaimChange, Session, Store, WriteContext, WriteReport};
 
 /// One execution of a review's pipeline.
 #[derive(Clone)]
-pub struct Execution {
+pub struct PipelineExecution {
     session: Session,
     review: String,
     execution: String,
@@ -39,16 +41,16 @@ pub struct Execution {
 
 /// A document as it was saved, with the revision that saved it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Saved {
+pub struct SavedProgress {
     /// Its number in the execution's one count.
     pub sequence: u64,
     /// When it was saved.
     pub time: Timestamp,
     /// The document; `None` if it was cleaned up.
-    pub document: Option<Document>,
+    pub document: Option<ProgressDocument>,
 }
 
-impl Execution {
+impl PipelineExecution {
     /// The execution of this review and name.
     ///
     /// # Errors
@@ -62,7 +64,12 @@ impl Execution {
     ///
     /// # Errors
     /// [`Error::Invalid`] for what are no names; as every write.
-    pub fn open_or_create(store: &Store, act: &Act, review: &str, execution: &str) -> Result<Self> {
+    pub fn open_or_create(
+        store: &Store,
+        act: &WriteContext,
+        review: &str,
+        execution: &str,
+    ) -> Result<Self> {
         let key = join(&[review, execution])?;
         let session = open_or_create(store, act, SessionKind::Progress, &key)?;
         Ok(Self::new(session, review, execution))
@@ -95,11 +102,12 @@ impl Execution {
         store: &Store,
         review: &str,
         stage: Option<&str>,
-    ) -> Result<Option<(Self, Document)>> {
-        let mut best: Option<(Self, Document)> = None;
+    ) -> Result<Option<(Self, ProgressDocument)>> {
+        let mut best: Option<(Self, ProgressDocument)> = None;
         for one in Self::list(store, Some(review))? {
             let Some(document) = one.document()? else { continue };
-            let newer = |(_, known): &(Self, Document)| document.updated_at() > known.updated_at();
+            let newer =
+                |(_, known): &(Self, ProgressDocument)| document.updated_at() > known.updated_at();
             if document.is_of(stage) && best.as_ref().is_none_or(newer) {
                 best = Some((one, document));
             }
@@ -107,7 +115,7 @@ impl Execution {
         Ok(best)
     }
 
-    /// The execution of this name if one is named, else the one that [`Execution::latest`] finds; with its document.
+    /// The execution of this name if one is named, else the one that [`PipelineExecution::latest`] finds; with its document.
     /// `None` if nothing is saved, or nothing of the stage, if one is named.
     ///
     /// # Errors
@@ -117,7 +125,7 @@ impl Execution {
         review: &str,
         execution: Option<&str>,
         stage: Option<&str>,
-    ) -> Result<Option<(Self, Document)>> {
+    ) -> Result<Option<(Self, ProgressDocument)>> {
         let Some(name) = execution else { return Self::latest(store, review, stage) };
         let one = Self::open(store, review, name)?;
         let found = one.document()?.filter(|document| document.is_of(stage));
@@ -150,22 +158,22 @@ impl Execution {
     ///
     /// # Errors
     /// As every read.
-    pub fn document(&self) -> Result<Option<Document>> {
+    pub fn document(&self) -> Result<Option<ProgressDocument>> {
         let held = self.session.claim(&self.session.head()?, &self.own_key())?;
-        Ok(held.map(|entry| Document::stored(entry.value)))
+        Ok(held.map(|entry| ProgressDocument::stored(entry.value)))
     }
 
     /// Every document that was saved, the newest first.
     ///
     /// # Errors
     /// [`Error::NotFound`] if none ever was.
-    pub fn history(&self) -> Result<Vec<Saved>> {
+    pub fn history(&self) -> Result<Vec<SavedProgress>> {
         let history = self.session.history(&self.session.head()?, &self.own_key())?.into_iter();
         Ok(history
-            .map(|one| Saved {
+            .map(|one| SavedProgress {
                 sequence: one.revision.sequence,
                 time: one.revision.time,
-                document: one.change.new.map(|entry| Document::stored(entry.value)),
+                document: one.change.new.map(|entry| ProgressDocument::stored(entry.value)),
             })
             .collect())
     }
@@ -174,10 +182,11 @@ impl Execution {
     ///
     /// # Errors
     /// As every write.
-    pub fn save(&self, act: &Act, document: &Document) -> Result<Committed> {
+    pub fn save(&self, act: &WriteContext, document: &ProgressDocument) -> Result<WriteReport> {
         let edit = move |known: &[Option<crate::model::Value>]| {
-            let old = known.iter().flatten().next().cloned().map(Document::stored);
-            let new = document.saved(&self.review, &self.execution, old.as_ref(), act.now);
+            let old = known.iter().flatten().next().cloned().map(ProgressDocument::stored);
+            let new =
+                document.with_save_times(&self.review, &self.execution, old.as_ref(), act.now);
             Ok(vec![ClaimChange::put(self.own_key(), new.into_value())])
         };
         self.session.write(act).edit(vec![self.own_key()], edit).commit()
@@ -203,16 +212,18 @@ pub fn resume(
     execution: Option<&str>,
     now: Timestamp,
     force: bool,
-) -> Result<ResumeAnswer> {
-    if let Some((execution, document)) = Execution::find(store, review, execution, Some(stage))? {
+) -> Result<ResumeDecision> {
+    if let Some((execution, document)) =
+        PipelineExecution::find(store, review, execution, Some(stage))?
+    {
         let mut answer = resume_point(&document, &execution.execution, now, force);
-        if let ResumeAnswer::Go(point) | ResumeAnswer::Refused { point, .. } = &mut answer {
+        if let ResumeDecision::Go(point) | ResumeDecision::Refused { point, .. } = &mut answer {
             // Those the document names, without those done since, and those reported one by one.
             point.failed_ids = execution.failed(stage)?.into_iter().map(|one| one.id).collect();
         }
         return Ok(answer);
     }
-    let reason = match Execution::latest(store, review, None)? {
+    let reason = match PipelineExecution::latest(store, review, None)? {
         None => format!("nothing is saved of the review '{review}'"),
         Some((execution, document)) => format!(
             "nothing is saved of the stage '{stage}': the execution '{}' is at '{}'",
@@ -220,7 +231,7 @@ pub fn resume(
             document.stage().unwrap_or("no stage")
         ),
     };
-    Ok(ResumeAnswer::Nothing { reason, from_execution: None })
+    Ok(ResumeDecision::Nothing { reason, from_execution: None })
 }
 
 fn no_item(stage: &str, id: &str) -> Error {

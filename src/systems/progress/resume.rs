@@ -1,12 +1,12 @@
 //! Where a pipeline goes on. Pure: the document and the time come in.
 
-use super::document::Document;
-use super::validate::{Fault, validate};
+use super::document::ProgressDocument;
+use super::validate::{ProgressFault, validate};
 use crate::model::Timestamp;
 
 /// By what a pipeline goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ResumeMode {
     /// By pages that a server keeps for it.
     Paginated,
     /// By numbered batches.
@@ -15,7 +15,7 @@ pub enum Mode {
     Sequential,
 }
 
-impl Mode {
+impl ResumeMode {
     /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -29,7 +29,7 @@ impl Mode {
 
 /// Where in a server's result a pipeline goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct ResultCursor {
     /// The server's name for the result.
     pub webenv: String,
     /// The query in it.
@@ -44,13 +44,13 @@ pub struct Page {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumePoint {
     /// By what.
-    pub mode: Mode,
+    pub mode: ResumeMode,
     /// The batch to do next: the one after the last finished one.
     pub next_batch: Option<i64>,
     /// The item processed last: go on with those behind it.
     pub after_id: Option<String>,
     /// Where in a server's result.
-    pub page: Option<Page>,
+    pub page: Option<ResultCursor>,
     /// How many items are processed.
     pub processed: i64,
     /// How many are left, if it is known how many there are.
@@ -65,7 +65,7 @@ pub struct ResumePoint {
 
 /// Whether a pipeline goes on, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ResumeAnswer {
+pub enum ResumeDecision {
     /// It does.
     Go(Box<ResumePoint>),
     /// There is nothing to go on with: begin, or be content.
@@ -78,7 +78,7 @@ pub enum ResumeAnswer {
     /// It would, but should not before somebody has looked.
     Refused {
         /// Why not.
-        refusals: Vec<Fault>,
+        refusals: Vec<ProgressFault>,
         /// Where it would go on.
         point: Box<ResumePoint>,
     },
@@ -87,11 +87,11 @@ pub enum ResumeAnswer {
 /// Where the execution of this document goes on. With `force` what forbids it becomes a warning.
 #[must_use]
 pub fn resume_point(
-    document: &Document,
+    document: &ProgressDocument,
     execution: &str,
     now: Timestamp,
     force: bool,
-) -> ResumeAnswer {
+) -> ResumeDecision {
     let validation = validate(document, now);
     let counts = document.counts();
     let processed = counts.items_processed.unwrap_or(0);
@@ -104,7 +104,7 @@ pub fn resume_point(
             0 => String::new(),
             some => format!("; {some} failed ones wait for a retry"),
         };
-        return ResumeAnswer::Nothing {
+        return ResumeDecision::Nothing {
             reason: format!("all {total} items are processed{retry}"),
             from_execution: Some(execution.to_owned()),
         };
@@ -112,20 +112,20 @@ pub fn resume_point(
     let batches = document.batch_info();
     let next_batch = batches.current_batch.map(|batch| batch.saturating_add(1));
     let after_id = document.last_processed().map(str::to_owned);
-    let page = document.context("webenv").map(|webenv| Page {
+    let page = document.context("webenv").map(|webenv| ResultCursor {
         webenv: webenv.to_owned(),
         query_key: document.context("query_key").map(str::to_owned),
         offset: processed,
         size: batches.batch_size,
     });
     let mode = match (&page, next_batch) {
-        (Some(_), _) => Mode::Paginated,
-        (None, Some(_)) => Mode::Batch,
-        (None, None) => Mode::Sequential,
+        (Some(_), _) => ResumeMode::Paginated,
+        (None, Some(_)) => ResumeMode::Batch,
+        (None, None) => ResumeMode::Sequential,
     };
     let mut warnings: Vec<String> =
         validation.warnings.into_iter().map(|fault| fault.message).collect();
-    if mode == Mode::Sequential && after_id.is_none() && processed > 0 {
+    if mode == ResumeMode::Sequential && after_id.is_none() && processed > 0 {
         warnings
             .push("it does not say which item was the last: skip those that are done".to_owned());
     }
@@ -144,8 +144,8 @@ pub fn resume_point(
         from_execution: execution.to_owned(),
     });
     if validation.refusals.is_empty() || force {
-        ResumeAnswer::Go(point)
+        ResumeDecision::Go(point)
     } else {
-        ResumeAnswer::Refused { refusals: validation.refusals, point }
+        ResumeDecision::Refused { refusals: validation.refusals, point }
     }
 }

@@ -1,9 +1,9 @@
 //! Whether a document can be gone on from. Pure: the time comes in.
 
-use super::document::Document;
-use super::failure::FailureClass;
+use super::document::ProgressDocument;
+use super::retry::FailureClass;
 use crate::model::Timestamp;
-use crate::model::claim::Word as _;
+use crate::model::claim::VocabularyWord as _;
 
 /// Of more errors a processed item than this somebody should be told.
 pub const ERROR_RATE: f64 = 0.1;
@@ -12,7 +12,7 @@ pub const TOKEN_MICROS: i64 = 24 * 3_600_000_000;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FaultKind {
+pub enum ProgressFaultKind {
     /// It is not of the form that progress has.
     Corrupt,
     /// Its counts contradict each other.
@@ -25,7 +25,7 @@ pub enum FaultKind {
     ErrorRate,
 }
 
-impl FaultKind {
+impl ProgressFaultKind {
     /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -41,23 +41,23 @@ impl FaultKind {
 
 /// Something wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ProgressFault {
     /// What.
-    pub kind: FaultKind,
+    pub kind: ProgressFaultKind,
     /// In words.
     pub message: String,
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Validation {
+pub struct ProgressValidation {
     /// What forbids going on, unless somebody insists.
-    pub refusals: Vec<Fault>,
+    pub refusals: Vec<ProgressFault>,
     /// What somebody should know.
-    pub warnings: Vec<Fault>,
+    pub warnings: Vec<ProgressFault>,
 }
 
-impl Validation {
+impl ProgressValidation {
     /// Whether nothing forbids going on.
     #[must_use]
     pub fn is_valid(&self) -> bool {
@@ -67,20 +67,23 @@ impl Validation {
 
 /// Checks a document: its form, its counts, its tokens, its last error, its error rate.
 #[must_use]
-pub fn validate(document: &Document, now: Timestamp) -> Validation {
-    let mut found = Validation::default();
-    let mut refuse = |kind, message: String| found.refusals.push(Fault { kind, message });
+pub fn validate(document: &ProgressDocument, now: Timestamp) -> ProgressValidation {
+    let mut found = ProgressValidation::default();
+    let mut refuse = |kind, message: String| found.refusals.push(ProgressFault { kind, message });
     if let Err(shape) = document.check() {
-        refuse(FaultKind::Corrupt, shape.to_string());
+        refuse(ProgressFaultKind::Corrupt, shape.to_string());
     }
     if document.stage().is_none() {
-        refuse(FaultKind::Corrupt, "it names no stage".to_owned());
+        refuse(ProgressFaultKind::Corrupt, "it names no stage".to_owned());
     }
     let updated = document.updated_at();
     match updated {
-        None => refuse(FaultKind::Corrupt, "it does not say when it was saved".to_owned()),
+        None => refuse(ProgressFaultKind::Corrupt, "it does not say when it was saved".to_owned()),
         Some(time) if time > now => {
-            refuse(FaultKind::Corrupt, format!("it was saved at {time}, which is yet to come"));
+            refuse(
+                ProgressFaultKind::Corrupt,
+                format!("it was saved at {time}, which is yet to come"),
+            );
         }
         Some(_) => {}
     }
@@ -95,7 +98,7 @@ pub fn validate(document: &Document, now: Timestamp) -> Validation {
             && least > most
         {
             let message = format!("{small} ({least}) exceeds {large} ({most})");
-            refuse(FaultKind::InvalidCounts, message);
+            refuse(ProgressFaultKind::InvalidCounts, message);
         }
     }
     if document.context("webenv").is_some()
@@ -103,16 +106,16 @@ pub fn validate(document: &Document, now: Timestamp) -> Validation {
         && now.micros_since(updated) > TOKEN_MICROS
     {
         let message = format!("the WebEnv of {updated} has expired after 24 hours: search again");
-        refuse(FaultKind::ExpiredContext, message);
+        refuse(ProgressFaultKind::ExpiredContext, message);
     }
     if let Some(why) = not_recoverable(document) {
-        refuse(FaultKind::NotRecoverable, why);
+        refuse(ProgressFaultKind::NotRecoverable, why);
     }
     found.warnings.extend(error_rate(document));
     found
 }
 
-fn not_recoverable(document: &Document) -> Option<String> {
+fn not_recoverable(document: &ProgressDocument) -> Option<String> {
     let error = document.last_error().unwrap_or("it does not say which");
     let said = document.error_class().and_then(FailureClass::from_word);
     let class = said.or_else(|| FailureClass::of_message(error));
@@ -129,13 +132,13 @@ fn not_recoverable(document: &Document) -> Option<String> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share of a count needs no 53 bits")]
-fn error_rate(document: &Document) -> Option<Fault> {
+fn error_rate(document: &ProgressDocument) -> Option<ProgressFault> {
     let counts = document.counts();
     let errors = document.error_count().max(counts.items_failed).filter(|errors| *errors > 0)?;
     let processed = counts.items_processed.unwrap_or(0);
     let share = errors as f64 / processed.max(1) as f64;
-    (processed <= 0 || share > ERROR_RATE).then(|| Fault {
-        kind: FaultKind::ErrorRate,
+    (processed <= 0 || share > ERROR_RATE).then(|| ProgressFault {
+        kind: ProgressFaultKind::ErrorRate,
         message: format!("{errors} errors at {processed} processed items: more than 10 %"),
     })
 }

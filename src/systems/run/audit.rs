@@ -18,7 +18,7 @@ words! {
 
 /// Something found in a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct PromptFinding {
     /// The line it stands in, from 1.
     pub line: usize,
     /// What it is.
@@ -86,12 +86,12 @@ const SHOWN_CHARS: usize = 80;
 /// What a text has of placeholders, of talk about them, and of leaked instructions, in order. It goes by patterns: what
 /// it finds is to be looked at, and what it does not find may still be wrong.
 #[must_use]
-pub fn audit(text: &str) -> Vec<Finding> {
+pub fn audit(text: &str) -> Vec<PromptFinding> {
     let mut found = BTreeSet::new();
     for (number, line) in (1..).zip(text.lines()) {
         let mut note = |kind, words: &str| {
             let found_words: String = words.trim().chars().take(SHOWN_CHARS).collect();
-            found.insert(Finding { line: number, kind, found: found_words });
+            found.insert(PromptFinding { line: number, kind, found: found_words });
         };
         let mut bare = line.to_owned();
         for one in scan(line).into_iter().filter(|one| one.name.contains('_')) {

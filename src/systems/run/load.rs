@@ -1,11 +1,11 @@
 //! Loading items: everything, or an error that names what is missing.
 
-use super::model::{Item, Output, output_id};
+use super::model::{RunItem, StepOutput, output_id};
 use super::plan::{input_key, missing, read_input, run_key};
-use super::{Run, RunState};
+use super::{RunState, WorkflowRun};
 use crate::error::{Error, Result};
-use crate::model::{Entry, Key, Kind, Value};
-use crate::store::{Point, StateAt};
+use crate::model::{ClaimEntry, Key, Kind, Value};
+use crate::store::{ResolvedMoment, StateAt};
 use crate::systems::split;
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedItem {
     /// Where it is.
-    pub item: Item,
+    pub item: RunItem,
     /// Its outputs, one for each step it has finished, in the order of its way.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<StepOutput>,
 }
 
 impl LoadedItem {
     /// The output of a step.
     #[must_use]
-    pub fn output(&self, step: &str) -> Option<&Output> {
+    pub fn output(&self, step: &str) -> Option<&StepOutput> {
         self.outputs.iter().find(|output| output.step == step)
     }
 
@@ -34,14 +34,14 @@ impl LoadedItem {
 
 /// Where a run goes on: the latest state of every item.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Resume {
+pub struct ResumedRun {
     /// The run as a whole.
     pub run: RunState,
     /// Every item with all its outputs, sorted by name.
     pub items: Vec<LoadedItem>,
 }
 
-impl Resume {
+impl ResumedRun {
     /// The items that have steps before them.
     pub fn active(&self) -> impl Iterator<Item = &LoadedItem> {
         self.items.iter().filter(|one| one.item.is_active())
@@ -59,7 +59,7 @@ fn damaged(run: &str, item: &str, missing: &[&str]) -> Error {
     }
 }
 
-impl Run {
+impl WorkflowRun {
     /// The run as a whole, now.
     ///
     /// # Errors
@@ -75,15 +75,15 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn item(&self, item: &str) -> Result<Item> {
+    pub fn item(&self, item: &str) -> Result<RunItem> {
         self.item_at(&self.session.head()?, item)
     }
 
-    fn item_at(&self, point: &Point, item: &str) -> Result<Item> {
+    fn item_at(&self, point: &ResolvedMoment, item: &str) -> Result<RunItem> {
         let held = self.session.claim(point, &Key::new(Kind::Item, item))?;
         let held = held
             .ok_or_else(|| Error::not_found("item", format!("{item}' in the run '{}", self.key)))?;
-        Ok(Item::read(item, &held.value))
+        Ok(RunItem::read(item, &held.value))
     }
 
     /// An item with all its outputs, now.
@@ -95,13 +95,13 @@ impl Run {
         self.load_at(&self.session.head()?, item)
     }
 
-    /// As [`Run::load`], at a point.
+    /// As [`WorkflowRun::load`], at a point.
     ///
     /// # Errors
-    /// As [`Run::load`].
-    pub fn load_at(&self, point: &Point, item: &str) -> Result<LoadedItem> {
+    /// As [`WorkflowRun::load`].
+    pub fn load_at(&self, point: &ResolvedMoment, item: &str) -> Result<LoadedItem> {
         let item = self.item_at(point, item)?;
-        let outputs = self.some(point, &item.item, &item.steps())?;
+        let outputs = self.outputs_of_steps(point, &item.item, &item.steps())?;
         let gone: Vec<&str> = outputs
             .iter()
             .zip(item.steps())
@@ -118,16 +118,16 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn output(&self, item: &str, step: &str) -> Result<Output> {
+    pub fn output(&self, item: &str, step: &str) -> Result<StepOutput> {
         self.output_at(&self.session.head()?, item, step)
     }
 
-    /// As [`Run::output`], at a point.
+    /// As [`WorkflowRun::output`], at a point.
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn output_at(&self, point: &Point, item: &str, step: &str) -> Result<Output> {
-        let found = self.some(point, item, &[step])?.pop().flatten();
+    pub fn output_at(&self, point: &ResolvedMoment, item: &str, step: &str) -> Result<StepOutput> {
+        let found = self.outputs_of_steps(point, item, &[step])?.pop().flatten();
         found.ok_or_else(|| missing(&self.key, item, step))
     }
 
@@ -135,8 +135,8 @@ impl Run {
     ///
     /// # Errors
     /// As every read.
-    pub fn outputs(&self, item: &str, steps: &[&str]) -> Result<Vec<Option<Output>>> {
-        self.some(&self.session.head()?, item, steps)
+    pub fn outputs(&self, item: &str, steps: &[&str]) -> Result<Vec<Option<StepOutput>>> {
+        self.outputs_of_steps(&self.session.head()?, item, steps)
     }
 
     /// Whether a step of an item is finished.
@@ -147,14 +147,19 @@ impl Run {
         Ok(self.outputs(item, &[step])?.iter().any(Option::is_some))
     }
 
-    fn some(&self, point: &Point, item: &str, steps: &[&str]) -> Result<Vec<Option<Output>>> {
+    fn outputs_of_steps(
+        &self,
+        point: &ResolvedMoment,
+        item: &str,
+        steps: &[&str],
+    ) -> Result<Vec<Option<StepOutput>>> {
         let keys = steps
             .iter()
             .map(|step| Ok(Key::new(Kind::Output, output_id(item, step)?)))
             .collect::<Result<Vec<_>>>()?;
         let found = self.session.claims(point, &keys)?;
-        let read = |(entry, step): (Option<Entry>, &&str)| {
-            entry.map(|entry| Output::read(item, step, &entry.value, entry.added_at))
+        let read = |(entry, step): (Option<ClaimEntry>, &&str)| {
+            entry.map(|entry| StepOutput::read(item, step, &entry.value, entry.added_at))
         };
         Ok(found.into_iter().zip(steps).map(read).collect())
     }
@@ -163,16 +168,16 @@ impl Run {
     /// an output are finished and not to be done again.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], as [`Run::load`].
-    pub fn resume(&self) -> Result<Resume> {
+    /// [`Error::Corrupt`], as [`WorkflowRun::load`].
+    pub fn resume(&self) -> Result<ResumedRun> {
         self.resume_at(&self.session.head()?)
     }
 
-    /// As [`Run::resume`], from a point.
+    /// As [`WorkflowRun::resume`], from a point.
     ///
     /// # Errors
-    /// As [`Run::resume`].
-    pub fn resume_at(&self, point: &Point) -> Result<Resume> {
+    /// As [`WorkflowRun::resume`].
+    pub fn resume_at(&self, point: &ResolvedMoment) -> Result<ResumedRun> {
         let state = self.session.state(point)?;
         let [run, input] = [run_key(), input_key()].map(|key| state.claim(Kind::Run, &key.id));
         let run = state_of(run?.as_ref(), input?.as_ref());
@@ -182,7 +187,7 @@ impl Run {
         }
         // Outputs of one item stand together.
         let mut of: Option<(String, &mut LoadedItem)> = None;
-        for entry in state.claims().of_kind(Kind::Output) {
+        for entry in state.claims().entries_of_kind(Kind::Output) {
             let (key, entry) = entry?;
             let Some((name, step)) = key.id.split_once('/') else { continue };
             if of.as_ref().is_none_or(|(known, _)| known != name) {
@@ -191,14 +196,14 @@ impl Run {
             }
             if let (Some((_, loaded)), Some([step])) = (&mut of, split::<1>(step)) {
                 let item = loaded.item.item.clone();
-                loaded.outputs.push(Output::read(&item, &step, &entry.value, entry.added_at));
+                loaded.outputs.push(StepOutput::read(&item, &step, &entry.value, entry.added_at));
             }
         }
         let mut items: Vec<LoadedItem> = items.into_values().collect();
         for loaded in &mut items {
             loaded.arrange(&self.key)?;
         }
-        Ok(Resume { run, items })
+        Ok(ResumedRun { run, items })
     }
 }
 
@@ -225,12 +230,12 @@ fn state_of(run: Option<&Value>, input: Option<&Value>) -> RunState {
 }
 
 /// The items of a state, sorted by name.
-pub(super) fn items_of(state: &StateAt) -> Result<Vec<Item>> {
-    let read = |entry: Result<(Key, Entry)>| {
-        let (key, Entry { value, .. }): (Key, Entry) = entry?;
-        Ok(Item::read(&key.id, &value))
+pub(super) fn items_of(state: &StateAt) -> Result<Vec<RunItem>> {
+    let read = |entry: Result<(Key, ClaimEntry)>| {
+        let (key, ClaimEntry { value, .. }): (Key, ClaimEntry) = entry?;
+        Ok(RunItem::read(&key.id, &value))
     };
-    state.claims().of_kind(Kind::Item).map(read).collect()
+    state.claims().entries_of_kind(Kind::Item).map(read).collect()
 }
 
 /// What a map says under a name, as text.

@@ -1,7 +1,7 @@
 //! Workflow runs: many items, each taken through steps, and the output of every step.
 //!
-//! A run is a session of kind `run`. In it stand one [`RunState`] (kind `run`, with its input beside it), one [`Item`] an item, which says where
-//! it is and which way it came, and one [`Output`] for each step that an item has finished, under the id `ITEM/STEP`.
+//! A run is a session of kind `run`. In it stand one [`RunState`] (kind `run`, with its input beside it), one [`RunItem`] an item, which says where
+//! it is and which way it came, and one [`StepOutput`] for each step that an item has finished, under the id `ITEM/STEP`.
 //! What is recorded of a step is one revision: output, item and run together or not at all. So an item that is loaded
 //! has all its outputs, or loading it fails and names those that are missing.
 
@@ -14,26 +14,26 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use audit::{Finding, FindingKind, audit};
-pub use load::{LoadedItem, Resume};
-pub use model::{Item, ItemStatus, Output, RunState, RunStatus, output_id};
-pub use plan::{Next, StepRecord};
-pub use query::{RunSummary, Trace};
-pub use template::{Refusal, Rendered, placeholders, render};
+pub use audit::{FindingKind, PromptFinding, audit};
+pub use load::{LoadedItem, ResumedRun};
+pub use model::{ItemStatus, RunItem, RunState, RunStatus, StepOutput, output_id};
+pub use plan::{NextStep, StepRecord};
+pub use query::{RunHistoryEntry, RunSummary};
+pub use template::{RenderError, RenderResult, placeholders, render};
 
 use super::{newest_first, open, open_or_create};
 use crate::error::{Error, Result};
 use crate::model::{Key, Kind, SessionKind, Value};
-use crate::store::{Act, Committed, Session, Store};
+use crate::store::{Session, Store, WriteContext, WriteReport};
 
 /// One workflow run.
 #[derive(Clone)]
-pub struct Run {
+pub struct WorkflowRun {
     session: Session,
     key: String,
 }
 
-impl Run {
+impl WorkflowRun {
     /// The run of this name.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::Invalid`] for what is no name; as every write.
-    pub fn open_or_create(store: &Store, act: &Act, key: &str) -> Result<Self> {
+    pub fn open_or_create(store: &Store, act: &WriteContext, key: &str) -> Result<Self> {
         let session = open_or_create(store, act, SessionKind::Run, key)?;
         Ok(Self { session, key: key.to_owned() })
     }
@@ -60,7 +60,7 @@ impl Run {
         found.ok_or_else(|| Error::not_found("item in any run", item))
     }
 
-    /// As [`Run::of_item`]; `None` if no run ever recorded something of this item.
+    /// As [`WorkflowRun::of_item`]; `None` if no run ever recorded something of this item.
     ///
     /// # Errors
     /// As every read.
@@ -73,7 +73,7 @@ impl Run {
                 break;
             }
             let Some(entry) = one.session.claim(&one.session.head()?, &key)? else { continue };
-            let recorded = Item::read(item, &entry.value).recorded_at.unwrap_or(entry.added_at);
+            let recorded = RunItem::read(item, &entry.value).recorded_at.unwrap_or(entry.added_at);
             if best.as_ref().is_none_or(|(time, _)| recorded > *time) {
                 best = Some((recorded, Self { session: one.session, key: one.name }));
             }
@@ -97,8 +97,8 @@ impl Run {
     /// an `item`, those items are there from then on, without a step; their other fields are what they carry along.
     ///
     /// # Errors
-    /// [`Error::Invalid`], as [`Run::check_input`]; as every write.
-    pub fn start(&self, act: &Act, input: Option<&Value>) -> Result<Committed> {
+    /// [`Error::Invalid`], as [`WorkflowRun::check_input`]; as every write.
+    pub fn start(&self, act: &WriteContext, input: Option<&Value>) -> Result<WriteReport> {
         let registered = input.map(plan::items_of_input).transpose()?.unwrap_or_default();
         let items = registered.iter().map(|(item, _)| Key::new(Kind::Item, item.clone()));
         let keys = [plan::run_key(), plan::input_key()].into_iter().chain(items).collect();
@@ -119,15 +119,15 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::Invalid`] for names that cannot be; as every write.
-    pub fn record(&self, act: &Act, record: &StepRecord) -> Result<Committed> {
+    pub fn record(&self, act: &WriteContext, record: &StepRecord) -> Result<WriteReport> {
         self.record_all(act, std::slice::from_ref(record))
     }
 
     /// Records several finished steps in one revision.
     ///
     /// # Errors
-    /// As [`Run::record`].
-    pub fn record_all(&self, act: &Act, records: &[StepRecord]) -> Result<Committed> {
+    /// As [`WorkflowRun::record`].
+    pub fn record_all(&self, act: &WriteContext, records: &[StepRecord]) -> Result<WriteReport> {
         let mut keys = vec![plan::run_key()];
         for record in records {
             keys.push(Key::new(Kind::Item, record.item.clone()));
@@ -142,7 +142,12 @@ impl Run {
     ///
     /// # Errors
     /// As every write.
-    pub fn end(&self, act: &Act, status: RunStatus, error: Option<&str>) -> Result<Committed> {
+    pub fn end(
+        &self,
+        act: &WriteContext,
+        status: RunStatus,
+        error: Option<&str>,
+    ) -> Result<WriteReport> {
         let edit = move |known: &[Option<Value>]| {
             let old = known.first().and_then(Option::as_ref);
             Ok(plan::end(old, status, error, act.now))
@@ -155,7 +160,7 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::NotFound`] if one of them has no output.
-    pub fn forget(&self, act: &Act, item: &str, steps: &[String]) -> Result<Committed> {
+    pub fn forget(&self, act: &WriteContext, item: &str, steps: &[String]) -> Result<WriteReport> {
         let mut keys = vec![plan::run_key(), Key::new(Kind::Item, item)];
         for step in steps {
             keys.push(Key::new(Kind::Output, output_id(item, step)?));

@@ -78,7 +78,7 @@ pub struct RunState {
 
 /// Where an item is, and which way it came.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Item {
+pub struct RunItem {
     /// Its name.
     pub item: String,
     /// How far it is.
@@ -101,7 +101,7 @@ pub struct Item {
 
 /// What a step made of an item.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Output {
+pub struct StepOutput {
     /// The item.
     pub item: String,
     /// The step.
@@ -162,7 +162,7 @@ impl RunState {
     }
 }
 
-impl Item {
+impl RunItem {
     pub(super) fn read(item: &str, value: &Value) -> Self {
         let terminal = value.field("status").and_then(Value::as_text) == Some("terminal");
         let path = value.field("path").and_then(Value::as_list).unwrap_or_default();
@@ -194,7 +194,7 @@ impl Item {
 
     /// The step it is at: the next one if that is known, else the one recorded last.
     #[must_use]
-    pub fn at(&self) -> Option<&str> {
+    pub fn current_step(&self) -> Option<&str> {
         self.next.as_deref().or(self.step.as_deref())
     }
 
@@ -212,7 +212,7 @@ impl Item {
     }
 }
 
-impl Output {
+impl StepOutput {
     pub(super) fn read(item: &str, step: &str, value: &Value, recorded_at: Timestamp) -> Self {
         Self {
             item: item.to_owned(),

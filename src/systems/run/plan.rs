@@ -1,6 +1,6 @@
 //! What a record, a start, an end and a clearing make of the claims as they stand. Pure.
 
-use super::model::{Item, ItemStatus, RunState, RunStatus};
+use super::model::{ItemStatus, RunItem, RunState, RunStatus};
 use crate::error::{Error, Result};
 use crate::model::claim::check_id;
 use crate::model::{Key, Kind, Timestamp, Value};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Where an item goes from a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStep {
     /// Nothing is said.
     #[default]
     Unknown,
@@ -29,7 +29,7 @@ pub struct StepRecord {
     /// What it made.
     pub output: String,
     /// Where the item goes.
-    pub next: Next,
+    pub next: NextStep,
     /// The place of the step in the workflow; how many steps the item has done, if not said.
     pub order: Option<i64>,
     /// What people call the step.
@@ -39,11 +39,11 @@ pub struct StepRecord {
 }
 
 /// An item that an input names, and what it carries along.
-pub(super) type Registered = (String, Option<Value>);
+pub(super) type RegisteredItem = (String, Option<Value>);
 
 /// The items that an input names: where objects in a list have an `item`, each of them must, and its other fields are
 /// what the item carries along.
-pub(super) fn items_of_input(input: &Value) -> Result<Vec<Registered>> {
+pub(super) fn items_of_input(input: &Value) -> Result<Vec<RegisteredItem>> {
     const ITEM: &str = "item";
     let list = input.as_list().unwrap_or_default();
     if !list.iter().any(|one| one.field(ITEM).is_some()) {
@@ -93,7 +93,7 @@ pub(super) fn read_input(value: &Value) -> Option<Value> {
 pub(super) fn start(
     known: &[Option<Value>],
     input: Option<&Value>,
-    registered: &[Registered],
+    registered: &[RegisteredItem],
     now: Timestamp,
 ) -> Vec<ClaimChange> {
     let (own, items) = match known {
@@ -106,11 +106,11 @@ pub(super) fn start(
     (state.ended_at, state.error) = (None, None);
     let mut changes: BTreeMap<&str, ClaimChange> = BTreeMap::new();
     for ((item, data), _) in registered.iter().zip(items).filter(|(_, known)| known.is_none()) {
-        let new = Item {
+        let new = RunItem {
             item: item.clone(),
             data: data.clone(),
             recorded_at: Some(now),
-            ..Item::default()
+            ..RunItem::default()
         };
         changes.insert(item, ClaimChange::put(Key::new(Kind::Item, item.clone()), new.to_value()));
     }
@@ -137,12 +137,12 @@ pub(super) fn end(
 }
 
 /// The claims of a write as they become, one record after the other.
-struct Draft {
+struct ClaimDraft {
     olds: BTreeMap<Key, Option<Value>>,
     changes: BTreeMap<Key, ClaimChange>,
 }
 
-impl Draft {
+impl ClaimDraft {
     fn held(&self, key: &Key) -> Option<&Value> {
         match self.changes.get(key) {
             Some(change) => change.value.as_ref(),
@@ -164,25 +164,25 @@ pub(super) fn record(
 ) -> Result<Vec<ClaimChange>> {
     let olds: BTreeMap<Key, Option<Value>> =
         keys.iter().cloned().zip(known.iter().cloned()).collect();
-    let mut draft = Draft { olds, changes: BTreeMap::new() };
+    let mut draft = ClaimDraft { olds, changes: BTreeMap::new() };
     let old_run = draft.held(&run_key()).cloned();
     let mut state = old_run.as_ref().map(RunState::read).unwrap_or_default();
     for (record, keys) in records.iter().zip(keys.get(1..).unwrap_or_default().chunks(2)) {
         if let [item, output] = keys {
-            one(&mut draft, &mut state, record, item, output, now)?;
+            record_step(&mut draft, &mut state, record, item, output, now)?;
         }
     }
     if draft.changes.is_empty() {
         return Ok(Vec::new());
     }
     state.started_at = state.started_at.or(Some(now));
-    settle(&mut state, now);
+    update_run_status(&mut state, now);
     let changes = draft.changes.into_values();
     Ok(run_change(old_run.as_ref(), &state).into_iter().chain(changes).collect())
 }
 
 /// A run of which something is recorded is running, unless that was the end of its last item.
-fn settle(state: &mut RunState, now: Timestamp) {
+fn update_run_status(state: &mut RunState, now: Timestamp) {
     state.error = None;
     if state.items > 0 && state.terminal == state.items {
         if state.status != RunStatus::Finished {
@@ -194,8 +194,8 @@ fn settle(state: &mut RunState, now: Timestamp) {
     }
 }
 
-fn one(
-    draft: &mut Draft,
+fn record_step(
+    draft: &mut ClaimDraft,
     state: &mut RunState,
     record: &StepRecord,
     item_key: &Key,
@@ -203,9 +203,10 @@ fn one(
     now: Timestamp,
 ) -> Result<()> {
     let held = draft.held(item_key);
-    let known = held.map(|value| Item::read(&record.item, value));
-    let mut item =
-        known.clone().unwrap_or_else(|| Item { item: record.item.clone(), ..Item::default() });
+    let known = held.map(|value| RunItem::read(&record.item, value));
+    let mut item = known
+        .clone()
+        .unwrap_or_else(|| RunItem { item: record.item.clone(), ..RunItem::default() });
     if item.path.last() != Some(&record.step) {
         item.path.push(record.step.clone());
     }
@@ -215,14 +216,14 @@ fn one(
     item.name = record.name.clone().or(item.name.filter(|_| again));
     item.step = Some(record.step.clone());
     (item.status, item.next) = match &record.next {
-        Next::Terminal => (ItemStatus::Terminal, None),
-        Next::Step(next) => {
+        NextStep::Terminal => (ItemStatus::Terminal, None),
+        NextStep::Step(next) => {
             check_id(next).map_err(|error| Error::invalid(error.to_string()))?;
             (ItemStatus::Active, Some(next.clone()))
         }
         // Said again without its end, a step does not take the end back.
-        Next::Unknown if again => (item.status, item.next),
-        Next::Unknown => (ItemStatus::Active, None),
+        NextStep::Unknown if again => (item.status, item.next),
+        NextStep::Unknown => (ItemStatus::Active, None),
     };
     if let Some(data) = &record.data {
         item.data = Some(data.clone());
@@ -260,7 +261,7 @@ pub(super) fn forget(
     if let Some((step, _)) = steps.iter().zip(outputs).find(|(_, output)| output.is_none()) {
         return Err(missing(run, item_name, step));
     }
-    let mut item = Item::read(item_name, held);
+    let mut item = RunItem::read(item_name, held);
     let first = item.path.iter().find(|step| steps.contains(step)).or(steps.first()).cloned();
     item.path.retain(|step| !steps.contains(step));
     let was_terminal = !item.is_active();
@@ -274,7 +275,7 @@ pub(super) fn forget(
     item.recorded_at = Some(now);
     let mut state = own.as_ref().map(RunState::read).unwrap_or_default();
     state.terminal -= i64::from(was_terminal);
-    settle(&mut state, now);
+    update_run_status(&mut state, now);
     let mut changes = Vec::with_capacity(steps.len() + 2);
     changes.extend(run_change(own.as_ref(), &state));
     changes.push(ClaimChange::put(Key::new(Kind::Item, item_name), item.to_value()));

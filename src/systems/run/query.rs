@@ -1,12 +1,12 @@
 //! Questions about runs.
 
 use super::load::{field_text, items_of};
-use super::model::{Item, Output, RunState, RunStatus};
-use super::template::{self, Rendered};
-use super::{LoadedItem, Run};
+use super::model::{RunItem, RunState, RunStatus, StepOutput};
+use super::template::{self, RenderResult};
+use super::{LoadedItem, WorkflowRun};
 use crate::error::{Error, Result};
 use crate::model::{Key, Kind, RevisionId, SessionKind, Timestamp};
-use crate::store::{Point, Store};
+use crate::store::{ResolvedMoment, Store};
 use crate::systems::{last_event, newest_first};
 
 /// A run in short.
@@ -31,7 +31,7 @@ impl RunSummary {
 
 /// One change of an item or of an output, with the revision that made it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trace<T> {
+pub struct RunHistoryEntry<T> {
     /// Its number in the run's one count.
     pub sequence: u64,
     /// The id of the revision.
@@ -44,7 +44,7 @@ pub struct Trace<T> {
     pub value: Option<T>,
 }
 
-impl Run {
+impl WorkflowRun {
     /// All runs, the one last written to first.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Run {
         Ok(runs.map(|one| Self { session: one.session, key: one.name }).collect())
     }
 
-    /// As [`Run::all`], each in short.
+    /// As [`WorkflowRun::all`], each in short.
     ///
     /// # Errors
     /// As every read.
@@ -97,7 +97,7 @@ impl Run {
     ///
     /// # Errors
     /// As every read.
-    pub fn items_at(&self, point: &Point) -> Result<Vec<Item>> {
+    pub fn items_at(&self, point: &ResolvedMoment) -> Result<Vec<RunItem>> {
         items_of(&self.session.state(point)?)
     }
 
@@ -105,19 +105,19 @@ impl Run {
     ///
     /// # Errors
     /// As every read.
-    pub fn at_step(&self, step: &str) -> Result<Vec<Item>> {
-        self.items_where(|item| item.is_active() && item.at() == Some(step))
+    pub fn at_step(&self, step: &str) -> Result<Vec<RunItem>> {
+        self.items_where(|item| item.is_active() && item.current_step() == Some(step))
     }
 
     /// The items whose last recorded step has this place in the workflow.
     ///
     /// # Errors
     /// As every read.
-    pub fn at_order(&self, order: i64) -> Result<Vec<Item>> {
+    pub fn at_order(&self, order: i64) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.order == Some(order))
     }
 
-    fn items_where(&self, wanted: impl Fn(&Item) -> bool) -> Result<Vec<Item>> {
+    fn items_where(&self, wanted: impl Fn(&RunItem) -> bool) -> Result<Vec<RunItem>> {
         let mut items = self.items_at(&self.session.head()?)?;
         items.retain(wanted);
         Ok(items)
@@ -127,26 +127,30 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::NotFound`] if nothing was ever recorded of it.
-    pub fn history(&self, item: &str) -> Result<Vec<Trace<Item>>> {
-        self.traces(&Key::new(Kind::Item, item), |entry| Item::read(item, &entry.value))
+    pub fn history(&self, item: &str) -> Result<Vec<RunHistoryEntry<RunItem>>> {
+        self.traces(&Key::new(Kind::Item, item), |entry| RunItem::read(item, &entry.value))
     }
 
     /// Every output of a step of an item, the newest first; those that were cleared or replaced too.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there never was one.
-    pub fn output_history(&self, item: &str, step: &str) -> Result<Vec<Trace<Output>>> {
+    pub fn output_history(
+        &self,
+        item: &str,
+        step: &str,
+    ) -> Result<Vec<RunHistoryEntry<StepOutput>>> {
         let key = Key::new(Kind::Output, super::output_id(item, step)?);
-        self.traces(&key, |entry| Output::read(item, step, &entry.value, entry.added_at))
+        self.traces(&key, |entry| StepOutput::read(item, step, &entry.value, entry.added_at))
     }
 
     fn traces<T>(
         &self,
         key: &Key,
-        read: impl Fn(&crate::model::Entry) -> T,
-    ) -> Result<Vec<Trace<T>>> {
+        read: impl Fn(&crate::model::ClaimEntry) -> T,
+    ) -> Result<Vec<RunHistoryEntry<T>>> {
         let history = self.session.history(&self.session.head()?, key)?.into_iter();
-        let trace = |one: crate::store::HistoryEntry| Trace {
+        let trace = |one: crate::store::HistoryEntry| RunHistoryEntry {
             sequence: one.revision.sequence,
             revision: one.revision.id,
             time: one.revision.time,
@@ -160,8 +164,8 @@ impl Run {
     /// [`template::render`].
     ///
     /// # Errors
-    /// As [`Run::load`].
-    pub fn render(&self, template: &str, item: &str) -> Result<Rendered> {
+    /// As [`WorkflowRun::load`].
+    pub fn render(&self, template: &str, item: &str) -> Result<RenderResult> {
         let loaded = self.load(item)?;
         let state = self.state()?;
         Ok(template::render(template, &|name| self.value_of(&state, &loaded, name)))
@@ -173,7 +177,7 @@ impl Run {
             return loaded.output(&step).map(|output| output.content.clone());
         }
         if let Some(base) = name.strip_suffix("_output") {
-            let named = |output: &&Output| output.name.as_deref() == Some(base);
+            let named = |output: &&StepOutput| output.name.as_deref() == Some(base);
             return loaded.outputs.iter().rfind(named).map(|output| output.content.clone());
         }
         match name {
@@ -187,22 +191,22 @@ impl Run {
 }
 
 /// The outputs of all items of a run, for whoever looks through them.
-impl Run {
+impl WorkflowRun {
     /// Every output held now, sorted by item and step.
     ///
     /// # Errors
     /// As every read.
-    pub fn all_outputs(&self) -> Result<Vec<Output>> {
+    pub fn all_outputs(&self) -> Result<Vec<StepOutput>> {
         let state = self.session.state(&self.session.head()?)?;
         let mut found = Vec::new();
-        for entry in state.claims().of_kind(Kind::Output) {
+        for entry in state.claims().entries_of_kind(Kind::Output) {
             let (key, entry) = entry?;
             let words: Option<[String; 2]> = crate::systems::split(&key.id);
             let [item, step] = words.ok_or_else(|| Error::Corrupt {
                 what: format!("the {key}"),
                 source: "its id is not an item and a step".into(),
             })?;
-            found.push(Output::read(&item, &step, &entry.value, entry.added_at));
+            found.push(StepOutput::read(&item, &step, &entry.value, entry.added_at));
         }
         Ok(found)
     }

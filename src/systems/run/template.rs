@@ -11,20 +11,20 @@ const STEP_PREFIXES: [&str; 3] = ["conversation_", "session_", "step_"];
 const OUTPUT_SUFFIX: &str = "_output";
 
 /// What came of a template.
-pub type Rendered = Result<String, Refusal>;
+pub type RenderResult = Result<String, RenderError>;
 
 /// Why a template was not filled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.said())]
-pub struct Refusal {
+#[error("{}", self.description())]
+pub struct RenderError {
     /// Placeholders that nothing is recorded for.
     pub missing: Vec<String>,
     /// Placeholders that would still stand in the text: inside an output, or made by what was filled in.
     pub surviving: Vec<String>,
 }
 
-impl Refusal {
-    fn said(&self) -> String {
+impl RenderError {
+    fn description(&self) -> String {
         let list = |names: &[String]| {
             names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
         };
@@ -40,7 +40,7 @@ impl Refusal {
 
 /// A placeholder in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placeholder<'a> {
+pub(super) struct TemplatePlaceholder<'a> {
     pub(super) name: &'a str,
     /// Where it stands, braces included.
     pub(super) at: Range<usize>,
@@ -48,7 +48,7 @@ pub(super) struct Placeholder<'a> {
 
 /// The placeholders of a text in order: `{name}` with a name of letters, digits, `_`, `-`, `.`, `:` and `/` that begins
 /// with a letter or `_`, spaces around it allowed. JSON and code in braces are none.
-pub(super) fn scan(text: &str) -> Vec<Placeholder<'_>> {
+pub(super) fn scan(text: &str) -> Vec<TemplatePlaceholder<'_>> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(open) = text.get(from..).and_then(|rest| rest.find('{')).map(|at| at + from) {
@@ -57,7 +57,7 @@ pub(super) fn scan(text: &str) -> Vec<Placeholder<'_>> {
         let Some(close) = inside.find(['{', '}']) else { break };
         let Some(name) = inside.get(..close).map(str::trim) else { break };
         if inside.get(close..).is_some_and(|rest| rest.starts_with('}')) && is_name(name) {
-            found.push(Placeholder { name, at: open..from + close + 1 });
+            found.push(TemplatePlaceholder { name, at: open..from + close + 1 });
             from += close + 1;
         }
     }
@@ -93,8 +93,8 @@ pub(super) fn step_of(name: &str, is_done: &dyn Fn(&str) -> bool) -> Option<Stri
 /// the name is one of an output.
 ///
 /// # Errors
-/// [`Refusal`], which names every placeholder that has no value and every one that would still stand in the text.
-pub fn render(template: &str, value_of: &dyn Fn(&str) -> Option<String>) -> Rendered {
+/// [`RenderError`], which names every placeholder that has no value and every one that would still stand in the text.
+pub fn render(template: &str, value_of: &dyn Fn(&str) -> Option<String>) -> RenderResult {
     let mut text = String::with_capacity(template.len());
     let (mut missing, mut surviving) = (BTreeSet::new(), BTreeSet::new());
     // Where values and escaped names stand in the result.
@@ -144,7 +144,7 @@ pub fn render(template: &str, value_of: &dyn Fn(&str) -> Option<String>) -> Rend
         return Ok(text);
     }
     let list = |names: BTreeSet<String>| names.into_iter().collect();
-    Err(Refusal { missing: list(missing), surviving: list(surviving) })
+    Err(RenderError { missing: list(missing), surviving: list(surviving) })
 }
 
 #[cfg(test)]
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn filled(template: &str) -> Rendered {
+    fn filled(template: &str) -> RenderResult {
         render(template, &|name| match name {
             "conversation_3341_output" => Some("a fine summary".to_owned()),
             "item" => Some("123".to_owned()),

@@ -8,11 +8,11 @@ use crate::model::Timestamp;
 
 pub(super) const ANY_START: i64 = 1_763_373_600_000_000;
 
-pub(super) fn act(second: i64) -> Act {
-    Act::asked("run record", Timestamp::from_micros(ANY_START + second * 1_000_000))
+pub(super) fn act(second: i64) -> WriteContext {
+    WriteContext::asked("run record", Timestamp::from_micros(ANY_START + second * 1_000_000))
 }
 
-pub(super) fn step(item: &str, step: &str, output: &str, next: Next) -> StepRecord {
+pub(super) fn step(item: &str, step: &str, output: &str, next: NextStep) -> StepRecord {
     StepRecord {
         item: item.to_owned(),
         step: step.to_owned(),
@@ -22,12 +22,12 @@ pub(super) fn step(item: &str, step: &str, output: &str, next: Next) -> StepReco
     }
 }
 
-pub(super) fn to(next: &str) -> Next {
-    Next::Step(next.to_owned())
+pub(super) fn to(next: &str) -> NextStep {
+    NextStep::Step(next.to_owned())
 }
 
-pub(super) fn run(store: &Store) -> Run {
-    Run::open_or_create(store, &act(0), "nightly").unwrap()
+pub(super) fn run(store: &Store) -> WorkflowRun {
+    WorkflowRun::open_or_create(store, &act(0), "nightly").unwrap()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn one_record_is_one_revision_and_makes_run_and_item() {
     assert_eq!(done.revision.map(|(sequence, _)| sequence), Some(1));
     assert_eq!(run.output("123", "3341").unwrap().content, "Summary");
     let item = run.item("123").unwrap();
-    assert_eq!((item.at(), item.order, item.path.len()), (Some("3342"), Some(1), 1));
+    assert_eq!((item.current_step(), item.order, item.path.len()), (Some("3342"), Some(1), 1));
     let state = run.state().unwrap();
     assert_eq!((state.status, state.items, state.terminal), (RunStatus::Running, 1, 0));
     assert_eq!(state.started_at, Some(act(1).now));
@@ -52,7 +52,7 @@ fn the_same_record_again_changes_nothing_and_another_output_replaces_it() {
     let first = step("123", "3341", "Summary", to("3342"));
     run.record(&act(1), &first).unwrap();
     assert!(run.record(&act(2), &first).unwrap().is_unchanged());
-    let better = step("123", "3341", "Better", Next::Unknown);
+    let better = step("123", "3341", "Better", NextStep::Unknown);
     run.record(&act(3), &better).unwrap();
     assert_eq!(run.item("123").unwrap().path, ["3341"]);
     assert_eq!(run.item("123").unwrap().next.as_deref(), Some("3342"));
@@ -79,10 +79,10 @@ fn a_run_ends_with_its_last_item_and_goes_on_with_a_new_one() {
     }
     run.start(&act(1), Some(&input)).unwrap();
     assert_eq!(run.state().unwrap().items, 2);
-    assert_eq!(run.item("2").unwrap().at(), None);
-    run.record(&act(2), &step("a", "s", "x", Next::Terminal)).unwrap();
+    assert_eq!(run.item("2").unwrap().current_step(), None);
+    run.record(&act(2), &step("a", "s", "x", NextStep::Terminal)).unwrap();
     assert_eq!(run.state().unwrap().status, RunStatus::Running);
-    run.record(&act(3), &step("2", "s", "x", Next::Terminal)).unwrap();
+    run.record(&act(3), &step("2", "s", "x", NextStep::Terminal)).unwrap();
     let ended = run.state().unwrap();
     assert_eq!((ended.status, ended.ended_at), (RunStatus::Finished, Some(act(3).now)));
     run.record(&act(4), &step("3", "s", "x", to("t"))).unwrap();
@@ -101,12 +101,12 @@ fn a_cleared_output_is_done_again_and_kept_in_the_history() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
     run.record(&act(1), &step("a", "1", "bad", to("2"))).unwrap();
-    run.record(&act(2), &step("a", "2", "worse", Next::Terminal)).unwrap();
+    run.record(&act(2), &step("a", "2", "worse", NextStep::Terminal)).unwrap();
     let wrong = run.forget(&act(3), "a", &["1".to_owned(), "9".to_owned()]).unwrap_err();
     assert_eq!(wrong.to_string(), "there is no output '9' of the item 'a' in the run 'nightly'");
     run.forget(&act(3), "a", &["2".to_owned(), "1".to_owned()]).unwrap();
     let item = run.item("a").unwrap();
-    assert_eq!((item.at(), item.path.len(), item.is_active()), (Some("1"), 0, true));
+    assert_eq!((item.current_step(), item.path.len(), item.is_active()), (Some("1"), 0, true));
     assert_eq!(run.state().unwrap().status, RunStatus::Running);
     assert!(!run.exists("a", "1").unwrap());
     let history = run.output_history("a", "1").unwrap();
@@ -122,15 +122,15 @@ fn a_cleared_output_is_done_again_and_kept_in_the_history() {
 fn without_a_run_the_one_that_last_recorded_the_item_answers() {
     let store = Store::in_memory().unwrap();
     for (second, name) in [(1, "monday"), (2, "tuesday")] {
-        let run = Run::open_or_create(&store, &act(0), name).unwrap();
+        let run = WorkflowRun::open_or_create(&store, &act(0), name).unwrap();
         run.record(&act(second), &step("a", "1", name, to("2"))).unwrap();
     }
-    let monday = Run::open(&store, "monday").unwrap();
+    let monday = WorkflowRun::open(&store, "monday").unwrap();
     monday.record(&act(9), &step("b", "1", "later", to("2"))).unwrap();
-    assert_eq!(Run::of_item(&store, "a").unwrap().key(), "tuesday");
+    assert_eq!(WorkflowRun::of_item(&store, "a").unwrap().key(), "tuesday");
     monday.record(&act(10), &step("a", "2", "again", to("3"))).unwrap();
-    assert_eq!(Run::of_item(&store, "a").unwrap().key(), "monday");
-    let unknown = Run::of_item(&store, "z").map(|_| ()).unwrap_err();
+    assert_eq!(WorkflowRun::of_item(&store, "a").unwrap().key(), "monday");
+    let unknown = WorkflowRun::of_item(&store, "z").map(|_| ()).unwrap_err();
     assert_eq!(unknown.to_string(), "there is no item in any run 'z'");
 }
 
@@ -142,8 +142,8 @@ fn runs_and_items_are_found_by_where_they_are() {
     let done = run.record_all(&act(1), &wave).unwrap();
     assert_eq!(done.revision.map(|(sequence, _)| sequence), Some(1));
     run.record(&act(2), &StepRecord { order: Some(7), ..step("b", "2", "y", to("3")) }).unwrap();
-    run.record(&act(3), &step("c", "2", "y", Next::Terminal)).unwrap();
-    let names = |items: Vec<Item>| items.into_iter().map(|item| item.item).collect::<Vec<_>>();
+    run.record(&act(3), &step("c", "2", "y", NextStep::Terminal)).unwrap();
+    let names = |items: Vec<RunItem>| items.into_iter().map(|item| item.item).collect::<Vec<_>>();
     assert_eq!(names(run.at_step("2").unwrap()), ["a"]);
     assert_eq!(names(run.at_step("3").unwrap()), ["b"]);
     assert_eq!(names(run.at_order(7).unwrap()), ["b"]);
@@ -151,10 +151,10 @@ fn runs_and_items_are_found_by_where_they_are() {
     let hour = 3_600_000_000;
     let late = act(3602).now;
     let keys = |found: Vec<RunSummary>| found.into_iter().map(|one| one.key).collect::<Vec<_>>();
-    assert_eq!(keys(Run::incomplete(&store, late, hour).unwrap()), ["nightly"]);
-    assert_eq!(keys(Run::incomplete(&store, act(3600).now, hour).unwrap()), [""; 0]);
+    assert_eq!(keys(WorkflowRun::incomplete(&store, late, hour).unwrap()), ["nightly"]);
+    assert_eq!(keys(WorkflowRun::incomplete(&store, act(3600).now, hour).unwrap()), [""; 0]);
     run.end(&act(4), RunStatus::Finished, None).unwrap();
-    assert_eq!(keys(Run::incomplete(&store, late, hour).unwrap()), [""; 0]);
+    assert_eq!(keys(WorkflowRun::incomplete(&store, late, hour).unwrap()), [""; 0]);
 }
 
 #[test]
@@ -163,10 +163,10 @@ fn names_that_cannot_be_change_nothing() {
     let run = run(&store);
     let long = "x".repeat(150);
     for wrong in [
-        step("", "1", "x", Next::Unknown),
-        step("a", "", "x", Next::Unknown),
-        step("a\n", "1", "x", Next::Unknown),
-        step(&long, &long, "x", Next::Unknown),
+        step("", "1", "x", NextStep::Unknown),
+        step("a", "", "x", NextStep::Unknown),
+        step("a\n", "1", "x", NextStep::Unknown),
+        step(&long, &long, "x", NextStep::Unknown),
         step("a", "1", "x", to("")),
     ] {
         let error = run.record(&act(1), &wrong).unwrap_err();

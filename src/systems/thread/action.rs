@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 /// What is done to the list of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ActionKind {
+pub enum SanitizeActionKind {
     /// The message is put in at `index`; what stood there and after it moves up by one.
     Insert,
     /// The message at `index` is taken out.
@@ -18,9 +18,9 @@ pub enum ActionKind {
 /// One step. Steps are taken in order, each on the list that the one before it left. A message that is changed is
 /// removed and its new version inserted in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Action {
+pub struct SanitizeAction {
     /// What is done.
-    pub action: ActionKind,
+    pub action: SanitizeActionKind,
     /// To which message, counted from 0.
     pub index: usize,
     /// Of a move: where it goes.
@@ -42,21 +42,21 @@ fn as_json<S: Serializer>(message: &Option<String>, serializer: S) -> Result<S::
 }
 
 /// Takes these steps on a list of messages. A step that does not fit ends it.
-pub fn apply(messages: &mut Vec<String>, actions: &[Action]) {
+pub fn apply(messages: &mut Vec<String>, actions: &[SanitizeAction]) {
     for action in actions {
         let fits = match action.action {
-            ActionKind::Insert => action.index <= messages.len(),
-            ActionKind::Remove | ActionKind::Move => action.index < messages.len(),
+            SanitizeActionKind::Insert => action.index <= messages.len(),
+            SanitizeActionKind::Remove | SanitizeActionKind::Move => action.index < messages.len(),
         };
         if !fits {
             return;
         }
         match action.action {
-            ActionKind::Insert => {
+            SanitizeActionKind::Insert => {
                 messages.insert(action.index, action.message.clone().unwrap_or_default());
             }
-            ActionKind::Remove => drop(messages.remove(action.index)),
-            ActionKind::Move => {
+            SanitizeActionKind::Remove => drop(messages.remove(action.index)),
+            SanitizeActionKind::Move => {
                 let message = messages.remove(action.index);
                 let to = action.to.unwrap_or(action.index).min(messages.len());
                 messages.insert(to, message);

@@ -1,21 +1,22 @@
 //! Saving messages, and the guard that looks at them first.
 
-use super::document::Document;
-use super::fault::{Fault, FaultKind, Remedy};
-use super::form::{
-    Answer, Around, Call, Evidence, Form, Looked, Problem, Sort, Speaker, evidence, look, split,
+use super::document::HistoryDocument;
+use super::fault::{FaultKind, Remedy, ThreadFault};
+use super::header::{CallState, PendingCall, ThreadHeader, ThreadLease};
+use super::message_format::{
+    CheckedMessage, FormatEvidence, MessageContext, MessageFormat, MessageProblem, MessageRole,
+    ToolCallKind, ToolCallPart, ToolResultPart, check_message, evidence, split,
 };
-use super::header::{CallState, Header, PendingCall, Writer};
-use super::json::{Object, compact};
-use super::kept::{NewMessage, STEP, Thread, message_key};
+use super::raw_json::{RawObject, compact};
+use super::stored_thread::{MessageRecord, PLACE_GAP, Thread, message_key};
 use crate::error::{Error, Result};
 use crate::model::{Key, Value};
-use crate::store::{Act, ClaimChange, Committed};
+use crate::store::{ClaimChange, WriteContext, WriteReport};
 use std::borrow::Cow;
 
 /// What is done about messages that no provider would take as they stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Guard {
+pub enum AppendGuard {
     /// They are saved, and the thread is marked until it is sanitised.
     #[default]
     Mark,
@@ -27,9 +28,9 @@ pub enum Guard {
 
 /// How to append.
 #[derive(Clone, Debug, Default)]
-pub struct Appending {
+pub struct AppendOptions {
     /// What is done about calls without results.
-    pub guard: Guard,
+    pub guard: AppendGuard,
     /// Who writes.
     pub writer: Option<String>,
     /// Until when nobody else may write; needs a writer.
@@ -40,11 +41,11 @@ pub struct Appending {
 
 /// What an append did.
 #[derive(Clone, Debug)]
-pub struct Appended {
+pub struct AppendReport {
     /// The revision and all else that was written.
-    pub committed: Committed,
+    pub committed: WriteReport,
     /// The form of the thread.
-    pub form: Form,
+    pub form: MessageFormat,
     /// The ids of the new messages.
     pub ids: Vec<String>,
     /// How many messages there are now, those held back included.
@@ -54,17 +55,17 @@ pub struct Appended {
     /// The calls without a result.
     pub pending: Vec<PendingCall>,
     /// What is wrong with the new messages where they stand, apart from that.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ThreadFault>,
     /// Whether the thread holds something that no provider would take.
     pub marked: bool,
 }
 
 /// How often something is tried again when somebody else was faster.
-pub(super) const ATTEMPTS: usize = 1000;
+pub(super) const MAX_WRITE_ATTEMPTS: usize = 1000;
 
 /// Does something again as long as somebody else is faster.
-pub(super) fn again<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    for _ in 1..ATTEMPTS {
+pub(super) fn retry_on_conflict<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 1..MAX_WRITE_ATTEMPTS {
         match attempt() {
             Err(Error::Conflict(_)) => {}
             done => return done,
@@ -74,7 +75,11 @@ pub(super) fn again<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
 }
 
 /// Refuses to go on where the header is no longer what was read.
-pub(super) fn unmoved(name: &str, known: Option<&Value>, read: Option<&Value>) -> Result<()> {
+pub(super) fn ensure_header_unchanged(
+    name: &str,
+    known: Option<&Value>,
+    read: Option<&Value>,
+) -> Result<()> {
     if known == read {
         return Ok(());
     }
@@ -89,33 +94,43 @@ impl Thread {
     /// [`Error::Held`] while somebody else writes; as every write.
     pub fn append<T: AsRef<str>>(
         &self,
-        act: &Act,
+        act: &WriteContext,
         messages: &[T],
-        how: &Appending,
-    ) -> Result<Appended> {
+        how: &AppendOptions,
+    ) -> Result<AppendReport> {
         let texts: Vec<Cow<'_, str>> = messages.iter().map(|text| compact(text.as_ref())).collect();
-        again(|| self.try_append(act, &texts, how))
+        retry_on_conflict(|| self.try_append(act, &texts, how))
     }
 
-    fn try_append(&self, act: &Act, texts: &[Cow<'_, str>], how: &Appending) -> Result<Appended> {
+    fn try_append(
+        &self,
+        act: &WriteContext,
+        texts: &[Cow<'_, str>],
+        how: &AppendOptions,
+    ) -> Result<AppendReport> {
         let point = self.session.head()?;
         let (read, mut header) = self.header(&point)?;
         header.admit(&self.name, how.writer.as_deref(), act.now)?;
         let was_held = std::mem::take(&mut header.held);
-        let tail = Tail::follow(&mut header, texts, how)?;
+        let tail = AppendBatch::follow(&mut header, texts, how)?;
         let held_from = guard(&mut header, &tail, how.guard, &was_held)?;
         header.writer = match (&how.writer, how.until) {
-            (Some(name), Some(until)) => Some(Writer { name: name.clone(), until }),
+            (Some(name), Some(until)) => Some(ThreadLease { name: name.clone(), until }),
             (Some(_), None) => None,
             (None, _) => header.writer.filter(|writer| writer.until > act.now),
         };
         let freed: &[String] = if header.held.is_empty() { &was_held } else { &[] };
-        let keys = std::iter::once(Header::key()).chain(freed.iter().map(|id| message_key(id)));
+        let keys =
+            std::iter::once(ThreadHeader::key()).chain(freed.iter().map(|id| message_key(id)));
         let keys: Vec<Key> = keys.collect();
         let new = header.value()?;
         let edit = |known: &[Option<Value>]| {
-            unmoved(&self.name, known.first().and_then(Option::as_ref), read.as_ref())?;
-            let mut changes = vec![ClaimChange::put(Header::key(), new.clone())];
+            ensure_header_unchanged(
+                &self.name,
+                known.first().and_then(Option::as_ref),
+                read.as_ref(),
+            )?;
+            let mut changes = vec![ClaimChange::put(ThreadHeader::key(), new.clone())];
             for (id, known) in freed.iter().zip(known.iter().skip(1)) {
                 if let Some(Value::Map(fields)) = known {
                     let mut fields = fields.clone();
@@ -124,11 +139,12 @@ impl Thread {
                 }
             }
             for (place, (id, looked)) in tail.ids.iter().zip(&tail.looked).enumerate() {
-                let value = NewMessage {
+                let value = MessageRecord {
                     role: looked.speaker.word(),
                     text: &texts[place],
                     message_id: looked.id.clone(),
-                    place: tail.first + STEP * i64::try_from(place).unwrap_or(i64::MAX / STEP),
+                    place: tail.first
+                        + PLACE_GAP * i64::try_from(place).unwrap_or(i64::MAX / PLACE_GAP),
                     held: held_from.is_some_and(|from| place >= from),
                     reason: None,
                 };
@@ -137,7 +153,7 @@ impl Thread {
             Ok(changes)
         };
         let committed = self.session.write(act).edit(keys, edit).commit()?;
-        Ok(Appended {
+        Ok(AppendReport {
             marked: header.is_marked(),
             committed,
             form: header.form,
@@ -152,9 +168,9 @@ impl Thread {
 
 /// What the guard says. Returns the first of the new messages that is held back.
 fn guard(
-    header: &mut Header,
-    tail: &Tail<'_>,
-    guard: Guard,
+    header: &mut ThreadHeader,
+    tail: &AppendBatch<'_>,
+    guard: AppendGuard,
     was_held: &[String],
 ) -> Result<Option<usize>> {
     let refused = |what: String| {
@@ -162,18 +178,20 @@ fn guard(
             "{what}: append the results first, or save it with the guard 'mark' and sanitise it"
         )))
     };
-    if guard != Guard::Mark
+    if guard != AppendGuard::Mark
         && let Some(fault) = tail.faults.first()
     {
         let call = fault.tool_call_id.as_deref().map(|id| format!(" '{id}'")).unwrap_or_default();
         return refused(format!("message {} would be {}{call}", fault.index, fault.fault.about()));
     }
     match (guard, header.pending.first()) {
-        (Guard::Refuse, None) if header.reasoning => {
+        (AppendGuard::Refuse, None) if header.reasoning => {
             refused("the last item is reasoning, without the item it belongs to".to_owned())
         }
-        (Guard::Refuse, Some(call)) => refused(format!("the call '{}' has no result", call.id)),
-        (Guard::Hold, Some(_)) => {
+        (AppendGuard::Refuse, Some(call)) => {
+            refused(format!("the call '{}' has no result", call.id))
+        }
+        (AppendGuard::Hold, Some(_)) => {
             // Everything from the first call without a result on.
             let first = header
                 .pending
@@ -184,8 +202,8 @@ fn guard(
             header.held.extend(tail.ids.iter().skip(from).cloned());
             Ok(Some(from))
         }
-        (Guard::Hold | Guard::Refuse, None) => Ok(None),
-        (Guard::Mark, _) => {
+        (AppendGuard::Hold | AppendGuard::Refuse, None) => Ok(None),
+        (AppendGuard::Mark, _) => {
             header.marked |= !tail.faults.is_empty();
             Ok(None)
         }
@@ -193,30 +211,34 @@ fn guard(
 }
 
 /// The new messages at the end of a thread.
-struct Tail<'t> {
+struct AppendBatch<'t> {
     ids: Vec<String>,
-    looked: Vec<Looked<'t>>,
+    looked: Vec<CheckedMessage<'t>>,
     first: i64,
-    faults: Vec<Fault>,
+    faults: Vec<ThreadFault>,
 }
 
-impl<'t> Tail<'t> {
+impl<'t> AppendBatch<'t> {
     /// Follows the thread through these messages.
-    fn follow(header: &mut Header, texts: &'t [Cow<'t, str>], how: &Appending) -> Result<Self> {
-        let objects: Vec<_> = texts.iter().map(|text| Object::parse(text)).collect();
+    fn follow(
+        header: &mut ThreadHeader,
+        texts: &'t [Cow<'t, str>],
+        how: &AppendOptions,
+    ) -> Result<Self> {
+        let objects: Vec<_> = texts.iter().map(|text| RawObject::parse(text)).collect();
         settle_form(header, &objects)?;
         let mut tail = Self {
             ids: Vec::with_capacity(texts.len()),
             looked: Vec::with_capacity(texts.len()),
-            first: header.last + STEP,
+            first: header.last + PLACE_GAP,
             faults: Vec::new(),
         };
         let last = texts.len().saturating_sub(1);
         for (place, (text, object)) in texts.iter().zip(objects).enumerate() {
-            let around = Around { last: place == last, provider_calls: None };
-            let looked = look(text, object, header.form, around);
-            let is_none = |problem: &Problem| problem.fault == FaultKind::NotAMessage;
-            if looked.gone && looked.problems.iter().any(is_none) {
+            let around = MessageContext { last: place == last, provider_calls: None };
+            let looked = check_message(text, object, header.form, around);
+            let is_none = |problem: &MessageProblem| problem.fault == FaultKind::NotAMessage;
+            if looked.is_unusable && looked.problems.iter().any(is_none) {
                 return Err(Error::invalid(format!(
                     "message {} of those given is no message of the form {}: mend it or leave it out",
                     place + 1,
@@ -227,48 +249,57 @@ impl<'t> Tail<'t> {
             tail.ids.push(format!("m{}", header.made));
             tail.step(header, &looked, how);
             header.messages += 1;
-            header.last += STEP;
+            header.last += PLACE_GAP;
             tail.looked.push(looked);
         }
         Ok(tail)
     }
 
-    fn fault(&mut self, index: u64, looked: &Looked<'_>, problem: Problem) {
+    fn fault(&mut self, index: u64, looked: &CheckedMessage<'_>, problem: MessageProblem) {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
-        let Problem { fault, call, remedy, .. } = problem;
+        let MessageProblem { fault, call, remedy, .. } = problem;
         let message_id = looked.id.clone();
-        self.faults.push(Fault { fault, index, message_id, tool_call_id: call, remedy });
+        self.faults.push(ThreadFault { fault, index, message_id, tool_call_id: call, remedy });
     }
 
-    fn step(&mut self, header: &mut Header, looked: &Looked<'_>, how: &Appending) {
+    fn step(
+        &mut self,
+        header: &mut ThreadHeader,
+        looked: &CheckedMessage<'_>,
+        how: &AppendOptions,
+    ) {
         let index = header.messages;
         for problem in looked.problems.clone() {
             self.fault(index, looked, problem);
         }
-        if looked.gone {
+        if looked.is_unusable {
             return;
         }
-        let follows = matches!(looked.speaker, Speaker::Assistant | Speaker::Reasoning);
-        if std::mem::replace(&mut header.reasoning, looked.speaker == Speaker::Reasoning)
+        let follows = matches!(looked.speaker, MessageRole::Assistant | MessageRole::Reasoning);
+        if std::mem::replace(&mut header.reasoning, looked.speaker == MessageRole::Reasoning)
             && !follows
         {
-            let problem = Problem::new(FaultKind::ReasoningWithoutItem, None, Remedy::Removed);
+            let problem =
+                MessageProblem::new(FaultKind::ReasoningWithoutItem, None, Remedy::Removed);
             self.fault(index, looked, problem);
         }
         if std::mem::replace(&mut header.unwritten, looked.unwritten) {
-            let problem = Problem::new(FaultKind::EmptyMessage, None, Remedy::Removed);
+            let problem = MessageProblem::new(FaultKind::EmptyMessage, None, Remedy::Removed);
             self.fault(index.saturating_sub(1), looked, problem);
         }
-        let anywhere = header.form == Form::OpenaiResponses;
-        let in_one = matches!(header.form, Form::Anthropic | Form::Bedrock | Form::Gemini);
+        let anywhere = header.form == MessageFormat::OpenaiResponses;
+        let in_one = matches!(
+            header.form,
+            MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini
+        );
         // Results are of the user or of the tool; one among what the model says is moved.
-        let results_of = if in_one { Speaker::User } else { Speaker::Tool };
+        let results_of = if in_one { MessageRole::User } else { MessageRole::Tool };
         let is_in_place = looked.speaker == results_of
             && (!in_one || split(&looked.text, header.form, &looked.answers).results_first);
-        for answer in looked.answers.iter().filter(|answer| answer.sort != Sort::Approval) {
-            let told = answer.told();
-            let problem = |fault, remedy| Problem::new(fault, told.as_deref(), remedy);
-            match asked(&header.pending, answer) {
+        for answer in looked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
+            let told = answer.display_name();
+            let problem = |fault, remedy| MessageProblem::new(fault, told.as_deref(), remedy);
+            match find_pending_call(&header.pending, answer) {
                 Some(place) => {
                     let is_next = header.pending.remove(place).open && is_in_place;
                     if !is_next && !anywhere {
@@ -287,14 +318,18 @@ impl<'t> Tail<'t> {
             for call in header.pending.iter_mut().filter(|call| call.open) {
                 call.open = false;
                 let orphaned = FaultKind::OrphanedCall;
-                self.fault(index, looked, Problem::new(orphaned, Some(&call.id), Remedy::Answered));
+                self.fault(
+                    index,
+                    looked,
+                    MessageProblem::new(orphaned, Some(&call.id), Remedy::Answered),
+                );
             }
         }
         let message = self.ids.last().cloned().unwrap_or_default();
-        for call in looked.calls.iter().filter(|call| call.sort != Sort::Approval) {
+        for call in looked.calls.iter().filter(|call| call.sort != ToolCallKind::Approval) {
             self.check_id(header, looked, call);
             header.pending.push(PendingCall {
-                id: call.told().to_owned(),
+                id: call.display_name().to_owned(),
                 name: call.name.clone(),
                 message: message.clone(),
                 idempotent: how.idempotent.contains(&call.name),
@@ -307,7 +342,12 @@ impl<'t> Tail<'t> {
     }
 
     /// Finds an id that the provider refuses, or that a call beside it has.
-    fn check_id(&mut self, header: &Header, looked: &Looked<'_>, call: &Call) {
+    fn check_id(
+        &mut self,
+        header: &ThreadHeader,
+        looked: &CheckedMessage<'_>,
+        call: &ToolCallPart,
+    ) {
         let rule = header.form.id_rule();
         let is_same = |known: &&PendingCall| known.id == call.id && known.sort == call.sort;
         let fault = match () {
@@ -318,14 +358,14 @@ impl<'t> Tail<'t> {
             }
             () => return,
         };
-        let problem = Problem::new(fault, Some(call.told()), Remedy::Renamed);
+        let problem = MessageProblem::new(fault, Some(call.display_name()), Remedy::Renamed);
         self.fault(header.messages, looked, problem);
     }
 }
 
 /// The pending call that a result is of: among those of its id, or of its name where it has none, the first that the last
 /// message with such a call makes.
-fn asked(pending: &[PendingCall], answer: &Answer) -> Option<usize> {
+fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option<usize> {
     let is_asked = |call: &PendingCall| {
         let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };
         // A call without an id goes by its name.
@@ -338,16 +378,16 @@ fn asked(pending: &[PendingCall], answer: &Answer) -> Option<usize> {
 }
 
 /// The form of the thread with these messages.
-fn settle_form(header: &mut Header, objects: &[Option<Object<'_>>]) -> Result<()> {
+fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> Result<()> {
     for (place, object) in objects.iter().enumerate() {
-        match object.as_ref().map_or(Evidence::None, evidence) {
-            Evidence::Foreign(seems) => {
+        match object.as_ref().map_or(FormatEvidence::None, evidence) {
+            FormatEvidence::Foreign(seems) => {
                 let given = place + 1;
                 return Err(Error::invalid(format!(
                     "message {given} of those given seems to be {seems}"
                 )));
             }
-            Evidence::Strong(form) if header.certain && form != header.form => {
+            FormatEvidence::Strong(form) if header.certain && form != header.form => {
                 return Err(Error::invalid(format!(
                     "message {} of those given is of the form {}, and the thread of the form {}: keep it in a thread \
                      of its own",
@@ -356,22 +396,24 @@ fn settle_form(header: &mut Header, objects: &[Option<Object<'_>>]) -> Result<()
                     header.form.word()
                 )));
             }
-            Evidence::Strong(form) => (header.form, header.certain) = (form, true),
-            Evidence::Weak(form) if !header.certain && header.form == Form::Plain => {
+            FormatEvidence::Strong(form) => (header.form, header.certain) = (form, true),
+            FormatEvidence::Weak(form)
+                if !header.certain && header.form == MessageFormat::Plain =>
+            {
                 header.form = form;
             }
-            Evidence::Weak(_) | Evidence::Any | Evidence::None => {}
+            FormatEvidence::Weak(_) | FormatEvidence::Any | FormatEvidence::None => {}
         }
     }
     Ok(())
 }
 
-impl Document {
+impl HistoryDocument {
     /// Refuses a history with a line that is no JSON: it is not to be saved.
     ///
     /// # Errors
     /// [`Error::Invalid`].
-    pub fn whole(self) -> Result<Self> {
+    pub fn reject_broken_lines(self) -> Result<Self> {
         match self.broken_line() {
             Some(line) => Err(Error::invalid(format!(
                 "line {line} is no JSON: 'sanitize' takes such lines out of a file"

@@ -1,11 +1,11 @@
 //! A history as a text: a list, one message a line, or the field of a request.
 
-use super::json::{Object, compact, list, written_list};
+use super::raw_json::{RawObject, compact, list, written_list};
 use std::borrow::Cow;
 
 /// How a history stands in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Shape {
+enum HistoryLayout {
     List,
     Lines,
     /// An object, and the field of it that is the history.
@@ -14,8 +14,8 @@ enum Shape {
 
 /// A history that was read, and how it is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
-    shape: Shape,
+pub struct HistoryDocument {
+    shape: HistoryLayout,
     /// The messages as JSON, each as it was written.
     pub messages: Vec<String>,
 }
@@ -23,63 +23,66 @@ pub struct Document {
 /// A text that is no history.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NoHistory(String);
+pub struct InvalidHistory(String);
 
 /// The fields of a request or a state that hold the history.
 const FIELDS: [&str; 3] = ["messages", "input", "contents"];
 
-impl Document {
+impl HistoryDocument {
     /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input` or
     /// `contents` is such a list.
     ///
-    /// Of JSON Lines a line that is no JSON, as a crash leaves one, is kept: [`sanitise`](super::sanitise) takes it out.
+    /// Of JSON Lines a line that is no JSON, as a crash leaves one, is kept: [`sanitise`](super::sanitize_history) takes it out.
     ///
     /// # Errors
-    /// [`NoHistory`] if it is nothing of this.
-    pub fn parse(text: &str) -> Result<Self, NoHistory> {
+    /// [`InvalidHistory`] if it is nothing of this.
+    pub fn parse(text: &str) -> Result<Self, InvalidHistory> {
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() {
-            return Ok(Self { shape: Shape::Lines, messages: Vec::new() });
+            return Ok(Self { shape: HistoryLayout::Lines, messages: Vec::new() });
         }
         if text.starts_with('[') {
             let Some(items) = list(text) else {
                 let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
                 let error = error.map(|error| error.to_string()).unwrap_or_default();
-                return Err(NoHistory(format!("the list of messages is no JSON: {error}")));
+                return Err(InvalidHistory(format!("the list of messages is no JSON: {error}")));
             };
             let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
-            return Ok(Self { shape: Shape::List, messages });
+            return Ok(Self { shape: HistoryLayout::List, messages });
         }
-        if let Some(object) = Object::parse(text) {
+        if let Some(object) = RawObject::parse(text) {
             let found = FIELDS.iter().find_map(|field| Some((*field, object.list(field)?)));
             // What says who speaks, or what sort of item it is, is a message itself.
             let is_message = object.has("role") || object.has("type");
             if let Some((field, items)) = found.filter(|_| !is_message) {
                 let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
-                return Ok(Self { shape: Shape::Field(text.to_owned(), field), messages });
+                return Ok(Self { shape: HistoryLayout::Field(text.to_owned(), field), messages });
             }
             let messages = vec![compact(text).into_owned()];
-            return Ok(Self { shape: Shape::Lines, messages });
+            return Ok(Self { shape: HistoryLayout::Lines, messages });
         }
         let lines: Vec<&str> =
             text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        if !lines.iter().any(|line| Object::parse(line).is_some()) {
-            return Err(NoHistory(
+        if !lines.iter().any(|line| RawObject::parse(line).is_some()) {
+            return Err(InvalidHistory(
                 "no line of it is a message: give a JSON list of messages, or one message a line"
                     .to_owned(),
             ));
         }
-        Ok(Self { shape: Shape::Lines, messages: lines.into_iter().map(str::to_owned).collect() })
+        Ok(Self {
+            shape: HistoryLayout::Lines,
+            messages: lines.into_iter().map(str::to_owned).collect(),
+        })
     }
 
     /// These messages in the form in which this history was given.
     #[must_use]
     pub fn write(&self, messages: &[String]) -> String {
         match &self.shape {
-            Shape::List => format!("{}\n", written_list(messages)),
-            Shape::Lines => messages.iter().flat_map(|message| [message, "\n"]).collect(),
-            Shape::Field(whole, field) => {
-                let mut whole = Object::parse(whole).expect("it was one when it was read");
+            HistoryLayout::List => format!("{}\n", written_list(messages)),
+            HistoryLayout::Lines => messages.iter().flat_map(|message| [message, "\n"]).collect(),
+            HistoryLayout::Field(whole, field) => {
+                let mut whole = RawObject::parse(whole).expect("it was one when it was read");
                 whole.set(field, written_list(messages));
                 format!("{}\n", compact(&whole.write()))
             }
@@ -98,7 +101,7 @@ impl Document {
 #[must_use]
 pub fn preview(message: &str) -> String {
     const CHARACTERS: usize = 200;
-    let Some(object) = Object::parse(message) else {
+    let Some(object) = RawObject::parse(message) else {
         return message.chars().take(CHARACTERS).collect();
     };
     let nested = ["data", "kwargs"].iter().find_map(|field| object.object(field));
@@ -109,11 +112,11 @@ pub fn preview(message: &str) -> String {
             said.push(text.into_owned());
         }
         for block in body.list(field).unwrap_or_default() {
-            said.extend(Object::parse(block).and_then(|block| said_in(&block)));
+            said.extend(RawObject::parse(block).and_then(|block| block_preview(&block)));
         }
     }
     for call in body.list("tool_calls").unwrap_or_default() {
-        let Some(call) = Object::parse(call) else { continue };
+        let Some(call) = RawObject::parse(call) else { continue };
         let tool = call.object("function");
         let name = tool.as_ref().unwrap_or(&call).text("name").map(Cow::into_owned);
         said.extend(name.map(|name| format!("{name}()")));
@@ -123,7 +126,7 @@ pub fn preview(message: &str) -> String {
 }
 
 /// What a content block says: its text, the tool that it calls, or what came of a call.
-fn said_in(block: &Object<'_>) -> Option<String> {
+fn block_preview(block: &RawObject<'_>) -> Option<String> {
     const TEXTS: [&str; 8] =
         ["text", "thinking", "name", "toolName", "content", "value", "output", "error"];
     // A result names its tool too, but says more.
@@ -138,13 +141,13 @@ fn said_in(block: &Object<'_>) -> Option<String> {
         "response",
     ];
     if let Some(inner) = INNER.iter().find_map(|field| block.object(field)) {
-        return said_in(&inner).or_else(|| Some(inner.write()));
+        return block_preview(&inner).or_else(|| Some(inner.write()));
     }
     if let Some(text) = TEXTS.iter().find_map(|name| block.text(name)) {
         return Some(text.into_owned());
     }
     let blocks = block.list("content")?;
-    blocks.into_iter().filter_map(Object::parse).find_map(|inner| said_in(&inner))
+    blocks.into_iter().filter_map(RawObject::parse).find_map(|inner| block_preview(&inner))
 }
 
 #[cfg(test)]
@@ -167,7 +170,7 @@ mod tests {
             ("{\"input\":[1]}", 1, "{\"input\":[1]}\n"),
             ("{\"type\":\"a_call\",\"input\":[]}", 1, "{\"type\":\"a_call\",\"input\":[]}\n"),
         ] {
-            let document = Document::parse(text).unwrap();
+            let document = HistoryDocument::parse(text).unwrap();
             assert_eq!(document.messages.len(), messages, "{text}");
             assert_eq!(document.write(&document.messages), written, "{text}");
         }
@@ -175,10 +178,10 @@ mod tests {
 
     #[test]
     fn what_is_no_history_is_refused_by_what_is_wrong_with_it() {
-        let fault = |text: &str| Document::parse(text).unwrap_err().to_string();
+        let fault = |text: &str| HistoryDocument::parse(text).unwrap_err().to_string();
         assert!(fault("[{\"a\":1}").starts_with("the list of messages is no JSON: EOF"));
         assert!(fault("hello\nworld").starts_with("no line of it is a message"));
-        let torn = Document::parse("{\"a\":1}\n{\"b").unwrap();
+        let torn = HistoryDocument::parse("{\"a\":1}\n{\"b").unwrap();
         assert_eq!(torn.broken_line(), Some(2));
     }
 

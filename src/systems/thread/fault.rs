@@ -120,7 +120,7 @@ words! {
 
 /// Something wrong, where, and what sanitising does about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct ThreadFault {
     /// What is wrong.
     pub fault: FaultKind,
     /// The message of the history as it was given, counted from 0.
@@ -133,7 +133,7 @@ pub struct Fault {
     pub remedy: Remedy,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ThreadFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "message {}: {}", self.index, self.fault.about())?;
         if let Some(id) = &self.tool_call_id {

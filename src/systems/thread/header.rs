@@ -1,6 +1,6 @@
 //! What a thread remembers beside its messages, so that an append need not read them.
 
-use super::form::{CallResult, Form, Sort};
+use super::message_format::{CallResult, MessageFormat, ToolCallKind};
 use crate::error::{Error, Result};
 use crate::model::{Key, Kind, Timestamp, Value};
 use serde::{Deserialize, Serialize};
@@ -42,11 +42,11 @@ pub struct PendingCall {
     /// Whether the next message may still be its result.
     pub(super) open: bool,
     #[serde(default, skip_serializing_if = "is_function")]
-    pub(super) sort: Sort,
+    pub(super) sort: ToolCallKind,
 }
 
-fn is_function(sort: &Sort) -> bool {
-    *sort == Sort::Function
+fn is_function(sort: &ToolCallKind) -> bool {
+    *sort == ToolCallKind::Function
 }
 
 impl PendingCall {
@@ -70,7 +70,7 @@ impl PendingCall {
 
 /// Who writes a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Writer {
+pub struct ThreadLease {
     /// Its name.
     pub name: String,
     /// From then on others may write again, whatever has become of it.
@@ -79,7 +79,7 @@ pub struct Writer {
 
 /// That nothing of a thread could be saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reset {
+pub struct ThreadReset {
     /// When.
     pub at: Timestamp,
     /// How many messages that were.
@@ -88,8 +88,8 @@ pub struct Reset {
 
 /// What a thread remembers beside its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Header {
-    pub(super) form: Form,
+pub(super) struct ThreadHeader {
+    pub(super) form: MessageFormat,
     /// Whether that form is certain.
     #[serde(default)]
     pub(super) certain: bool,
@@ -104,7 +104,7 @@ pub(super) struct Header {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) held: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) writer: Option<Writer>,
+    pub(super) writer: Option<ThreadLease>,
     #[serde(default)]
     pub(super) marked: bool,
     /// Whether the last message is reasoning, which what it belongs to must follow.
@@ -114,10 +114,10 @@ pub(super) struct Header {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unwritten: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) reset: Option<Reset>,
+    pub(super) reset: Option<ThreadReset>,
 }
 
-impl Header {
+impl ThreadHeader {
     pub(super) fn key() -> Key {
         Key::new(Kind::Thread, ID)
     }

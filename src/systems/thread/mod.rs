@@ -1,30 +1,33 @@
 //! Message threads of LLM agents: what no provider would take is found and mended, and never saved unnoticed.
 //!
-//! The lower half is pure: [`sanitise`] takes messages as JSON in any of the [`Form`]s and gives them back in it.
+//! The lower half is pure: [`sanitize_history`] takes messages as JSON in any of the [`MessageFormat`]s and gives them back in it.
 
 mod action;
+mod action_builder;
 mod append;
+mod call_pairs;
 mod document;
-mod ends;
 mod fault;
-mod form;
 mod header;
-mod ids;
-mod json;
-mod kept;
-mod mend;
-mod pair;
-mod place;
-mod plan;
-mod sanitise;
-mod steps;
+mod message_format;
+mod raw_json;
+mod repair_ids;
+mod result_placement;
+mod sanitize;
+mod sanitize_plan;
+mod sanitize_thread;
+mod stored_thread;
+mod turn_order;
 
-pub use action::{Action, ActionKind, apply};
-pub use append::{Appended, Appending, Guard};
-pub use document::{Document, NoHistory, preview};
-pub use fault::{Fault, FaultKind, Remedy};
-pub use form::{CallResult, Form, NO_RESULT};
-pub use header::{CallState, PendingCall, Reset, Writer};
-pub use kept::{KeptMessage, Thread, ThreadStatus};
-pub use mend::Mended;
-pub use sanitise::{KNOWN_FORMS, Options, Orphans, Refused, Sanitised, form_of, sanitise};
+pub use action::{SanitizeAction, SanitizeActionKind, apply};
+pub use append::{AppendGuard, AppendOptions, AppendReport};
+pub use document::{HistoryDocument, InvalidHistory, preview};
+pub use fault::{FaultKind, Remedy, ThreadFault};
+pub use header::{CallState, PendingCall, ThreadLease, ThreadReset};
+pub use message_format::{CallResult, MessageFormat, NO_RESULT};
+pub use sanitize::{
+    KNOWN_FORMS, OrphanPolicy, SanitizeError, SanitizeOptions, SanitizedHistory, form_of,
+    sanitize_history,
+};
+pub use sanitize_thread::SanitizedThread;
+pub use stored_thread::{StoredMessage, Thread, ThreadStatus};

@@ -1,18 +1,18 @@
 //! What every index must do.
 
 use forge_store::backend::{
-    Applier, Batch, Direction, Index, OBJECTS, Position, Row, Snapshot, Table,
+    Index, IndexWriter, LogPosition, OBJECTS, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use Direction::{Ascending, Descending};
+use ScanDirection::{Ascending, Descending};
 
-const SMALL: Table = Table(1);
-const LAST: Table = Table(253);
+const SMALL: TableId = TableId(1);
+const LAST: TableId = TableId(253);
 
 /// Table, key, value; `None` deletes.
-type Put<'a> = (Table, &'a [u8], Option<&'a [u8]>);
+type Put<'a> = (TableId, &'a [u8], Option<&'a [u8]>);
 
 /// Runs the suite on a new index per case. `snapshots` is how many are opened beside a writer.
 pub fn index<F, O>(snapshots: usize, fresh: F)
@@ -35,22 +35,22 @@ where
     snapshots_beside_a_writer_are_dense(snapshots, &fresh());
 }
 
-fn applier(index: &dyn Index) -> Box<dyn Applier> {
-    index.try_applier().expect("an index can be written").expect("nobody else writes")
+fn applier(index: &dyn Index) -> Box<dyn IndexWriter> {
+    index.try_writer().expect("an index can be written").expect("nobody else writes")
 }
 
-fn publish(index: &dyn Index, position: Position, rows: &[Put<'_>]) {
+fn publish(index: &dyn Index, position: LogPosition, rows: &[Put<'_>]) {
     let mut applier = applier(index);
     applier.write(batch(rows)).expect("rows can be written");
     applier.publish(position).expect("rows can be published");
 }
 
-fn batch(rows: &[Put<'_>]) -> Batch {
+fn batch(rows: &[Put<'_>]) -> RowBatch {
     let own = |row: &Put<'_>| (row.0, row.1.to_vec(), row.2.map(<[u8]>::to_vec));
-    Batch { rows: rows.iter().map(own).collect() }
+    RowBatch { rows: rows.iter().map(own).collect() }
 }
 
-fn whole(snapshot: &dyn Snapshot, table: Table) -> Vec<Row> {
+fn whole(snapshot: &dyn Snapshot, table: TableId) -> Vec<TableRow> {
     let rows = snapshot.scan(table, &[], &[], Ascending, usize::MAX).unwrap();
     let mut against = snapshot.scan(table, &[], &[], Descending, usize::MAX).unwrap();
     against.reverse();
@@ -161,13 +161,13 @@ fn an_abandoned_applier_changes_nothing<O: Fn() -> Box<dyn Index>>(open: &O) {
 fn there_is_one_applier<O: Fn() -> Box<dyn Index>>(open: &O) {
     let (index, other) = (open(), open());
     let first = applier(&*index);
-    assert!(index.try_applier().unwrap().is_none());
-    assert!(other.try_applier().unwrap().is_none());
+    assert!(index.try_writer().unwrap().is_none());
+    assert!(other.try_writer().unwrap().is_none());
     first.publish(1).unwrap();
     let second = applier(&*other);
-    assert!(index.try_applier().unwrap().is_none());
+    assert!(index.try_writer().unwrap().is_none());
     drop(second);
-    assert!(index.try_applier().unwrap().is_some());
+    assert!(index.try_writer().unwrap().is_some());
 }
 
 fn a_snapshot_never_changes<O: Fn() -> Box<dyn Index>>(open: &O) {
@@ -208,7 +208,7 @@ fn keys() -> Vec<Vec<u8>> {
     keys
 }
 
-fn with_keys(index: &dyn Index, tables: &[Table]) {
+fn with_keys(index: &dyn Index, tables: &[TableId]) {
     let mut applier = applier(index);
     // In two halves, so that rows come from more than one place.
     for half in 0..2 {
@@ -216,7 +216,7 @@ fn with_keys(index: &dyn Index, tables: &[Table]) {
             let rows = keys().into_iter().enumerate().skip(half).step_by(2);
             rows.map(|(i, key)| (*table, key, Some(vec![table.0, i as u8])))
         });
-        applier.write(Batch { rows: rows.collect() }).unwrap();
+        applier.write(RowBatch { rows: rows.collect() }).unwrap();
     }
     applier.publish(1).unwrap();
 }
@@ -227,13 +227,13 @@ fn scans_keep_range_order_and_limit<O: Fn() -> Box<dyn Index>>(open: &O) {
     let snapshot = index.snapshot().unwrap();
     let keys = keys();
     for table in [OBJECTS, SMALL, LAST] {
-        let rows: Vec<Row> =
+        let rows: Vec<TableRow> =
             (0_u8..).zip(&keys).map(|(i, key)| (key.clone(), vec![table.0, i])).collect();
         for from in &keys {
             for to in &keys {
                 for limit in [0, 1, 3, usize::MAX] {
                     let within = |key: &[u8]| key >= &from[..] && (to.is_empty() || key < &to[..]);
-                    let mut expected: Vec<Row> =
+                    let mut expected: Vec<TableRow> =
                         rows.iter().filter(|(key, _)| within(key)).cloned().collect();
                     let mut against = expected.clone();
                     against.reverse();
@@ -282,14 +282,14 @@ fn scans_resume_at_every_boundary<O: Fn() -> Box<dyn Index>>(open: &O) {
 
 fn tables_do_not_leak_into_each_other<O: Fn() -> Box<dyn Index>>(open: &O) {
     let index = open();
-    with_keys(&*index, &[OBJECTS, SMALL, Table(2), Table(128), Table(252), LAST]);
+    with_keys(&*index, &[OBJECTS, SMALL, TableId(2), TableId(128), TableId(252), LAST]);
     let snapshot = index.snapshot().unwrap();
     for number in 0..=LAST.0 {
-        let rows = whole(&*snapshot, Table(number));
+        let rows = whole(&*snapshot, TableId(number));
         let expected = if [0, 1, 2, 128, 252, 253].contains(&number) { keys().len() } else { 0 };
         assert_eq!(rows.len(), expected, "table {number}");
         assert!(rows.iter().all(|(_, value)| value[0] == number), "table {number}");
-        assert_eq!(snapshot.get(Table(number), b"a").unwrap().is_some(), expected > 0);
+        assert_eq!(snapshot.get(TableId(number), b"a").unwrap().is_some(), expected > 0);
     }
 }
 
@@ -297,7 +297,7 @@ fn the_reserved_tables_are_refused<O: Fn() -> Box<dyn Index>>(open: &O) {
     let index = open();
     let mut applier = applier(&*index);
     for own in [254, 255] {
-        let rows = batch(&[(SMALL, b"a", Some(b"1")), (Table(own), b"", Some(b"position"))]);
+        let rows = batch(&[(SMALL, b"a", Some(b"1")), (TableId(own), b"", Some(b"position"))]);
         assert!(applier.write(rows).is_err());
         assert_eq!(whole(applier.view(), SMALL), [], "all rows of a batch or none");
     }
@@ -308,11 +308,11 @@ fn large_batches_are_whole<O: Fn() -> Box<dyn Index>>(open: &O) {
     let index = open();
     let mut applier = applier(&*index);
     let small = (0..ROWS).map(|i| (SMALL, i.to_be_bytes().to_vec(), Some(vec![i as u8; 30])));
-    applier.write(Batch { rows: small.collect() }).unwrap();
+    applier.write(RowBatch { rows: small.collect() }).unwrap();
     for part in 0..20_u32 {
         let objects = (part * 200..(part + 1) * 200)
             .map(|i| (OBJECTS, i.to_be_bytes().to_vec(), Some(vec![i as u8; 10_000])));
-        applier.write(Batch { rows: objects.collect() }).unwrap();
+        applier.write(RowBatch { rows: objects.collect() }).unwrap();
     }
     applier.publish(1).unwrap();
     let snapshot = open().snapshot().unwrap();

@@ -1,6 +1,6 @@
 //! What every log must do.
 
-use forge_store::backend::{Appended, Error, Frame, Log, Position, Tail};
+use forge_store::backend::{AppendedRecord, Error, LogFrame, LogPosition, LogTail, WriteAheadLog};
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn log<F, O>(fresh: F)
 where
     F: Fn() -> O,
-    O: Fn() -> Box<dyn Log> + Sync,
+    O: Fn() -> Box<dyn WriteAheadLog> + Sync,
 {
     a_new_log_is_empty(&fresh());
     what_is_appended_reads_back(&fresh());
@@ -24,19 +24,19 @@ where
     the_last_segment_stays(&fresh());
 }
 
-fn append(log: &dyn Log, from: Position, payload: &[u8]) -> Appended {
+fn append(log: &dyn WriteAheadLog, from: LogPosition, payload: &[u8]) -> AppendedRecord {
     let appended = log.append(from, PATIENCE, &mut |_| Some(payload.to_vec()));
     let appended = appended.expect("the lock is free").expect("a payload was built");
     log.sync(appended.end).expect("what was appended can be synced");
     appended
 }
 
-fn payloads(tail: &Tail) -> Vec<&[u8]> {
+fn payloads(tail: &LogTail) -> Vec<&[u8]> {
     tail.frames.iter().map(|frame| frame.payload.as_slice()).collect()
 }
 
 /// The whole log, and whether its frames follow one another.
-fn all(log: &dyn Log) -> Vec<Frame> {
+fn all(log: &dyn WriteAheadLog) -> Vec<LogFrame> {
     let start = log.start().expect("a log has a start");
     let tail = log.read(start, u64::MAX).expect("a log reads from its start");
     let mut next = start;
@@ -49,13 +49,13 @@ fn all(log: &dyn Log) -> Vec<Frame> {
     tail.frames
 }
 
-fn a_new_log_is_empty<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn a_new_log_is_empty<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let log = open();
     assert_eq!(log.start().unwrap(), 0);
-    assert_eq!(log.read(0, u64::MAX).unwrap(), Tail { frames: Vec::new(), end: 0 });
+    assert_eq!(log.read(0, u64::MAX).unwrap(), LogTail { frames: Vec::new(), end: 0 });
 }
 
-fn what_is_appended_reads_back<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn what_is_appended_reads_back<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let log = open();
     let first = append(&*log, 0, b"one");
     let second = append(&*log, first.end, b"two");
@@ -72,11 +72,11 @@ fn what_is_appended_reads_back<O: Fn() -> Box<dyn Log>>(open: &O) {
         let tail = reader.read(first.end, u64::MAX).unwrap();
         assert_eq!(payloads(&tail), [b"two"]);
         let end = reader.read(second.end, u64::MAX).unwrap();
-        assert_eq!(end, Tail { frames: Vec::new(), end: second.end });
+        assert_eq!(end, LogTail { frames: Vec::new(), end: second.end });
     }
 }
 
-fn an_append_sees_what_came_since<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn an_append_sees_what_came_since<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let (ours, theirs) = (open(), open());
     let known = append(&*ours, 0, b"known");
     append(&*theirs, known.end, b"a");
@@ -94,7 +94,7 @@ fn an_append_sees_what_came_since<O: Fn() -> Box<dyn Log>>(open: &O) {
     assert_eq!(theirs.read(appended.position, u64::MAX).unwrap().frames[0].payload, b"ours");
 }
 
-fn building_nothing_appends_nothing<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn building_nothing_appends_nothing<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let log = open();
     let first = append(&*log, 0, b"one");
     assert_eq!(log.append(0, PATIENCE, &mut |_| None).unwrap(), None);
@@ -103,7 +103,7 @@ fn building_nothing_appends_nothing<O: Fn() -> Box<dyn Log>>(open: &O) {
     assert_eq!(append(&*open(), first.end, b"two").position, first.end);
 }
 
-fn records_are_kept_byte_for_byte<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn records_are_kept_byte_for_byte<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let log = open();
     let every_byte: Vec<u8> = (0..=255).collect();
     let large: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
@@ -117,7 +117,7 @@ fn records_are_kept_byte_for_byte<O: Fn() -> Box<dyn Log>>(open: &O) {
     assert!(kept == [&[][..], &[0], &every_byte, &large, &zeros, &[]], "payloads differ");
 }
 
-fn a_read_keeps_its_limit<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn a_read_keeps_its_limit<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let log = open();
     let mut next = 0;
     for number in 0..256_u32 {
@@ -143,7 +143,7 @@ fn a_read_keeps_its_limit<O: Fn() -> Box<dyn Log>>(open: &O) {
 }
 
 /// Each thread counts the records it has seen and appends that count: right only if no append ever missed another.
-fn eight_threads_append_without_a_gap<O: Fn() -> Box<dyn Log> + Sync>(open: &O) {
+fn eight_threads_append_without_a_gap<O: Fn() -> Box<dyn WriteAheadLog> + Sync>(open: &O) {
     const THREADS: u64 = 8;
     const APPENDS: u64 = 40;
     thread::scope(|scope| {
@@ -181,7 +181,7 @@ fn eight_threads_append_without_a_gap<O: Fn() -> Box<dyn Log> + Sync>(open: &O) 
 }
 
 /// Three segments: {a, b}, {c, d}, {e}.
-fn three_segments(log: &dyn Log) -> [Position; 5] {
+fn three_segments(log: &dyn WriteAheadLog) -> [LogPosition; 5] {
     let mut positions = [0; 5];
     let mut next = 0;
     for (position, (payload, rotate)) in positions.iter_mut().zip([
@@ -206,7 +206,7 @@ fn three_segments(log: &dyn Log) -> [Position; 5] {
     positions
 }
 
-fn a_new_segment_begins_where_the_last_one_ended<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn a_new_segment_begins_where_the_last_one_ended<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let log = open();
     let before = open();
     three_segments(&*log);
@@ -225,7 +225,7 @@ fn a_new_segment_begins_where_the_last_one_ended<O: Fn() -> Box<dyn Log>>(open: 
     assert_eq!(all(&*open()).len(), 7);
 }
 
-fn removed_segments_are_gone<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn removed_segments_are_gone<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let log = open();
     let [_, b, c, d, e] = three_segments(&*log);
     log.remove_before(b).unwrap();
@@ -247,7 +247,7 @@ fn removed_segments_are_gone<O: Fn() -> Box<dyn Log>>(open: &O) {
     assert_eq!(payloads(&log.read(e, u64::MAX).unwrap()), [b"e"]);
 }
 
-fn the_last_segment_stays<O: Fn() -> Box<dyn Log>>(open: &O) {
+fn the_last_segment_stays<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     let log = open();
     let [.., e] = three_segments(&*log);
     let end = log.read(e, u64::MAX).unwrap().end;

@@ -2,7 +2,7 @@
 //! hidden in part.
 
 use forge_store::backend::{
-    Applier, Batch, Direction, Error, Index, Position, Row, Snapshot, Table,
+    Error, Index, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) struct Spread<I>(pub(super) I);
 
 struct Shown(Arc<dyn Snapshot>);
-struct Written(Box<dyn Applier>);
+struct Written(Box<dyn IndexWriter>);
 
 /// Each byte behind a one, zeros behind the last: an end is before everything that goes on.
 fn spread(key: &[u8]) -> Vec<u8> {
@@ -24,17 +24,17 @@ fn gathered(long: &[u8]) -> Vec<u8> {
     long.chunks(2).take_while(|pair| pair[0] == 1).map(|pair| pair[1]).collect()
 }
 
-fn get(inner: &dyn Snapshot, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+fn get(inner: &dyn Snapshot, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     inner.get(table, &spread(key))
 }
 
 fn scan(
     inner: &dyn Snapshot,
-    table: Table,
+    table: TableId,
     (from, to): (&[u8], &[u8]),
-    direction: Direction,
+    direction: ScanDirection,
     limit: usize,
-) -> Result<Vec<Row>, Error> {
+) -> Result<Vec<TableRow>, Error> {
     let from = if from.is_empty() { Vec::new() } else { spread(from) };
     let to = if to.is_empty() { Vec::new() } else { spread(to) };
     let rows = inner.scan(table, &from, &to, direction, limit)?;
@@ -46,73 +46,73 @@ impl<I: Index> Index for Spread<I> {
         Ok(Arc::new(Shown(self.0.snapshot()?)))
     }
 
-    fn position(&self) -> Result<Position, Error> {
+    fn position(&self) -> Result<LogPosition, Error> {
         self.0.position()
     }
 
-    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
-        Ok(self.0.try_applier()?.map(|inner| Box::new(Written(inner)) as Box<dyn Applier>))
+    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
+        Ok(self.0.try_writer()?.map(|inner| Box::new(Written(inner)) as Box<dyn IndexWriter>))
     }
 
-    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error> {
-        Ok(Box::new(Written(self.0.anew(timeout)?)))
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
+        Ok(Box::new(Written(self.0.empty_writer(timeout)?)))
     }
 }
 
 impl Snapshot for Shown {
-    fn position(&self) -> Position {
+    fn position(&self) -> LogPosition {
         self.0.position()
     }
 
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         get(&*self.0, table, key)
     }
 
     fn scan(
         &self,
-        table: Table,
+        table: TableId,
         from: &[u8],
         to: &[u8],
-        direction: Direction,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<TableRow>, Error> {
         scan(&*self.0, table, (from, to), direction, limit)
     }
 }
 
 impl Snapshot for Written {
-    fn position(&self) -> Position {
+    fn position(&self) -> LogPosition {
         self.0.view().position()
     }
 
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         get(self.0.view(), table, key)
     }
 
     fn scan(
         &self,
-        table: Table,
+        table: TableId,
         from: &[u8],
         to: &[u8],
-        direction: Direction,
+        direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<TableRow>, Error> {
         scan(self.0.view(), table, (from, to), direction, limit)
     }
 }
 
-impl Applier for Written {
+impl IndexWriter for Written {
     fn view(&self) -> &dyn Snapshot {
         self
     }
 
-    fn write(&mut self, batch: Batch) -> Result<(), Error> {
+    fn write(&mut self, batch: RowBatch) -> Result<(), Error> {
         let rows = batch.rows.into_iter();
         let rows = rows.map(|(table, key, value)| (table, spread(&key), value)).collect();
-        self.0.write(Batch { rows })
+        self.0.write(RowBatch { rows })
     }
 
-    fn publish(self: Box<Self>, position: Position) -> Result<(), Error> {
+    fn publish(self: Box<Self>, position: LogPosition) -> Result<(), Error> {
         self.0.publish(position)
     }
 }

@@ -3,19 +3,21 @@
 use super::{act, export, note, small, whole};
 use forge_store::error::ErrorKind;
 use forge_store::format::{
-    BUNDLE_HEADER_BYTES, BundleChain, BundleContents, BundleEnd, Bytes, DeltaPart, Header,
-    ItemKind, ObjectKind, Record, RecordChange, bundle_header, item_header, seal,
+    BUNDLE_HEADER_BYTES, BundleChain, BundleContents, BundleEnd, BundleItemKind, DeltaPart,
+    ObjectKind, Record, RecordBytes, RecordChange, RevisionHeader, bundle_header, item_header,
+    seal,
 };
 use forge_store::model::{ObjectId, OperationId};
-use forge_store::redact::{Ending, Form, Redactor};
+use forge_store::redact::{PartEnding, Redactor, TextForm};
 use forge_store::store::{
-    Act, Bookmark, BundleRange, NewCheckpoint, NewSession, Options, Session, Store, Taken,
+    BundleRange, NewCheckpoint, NewSession, Options, Session, SourceBookmark, SourceChunk, Store,
+    WriteContext,
 };
 use std::io::Cursor;
 use std::sync::Arc;
 
 /// The items of a bundle.
-fn items(bytes: &[u8]) -> Vec<(ItemKind, Vec<u8>)> {
+fn items(bytes: &[u8]) -> Vec<(BundleItemKind, Vec<u8>)> {
     let mut rest = &bytes[BUNDLE_HEADER_BYTES..];
     let mut items = Vec::new();
     while let Some((start, behind)) = rest.split_first_chunk() {
@@ -28,16 +30,19 @@ fn items(bytes: &[u8]) -> Vec<(ItemKind, Vec<u8>)> {
 }
 
 /// A bundle of these items, with right checksums and counts.
-fn bundle(items: &[(ItemKind, Vec<u8>)]) -> Vec<u8> {
+fn bundle(items: &[(BundleItemKind, Vec<u8>)]) -> Vec<u8> {
     let header = bundle_header();
     let mut chain = BundleChain::begin(&header).unwrap();
     let mut bytes = header.to_vec();
     let count = |kind| items.iter().filter(|(one, _)| *one == kind).count() as u64;
-    let end = BundleEnd { objects: count(ItemKind::Object), records: count(ItemKind::Record) };
-    for (kind, content) in items.iter().filter(|(kind, _)| *kind != ItemKind::End) {
+    let end = BundleEnd {
+        objects: count(BundleItemKind::Object),
+        records: count(BundleItemKind::Record),
+    };
+    for (kind, content) in items.iter().filter(|(kind, _)| *kind != BundleItemKind::End) {
         bytes.extend(chain.item(*kind, content));
     }
-    bytes.extend(chain.item(ItemKind::End, &end.encode()));
+    bytes.extend(chain.item(BundleItemKind::End, &end.encode()));
     bytes
 }
 
@@ -45,7 +50,7 @@ fn bundle(items: &[(ItemKind, Vec<u8>)]) -> Vec<u8> {
 fn changed(bytes: &[u8], change: &mut dyn FnMut(&mut Record)) -> Vec<u8> {
     let mut items = items(bytes);
     for (kind, content) in &mut items {
-        if *kind == ItemKind::Record {
+        if *kind == BundleItemKind::Record {
             let mut record = Record::decode(content).unwrap();
             change(&mut record);
             *content = record.encode();
@@ -80,12 +85,13 @@ fn what_says_it_is_larger_than_it_is_is_refused_before_anything_is_allocated() {
         let (before, check) = object.split_last_chunk_mut::<8>().unwrap();
         check.copy_from_slice(&blake3::hash(before).as_bytes()[..8]);
         let mut items = items(&bytes);
-        items.insert(1, (ItemKind::Object, object));
+        items.insert(1, (BundleItemKind::Object, object));
         refused(&bundle(&items), "damaged");
     }
     // A record of a few bytes that says it is larger than any.
     let mut items = items(&bytes);
-    items.insert(1, (ItemKind::Record, [&[2][..], &u64::MAX.to_le_bytes(), b"zstd"].concat()));
+    items
+        .insert(1, (BundleItemKind::Record, [&[2][..], &u64::MAX.to_le_bytes(), b"zstd"].concat()));
     refused(&bundle(&items), "larger than any record");
 }
 
@@ -103,11 +109,12 @@ fn records_that_lie_are_refused_though_every_checksum_is_right() {
         assert!(done, "{why}: nothing was changed");
         refused(&wrong, why);
     };
-    let revision = |change: &mut RecordChange, edit: &mut dyn FnMut(&mut Header) -> bool| {
+    let revision = |change: &mut RecordChange,
+                    edit: &mut dyn FnMut(&mut RevisionHeader) -> bool| {
         let RecordChange::Revision { header, .. } = change else { return false };
-        let mut decoded = Header::decode(&header.0).unwrap();
+        let mut decoded = RevisionHeader::decode(&header.0).unwrap();
         let done = edit(&mut decoded);
-        *header = Bytes(decoded.encode());
+        *header = RecordBytes(decoded.encode());
         done
     };
     // A digest that its delta does not lead to, a number that is left out, a revision that follows itself.
@@ -145,7 +152,7 @@ fn records_that_lie_are_refused_though_every_checksum_is_right() {
     each(
         &mut |change| {
             let RecordChange::Revision { delta, body, .. } = change else { return false };
-            (*delta, *body) = (Vec::new(), Bytes(Vec::new()));
+            (*delta, *body) = (Vec::new(), RecordBytes(Vec::new()));
             true
         },
         "are not in it",
@@ -230,10 +237,11 @@ fn many_sources_at_once_take_little_memory_and_are_read_all_the_same() {
                 bytes => session.source_bytes(&name, 0, bytes).unwrap(),
             };
             let text = format!("source {source} round {round}\n").repeat(40);
-            let bytes = store.clean(text.as_bytes(), Form::Plain, Ending::End);
-            let taken = Taken { bookmark, open: &open, bytes, keep: true, ..Taken::default() };
+            let bytes = store.redact_source(text.as_bytes(), TextForm::Plain, PartEnding::End);
+            let taken =
+                SourceChunk { bookmark, open: &open, bytes, keep: true, ..SourceChunk::default() };
             let operation = store.new_operation().unwrap();
-            session.take(&act("take"), operation, &name, taken).unwrap();
+            session.import_chunk(&act("take"), operation, &name, taken).unwrap();
         }
     }
     let bytes = whole(&store);
@@ -282,15 +290,16 @@ fn a_bundle_with_a_secret_is_refused_by_a_store_that_takes_them_out() {
     };
     let in_two_parts = |session: &Session| {
         let (one, two) = secret.split_at(15);
-        let mut bookmark = Bookmark::default();
+        let mut bookmark = SourceBookmark::default();
         for (text, open) in [(one, ""), (two, one)] {
             // As who lets everything in does.
             let store = Store::in_memory().unwrap();
-            let bytes = store.clean(text.as_bytes(), Form::Plain, Ending::End).into_owned();
+            let bytes =
+                store.redact_source(text.as_bytes(), TextForm::Plain, PartEnding::End).into_owned();
             let open = open.as_bytes();
-            let taken = Taken { bookmark, open, bytes, keep: true, ..Taken::default() };
+            let taken = SourceChunk { bookmark, open, bytes, keep: true, ..SourceChunk::default() };
             let operation = store.new_operation().unwrap();
-            bookmark = session.take(&act("take"), operation, "log", taken).unwrap().1;
+            bookmark = session.import_chunk(&act("take"), operation, "log", taken).unwrap().1;
         }
     };
     let places: [&dyn Fn(&Session); 4] =
@@ -317,7 +326,7 @@ fn what_was_taken_out_where_it_was_made_comes_in() {
     let range = BundleRange { session, from: 0, to: None };
     let bytes = export(&store, &[range]);
     careful()
-        .import_bundle(&Act::asked("import", super::NOW), &mut Cursor::new(bytes), None)
+        .import_bundle(&WriteContext::asked("import", super::NOW), &mut Cursor::new(bytes), None)
         .unwrap();
 }
 

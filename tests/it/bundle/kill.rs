@@ -3,7 +3,7 @@
 
 use super::{act, everything, rich};
 use crate::fault::{can_strike, killed_at};
-use forge_store::store::{Depth, Options, Outcome, Store};
+use forge_store::store::{Options, Store, VerifyDepth, VerifyOutcome};
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -41,8 +41,13 @@ fn an_import_killed_anywhere_leaves_a_whole_store_and_goes_on() {
             drop(Store::create(&path, Options::default()).unwrap());
             let killed = killed_at("bundle::kill::child", (FOLDER, &place), call, nth);
 
-            let verified = Store::verify(&path, Depth::Quick, super::NOW, None).unwrap();
-            assert_eq!(verified.outcome, Outcome::Clean, "{context}: {:?}", verified.findings);
+            let verified = Store::verify(&path, VerifyDepth::Quick, super::NOW, None).unwrap();
+            assert_eq!(
+                verified.outcome,
+                VerifyOutcome::Clean,
+                "{context}: {:?}",
+                verified.findings
+            );
             let store = Store::open(&path, Options::default()).unwrap();
             for session in store.every_session().unwrap() {
                 session.state(&session.head().unwrap()).expect(&context);

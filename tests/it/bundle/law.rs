@@ -1,12 +1,14 @@
 //! Whatever was done to a session: exported and imported it is what it was, at once, in parts and piece by piece.
 
 use super::{export, try_export, whole};
-use forge_store::diff::Side;
-use forge_store::model::{BranchMetadata, Fact, Key, Kind, Origin, Retention, Timestamp, Value};
-use forge_store::redact::{Ending, Form};
+use forge_store::diff::MergeSide;
+use forge_store::model::{
+    BranchMetadata, Fact, FactOrigin, Key, Kind, RetentionPolicy, Timestamp, Value,
+};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
-    Act, BundleRange, CheckpointFilter, ClaimChange, Merging, NewCheckpoint, NewSession, Session,
-    Store, Taken,
+    BundleRange, CheckpointFilter, ClaimChange, MergeRequest, NewCheckpoint, NewSession, Session,
+    SourceChunk, Store, WriteContext,
 };
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -22,15 +24,15 @@ fn fact(minute: u64, value: Value) -> Fact {
         kind: Kind::Command,
         id: format!("c{}", minute % 7),
         at,
-        origin: Origin::Recorded,
+        origin: FactOrigin::Recorded,
         place: minute,
         recorded_at: at,
         value,
     }
 }
 
-fn retention() -> Retention {
-    Retention { manual: false, significant: false, revisions: 0, ..Retention::none() }
+fn retention() -> RetentionPolicy {
+    RetentionPolicy { manual: false, significant: false, revisions: 0, ..RetentionPolicy::none() }
 }
 
 /// One thing that somebody does, who says this in all of it. What cannot be done now is not done.
@@ -41,7 +43,7 @@ pub(crate) fn step(
     (what, which): (u8, u8),
     said: &str,
 ) {
-    let act = Act::asked("step", time(minute));
+    let act = WriteContext::asked("step", time(minute));
     let note = |id: u8| {
         let long = if which.is_multiple_of(5) { 3000 } else { 3 };
         let text = format!("{said}{minute} ").repeat(long);
@@ -60,9 +62,9 @@ pub(crate) fn step(
         7 => {
             let name = format!("b{}", which % 3);
             let _ = session.create_branch(&act, &name, None, BranchMetadata::default());
-            let _ = session.switch(&act, &name, false);
+            let _ = session.switch_branch(&act, &name, false);
         }
-        8 => drop(session.switch(&act, "main", false)),
+        8 => drop(session.switch_branch(&act, "main", false)),
         9 | 10 => drop(session.undo(&act, None)),
         11 => drop(session.redo(&act)),
         12 | 13 => drop(session.prune(&act, &retention()).unwrap()),
@@ -84,28 +86,29 @@ pub(crate) fn step(
                 0 => Vec::new(),
                 bytes => session.source_bytes("log", begin, bytes - begin).unwrap(),
             };
-            let taken = Taken {
+            let taken = SourceChunk {
                 bookmark,
                 open: &open,
-                bytes: store.clean(text.as_bytes(), Form::Json, Ending::End),
+                bytes: store.redact_source(text.as_bytes(), TextForm::Json, PartEnding::End),
                 lines: 1,
                 keep: true,
                 facts: vec![fact(minute, Value::from([("command", "make".into())]))],
-                ..Taken::default()
+                ..SourceChunk::default()
             };
             let operation = store.new_operation().unwrap();
-            session.take(&act, operation, "log", taken).unwrap();
+            session.import_chunk(&act, operation, "log", taken).unwrap();
         }
         17 => {
             let last = session.summary().unwrap().last_sequence.max(1);
-            if let Ok(point) = session.sequence(u64::from(which) % last + 1) {
+            if let Ok(point) = session.at_sequence(u64::from(which) % last + 1) {
                 let _ = session.restore(&act, &point);
             }
         }
         18 => drop(store.maintain(0).unwrap()),
         19 => {
             let source = format!("b{}", which % 3);
-            let merging = Merging { source, prefer: Some(Side::Ours), ..Merging::default() };
+            let merging =
+                MergeRequest { source, prefer: Some(MergeSide::Ours), ..MergeRequest::default() };
             drop(session.merge(&act, &merging));
         }
         _ => session.schedule(&act, which.is_multiple_of(2).then_some(60_000_000)).unwrap(),
@@ -120,14 +123,14 @@ pub(crate) fn told(store: &Store) -> String {
     let summary = session.summary().unwrap();
     note("last", format!("{} {}", summary.last_sequence, summary.checkpoints));
     for number in 1..=summary.last_sequence {
-        let point = match session.sequence(number) {
+        let point = match session.at_sequence(number) {
             Ok(point) => point,
             Err(error) => {
                 note(&format!("#{number}"), error.to_string());
                 continue;
             }
         };
-        session.check(&point).unwrap();
+        session.check_digest(&point).unwrap();
         let state = session.state(&point).unwrap();
         let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
         note(&format!("#{number}"), format!("{point:?} {entries:?}"));
@@ -150,7 +153,7 @@ pub(crate) fn told(store: &Store) -> String {
 }
 
 fn import(store: &Store, bytes: &[u8]) {
-    let act = Act::asked("import", time(0));
+    let act = WriteContext::asked("import", time(0));
     store.import_bundle(&act, &mut Cursor::new(bytes), None).unwrap();
 }
 
@@ -167,7 +170,7 @@ pub(crate) fn same(found: &str, wanted: &str, what: &str) {
 #[test]
 fn a_range_with_a_fold_that_came_back_later_holds_what_is_gone_for_good() {
     let store = Store::in_memory().unwrap();
-    let begin = Act::asked("begin", time(0));
+    let begin = WriteContext::asked("begin", time(0));
     let session = store.create_session(&begin, NewSession::named("s")).unwrap();
     // Two revisions folded and swept, two more folded, one that is undone, and then the second folding undone.
     let steps = [
@@ -211,7 +214,7 @@ proptest! {
         part in any::<prop::sample::Index>(),
     ) {
         let store = Store::in_memory().unwrap();
-        let begin = Act::asked("begin", time(0));
+        let begin = WriteContext::asked("begin", time(0));
         let session = store.create_session(&begin, NewSession::named("s")).unwrap();
         let piecewise = Store::in_memory().unwrap();
         for (minute, step_) in (1..).zip(&steps) {

@@ -11,7 +11,8 @@ use crate::rot::store::{Read as Told, make, read as told};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    Act, BundleRange, ClaimChange, Depth, NewSession, Options, Outcome, Session, Store,
+    BundleRange, ClaimChange, NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome,
+    WriteContext,
 };
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -19,8 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_300_000_000_000);
 
-fn act(verb: &str) -> Act {
-    Act::asked(verb, NOW)
+fn act(verb: &str) -> WriteContext {
+    WriteContext::asked(verb, NOW)
 }
 
 fn export(store: &Store, ranges: &[BundleRange]) -> Vec<u8> {
@@ -92,7 +93,7 @@ fn what_was_exported_comes_back_with_every_id_and_is_exported_the_same() {
     assert!(taken.records > 50, "{taken:?}");
     other.maintain(0).unwrap();
     assert_eq!(everything(&to), everything(&from));
-    assert_eq!(Store::verify(&to, Depth::ReadData, NOW, None).unwrap().findings, []);
+    assert_eq!(Store::verify(&to, VerifyDepth::ReadData, NOW, None).unwrap().findings, []);
     assert!(whole(&other) == bytes, "the same session gives other bytes");
     // What is here is passed over, there and where it came from.
     for store in [&other, &store] {
@@ -103,7 +104,10 @@ fn what_was_exported_comes_back_with_every_id_and_is_exported_the_same() {
     // It is gone on with as any other.
     note(&other.session("s").unwrap(), "N500", "and then");
     other.session("s").unwrap().undo(&act("undo"), None).unwrap();
-    assert_eq!(Store::verify(&to, Depth::ReadData, NOW, None).unwrap().outcome, Outcome::Clean);
+    assert_eq!(
+        Store::verify(&to, VerifyDepth::ReadData, NOW, None).unwrap().outcome,
+        VerifyOutcome::Clean
+    );
 }
 
 #[test]
@@ -277,7 +281,7 @@ fn a_backup_beside_a_writer_has_all_that_was_acknowledged_and_is_whole() {
             note(&session, &format!("R{round}"), "acknowledged");
             let to = folder.path().join(format!("copy {round}"));
             let done = Store::backup(&path, &to, NOW, None).unwrap();
-            let verified = Store::verify(&to, Depth::ReadData, NOW, None).unwrap();
+            let verified = Store::verify(&to, VerifyDepth::ReadData, NOW, None).unwrap();
             assert_eq!((verified.findings, verified.checked.revisions), (vec![], done.revisions));
             let copy = Store::open(&to, Options::default()).unwrap().session("s").unwrap();
             let state = copy.state(&copy.head().unwrap()).unwrap();

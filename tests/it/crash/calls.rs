@@ -7,7 +7,7 @@ use super::kill::IN_DOUBT;
 use super::oracle::Oracle;
 use super::work::Planted;
 use crate::fault::{can_strike, copy, count};
-use forge_store::store::Depth;
+use forge_store::store::VerifyDepth;
 use std::sync::mpsc::channel;
 
 /// What happens at a call.
@@ -46,7 +46,7 @@ fn strike(test: &str, faults: &[Fault], usual: u64) {
                 oracle.hear(&line);
             }
             child.wait().unwrap();
-            let found = oracle.audit(&path, 4 * IN_DOUBT, Depth::Quick);
+            let found = oracle.audit(&path, 4 * IN_DOUBT, VerifyDepth::Quick);
             assert_eq!(found, Ok(()), "{inject}");
             let trace = std::fs::read_to_string(&trace).unwrap();
             if !trace.contains("INJECTED") && !trace.contains("killed by SIGKILL") {

@@ -7,7 +7,7 @@ use super::kill::IN_DOUBT;
 use super::oracle::Oracle;
 use super::work::Planted;
 use crate::fault::{Mount, Numbers, count};
-use forge_store::store::{Depth, Options, Store};
+use forge_store::store::{Options, Store, VerifyDepth};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn a_full_disk_loses_nothing_and_is_read_and_goes_on_with_room() {
         }
         drop(store);
         std::fs::remove_file(&ballast).unwrap();
-        let found = oracle.audit(&path, 100 * IN_DOUBT, Depth::ReadData);
+        let found = oracle.audit(&path, 100 * IN_DOUBT, VerifyDepth::ReadData);
         assert_eq!(found, Ok(()), "disk {number}");
     }
     eprintln!("{test}: {tries} disks, {refused} writes refused, 0 lost");

@@ -5,7 +5,7 @@ use super::oracle::Oracle;
 use super::work::Planted;
 use super::{WAIT, create, create_encrypted};
 use crate::fault::{Numbers, count, run};
-use forge_store::store::Depth;
+use forge_store::store::VerifyDepth;
 use std::path::Path;
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
@@ -94,7 +94,7 @@ fn kills(test: &str, kills: u64, create: impl Fn(&Path)) {
         for number in begin..end {
             let second = 1000 * (number - begin) + 1;
             round(&path, (0, second), Planted::Nothing, &mut numbers, &mut oracle);
-            let depth = if number + 1 == end { Depth::ReadData } else { Depth::Quick };
+            let depth = if number + 1 == end { VerifyDepth::ReadData } else { VerifyDepth::Quick };
             let found = oracle.audit(&path, IN_DOUBT, depth);
             assert_eq!(found, Ok(()), "round {number}");
         }

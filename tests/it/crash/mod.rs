@@ -20,7 +20,7 @@ mod verbs;
 mod work;
 
 use forge_store::model::Timestamp;
-use forge_store::store::{Act, NewSession, Options, Store};
+use forge_store::store::{NewSession, Options, Store, WriteContext};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,9 +29,9 @@ const WAIT: Duration = Duration::from_secs(60);
 /// The session that all writers share.
 const SHARED: &str = "shared";
 
-fn act(second: u64) -> Act {
+fn act(second: u64) -> WriteContext {
     let micros = 1_767_261_600_000_000 + i64::try_from(second).unwrap() * 1_000_000;
-    Act::asked("test", Timestamp::from_micros(micros))
+    WriteContext::asked("test", Timestamp::from_micros(micros))
 }
 
 /// Where the keys of a store lie, if it has seals.

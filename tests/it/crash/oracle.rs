@@ -4,7 +4,9 @@ use super::work::{Claims, LINE, claims_at, hash_of, source};
 use super::{SHARED, act, keyring, open};
 use forge_store::error::Error;
 use forge_store::model::{Key, Kind, Value};
-use forge_store::store::{CheckpointFilter, ClaimChange, Depth, Outcome, Session, Store};
+use forge_store::store::{
+    CheckpointFilter, ClaimChange, Session, Store, VerifyDepth, VerifyOutcome,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -92,7 +94,12 @@ impl Oracle {
 
     /// Opens the store and says what is wrong with it. Then it writes something, which must be there from then on.
     /// `in_doubt`: how many numbers a session may have beyond those heard of.
-    pub(super) fn audit(&mut self, path: &Path, in_doubt: u64, depth: Depth) -> Result<(), String> {
+    pub(super) fn audit(
+        &mut self,
+        path: &Path,
+        in_doubt: u64,
+        depth: VerifyDepth,
+    ) -> Result<(), String> {
         let said = |error: Error| error.to_string();
         let store = open(path).map_err(|error| format!("it does not open: {error}"))?;
         for (name, heard) in &mut self.sessions {
@@ -122,7 +129,7 @@ impl Oracle {
         let verified = Store::verify(path, depth, act(1).now, keyring(path).as_deref());
         let verified = verified.map_err(said)?;
         match verified.outcome {
-            Outcome::Clean => Ok(()),
+            VerifyOutcome::Clean => Ok(()),
             outcome => Err(format!("{outcome:?}: {:?}", verified.findings)),
         }
     }
@@ -143,11 +150,11 @@ impl Heard {
         // What nobody said of it stays from now on, and the next process may be killed before it says anything.
         self.last = last;
         for (number, state) in &self.states {
-            let claims = match session.sequence(*number) {
+            let claims = match session.at_sequence(*number) {
                 Err(Error::Folded { .. }) if !state.seen => continue,
                 Err(error) => return Err(format!("#{number}: {error}")),
                 Ok(point) => {
-                    session.check(&point).map_err(|error| format!("#{number}: {error}"))?;
+                    session.check_digest(&point).map_err(|error| format!("#{number}: {error}"))?;
                     claims_at(session, &point)
                 }
             };

@@ -8,7 +8,7 @@ use super::kill::{IN_DOUBT, kill, listen};
 use super::oracle::Oracle;
 use super::work::Planted;
 use crate::fault::{Numbers, copy};
-use forge_store::store::Depth;
+use forge_store::store::VerifyDepth;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -51,7 +51,7 @@ fn every_fault_planted_in_a_process_is_found() {
     for planted in Planted::ALL.into_iter().filter(|one| *one != Planted::Nothing) {
         let root = tempfile::tempdir().unwrap();
         let found = (0..TRIES).find_map(|_| match worked(root.path(), planted, &mut numbers) {
-            Some((path, mut oracle)) => oracle.audit(&path, IN_DOUBT, Depth::Quick).err(),
+            Some((path, mut oracle)) => oracle.audit(&path, IN_DOUBT, VerifyDepth::Quick).err(),
             None => Some("the writer itself read something else than it wrote".to_owned()),
         });
         let found = found.unwrap_or_else(|| panic!("{planted:?} was not found"));
@@ -172,11 +172,11 @@ fn every_damage_to_the_files_is_found() {
         for _ in 0..TRIES {
             let (path, mut oracle) = worked(root.path(), Planted::Nothing, &mut numbers).unwrap();
             // The last record is the audit's own: what the writer did last it may not have said yet.
-            assert_eq!(oracle.audit(&path, IN_DOUBT, Depth::Quick), Ok(()), "{name}");
+            assert_eq!(oracle.audit(&path, IN_DOUBT, VerifyDepth::Quick), Ok(()), "{name}");
             if !damage(&path) {
                 continue;
             }
-            let found = oracle.audit(&path, IN_DOUBT, Depth::ReadData);
+            let found = oracle.audit(&path, IN_DOUBT, VerifyDepth::ReadData);
             let found = found.expect_err(name);
             eprintln!("planted {name}: found as '{}'", found.lines().next().unwrap_or_default());
             tried = true;

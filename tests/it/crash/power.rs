@@ -6,7 +6,7 @@ use super::oracle::Oracle;
 use super::work::Planted;
 use super::{WAIT, create, open};
 use crate::fault::{Breaker, Disk, Numbers, can_strike, copy_in_use, count, run};
-use forge_store::store::{Depth, Standing};
+use forge_store::store::{SealStatus, VerifyDepth};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Child;
@@ -54,8 +54,8 @@ pub(super) fn begin(test: &str, disk: &Disk, keys: Keys) -> Option<()> {
         }
     }
     create(&folder(disk));
-    let wanted = if keys == Keys::None { Standing::Unsealed } else { Standing::Sealed };
-    assert_eq!(open(&folder(disk)).unwrap().standing(), wanted);
+    let wanted = if keys == Keys::None { SealStatus::Unsealed } else { SealStatus::Sealed };
+    assert_eq!(open(&folder(disk)).unwrap().seal_status(), wanted);
     assert!(run("sync", &["-f", disk.place.to_str().unwrap()]));
     drop(mount);
     Some(())
@@ -139,7 +139,7 @@ fn cuts(test: &str, cuts: u64, keys: &[Keys]) {
                 return;
             }
             let mount = disk.mount(test).expect("it could be mounted before");
-            let found = oracle.audit(&folder(&disk), u64::MAX, Depth::Quick);
+            let found = oracle.audit(&folder(&disk), u64::MAX, VerifyDepth::Quick);
             assert_eq!(found, Ok(()), "cut {number}, keys: {keys:?}");
             drop(mount);
         }
@@ -184,7 +184,7 @@ fn a_disk_that_lies_loses_something_in_power_cuts_and_a_witness_elsewhere_says_s
             return;
         }
         let mount = disk.mount(test).expect("it could be mounted before");
-        let found = oracle.audit(&folder(&disk), u64::MAX, Depth::Quick);
+        let found = oracle.audit(&folder(&disk), u64::MAX, VerifyDepth::Quick);
         match keys {
             Keys::None => lost += usize::from(found.is_err()),
             _ => told += usize::from(found.is_err_and(|said| said.contains("its witness saw"))),

@@ -4,7 +4,7 @@ use super::oracle::Oracle;
 use super::work::{Planted, Worker};
 use super::{create, open};
 use crate::fault::{Numbers, count};
-use forge_store::store::Depth;
+use forge_store::store::VerifyDepth;
 
 /// Steps of one history.
 const STEPS: u64 = 60;
@@ -30,7 +30,7 @@ fn after_any_work_a_store_is_sound() {
         for line in &said {
             oracle.hear(line);
         }
-        let found = oracle.audit(&path, 4, Depth::ReadData);
+        let found = oracle.audit(&path, 4, VerifyDepth::ReadData);
         assert_eq!(found, Ok(()), "history {history} of seed {seed}: {said:#?}");
     }
     eprintln!("crash sound: {histories} histories of {STEPS} steps, all sound");

@@ -7,7 +7,7 @@ use super::work::Planted;
 use super::{act, create, keyring, open};
 use crate::fault::{can_strike, copy, count, killed_at};
 use forge_store::error::Error;
-use forge_store::store::{BundleRange, Depth, NewSession, Options, Standing, Store};
+use forge_store::store::{BundleRange, NewSession, Options, SealStatus, Store, VerifyDepth};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -118,7 +118,7 @@ fn worked(root: &Path, sealed: bool) -> Oracle {
     }
     let path = store(root);
     create(&path);
-    assert_eq!(open(&path).unwrap().standing() == Standing::Sealed, sealed);
+    assert_eq!(open(&path).unwrap().seal_status() == SealStatus::Sealed, sealed);
     let (sender, lines) = channel();
     let task = Task { writer: 0, seed: 7, second: 1, planted: Planted::Nothing, once: true };
     let mut child = task.spawn(&path, &sender);
@@ -128,7 +128,7 @@ fn worked(root: &Path, sealed: bool) -> Oracle {
         oracle.hear(&line);
     }
     child.wait().unwrap();
-    assert_eq!(oracle.audit(&path, 4, Depth::ReadData), Ok(()));
+    assert_eq!(oracle.audit(&path, 4, VerifyDepth::ReadData), Ok(()));
     let from = open(&path).unwrap();
     let mut bundle = Vec::new();
     let sessions = from.every_session().unwrap().into_iter();
@@ -177,7 +177,7 @@ fn what_is_killed_at_any_call_is_done_by_doing_it_again() {
                     break;
                 }
                 let at = format!("{}: {call} {nth}", verb.name);
-                let before = oracle.clone().audit(&store(root.path()), 4, Depth::Quick);
+                let before = oracle.clone().audit(&store(root.path()), 4, VerifyDepth::Quick);
                 assert_eq!(before, Ok(()), "{at}, before it is done again");
                 assert_eq!(
                     (verb.act)(root.path()).map_err(|error| error.to_string()),
@@ -185,7 +185,7 @@ fn what_is_killed_at_any_call_is_done_by_doing_it_again() {
                     "{at}"
                 );
                 let done = root.path().join(verb.done);
-                assert_eq!(oracle.clone().audit(&done, 4, Depth::Quick), Ok(()), "{at}");
+                assert_eq!(oracle.clone().audit(&done, 4, VerifyDepth::Quick), Ok(()), "{at}");
                 struck_here += 1;
             }
         }

@@ -3,10 +3,11 @@
 use super::{SHARED, act};
 use crate::fault::Numbers;
 use forge_store::error::{Error, ErrorKind};
-use forge_store::model::{BranchMetadata, Fact, Key, Kind, Origin, Retention, Value};
-use forge_store::redact::{Ending, Form};
+use forge_store::model::{BranchMetadata, Fact, FactOrigin, Key, Kind, RetentionPolicy, Value};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
-    Act, Bookmark, ClaimChange, Committed, NewCheckpoint, NewSession, Point, Session, Store, Taken,
+    ClaimChange, NewCheckpoint, NewSession, ResolvedMoment, Session, SourceBookmark, SourceChunk,
+    Store, WriteContext, WriteReport,
 };
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub(super) fn hash_of(claims: &Claims) -> String {
 }
 
 /// What a store says that the claims at a point are.
-pub(super) fn claims_at(session: &Session, point: &Point) -> Result<Claims> {
+pub(super) fn claims_at(session: &Session, point: &ResolvedMoment) -> Result<Claims> {
     let state = session.state(point)?;
     let claims = state.claims();
     let entries = claims.entries().map(|entry| {
@@ -111,7 +112,7 @@ impl<'a> Worker<'a> {
         Ok(Self { store, name, session, shared, numbers, planted, second, claims, states, say })
     }
 
-    fn act(&mut self) -> Act {
+    fn act(&mut self) -> WriteContext {
         self.second += 1;
         act(self.second)
     }
@@ -234,7 +235,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn told(&mut self, done: &Committed, hash: &str) {
+    fn told(&mut self, done: &WriteReport, hash: &str) {
         if let Some((sequence, _)) = done.revision {
             self.states.insert(sequence, self.claims.clone());
             self.tell("state", format!("{sequence} {hash}"));
@@ -259,7 +260,7 @@ impl<'a> Worker<'a> {
         if !known.iter().any(|branch| branch.name == name) {
             self.session.create_branch(&act, name, None, BranchMetadata::default())?;
         }
-        self.session.switch(&act, name, true)?;
+        self.session.switch_branch(&act, name, true)?;
         self.claims = claims_at(&self.session, &self.session.head()?)?;
         Ok(())
     }
@@ -271,7 +272,7 @@ impl<'a> Worker<'a> {
             return Ok(());
         };
         let (sequence, claims) = (*sequence, claims.clone());
-        let point = match self.session.sequence(sequence) {
+        let point = match self.session.at_sequence(sequence) {
             Err(Error::Folded { .. }) => return Ok(()),
             point => point?,
         };
@@ -321,22 +322,22 @@ impl<'a> Worker<'a> {
             kind: Kind::Message,
             id: format!("f{from}"),
             at: act.now,
-            origin: Origin::Imported,
+            origin: FactOrigin::Imported,
             place: from,
             recorded_at: act.now,
             value: Value::from([("text", "taken".into())]),
         };
-        let taken = Taken {
-            bytes: self.store.clean(&bytes, Form::Plain, Ending::End),
-            bookmark: Bookmark::clone(&bookmark),
+        let taken = SourceChunk {
+            bytes: self.store.redact_source(&bytes, TextForm::Plain, PartEnding::End),
+            bookmark: SourceBookmark::clone(&bookmark),
             open: &open,
             lines,
             keep: true,
             facts: vec![fact],
-            ..Taken::default()
+            ..SourceChunk::default()
         };
         let operation = self.store.new_operation()?;
-        self.session.take(&act, operation, "log", taken)?;
+        self.session.import_chunk(&act, operation, "log", taken)?;
         self.store.sync()?;
         self.tell("source", from + lines);
         Ok(())
@@ -356,11 +357,12 @@ impl<'a> Worker<'a> {
         self.tell("pruning", "");
         let act = self.act();
         let keeps = self.planted != Planted::KeepsLess;
-        let retention = Retention { manual: false, last: 4, revisions: 0, ..Retention::none() };
+        let retention =
+            RetentionPolicy { manual: false, last: 4, revisions: 0, ..RetentionPolicy::none() };
         let kept = self.session.prune_preview(&retention, act.now)?;
-        let retention = if keeps { retention } else { Retention { last: 0, ..retention } };
+        let retention = if keeps { retention } else { RetentionPolicy { last: 0, ..retention } };
         let pruned = self.session.prune(&act, &retention)?;
-        for verdict in kept.verdicts.iter().filter(|verdict| !verdict.keeps.is_empty()) {
+        for verdict in kept.verdicts.iter().filter(|verdict| !verdict.reasons.is_empty()) {
             if let Some(sequence) = verdict.checkpoint.revision {
                 self.tell("kept", sequence);
             }

@@ -3,7 +3,7 @@
 use super::{MARK, Place, act, files, note, plant, search, time};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::store::{
-    Depth, NewCheckpoint, NewSession, Options, Outcome, Session, Standing, Store,
+    NewCheckpoint, NewSession, Options, SealStatus, Session, Store, VerifyDepth, VerifyOutcome,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Place {
 /// All claims that are held.
 fn read(session: &Session) -> Result<String, Error> {
     let point = session.head()?;
-    session.check(&point)?;
+    session.check_digest(&point)?;
     let state = session.state(&point)?;
     let entries = state.claims().entries().collect::<Result<Vec<_>, _>>()?;
     Ok(format!("{entries:?}"))
@@ -44,8 +44,8 @@ fn said(path: &Path, options: Options) -> Result<String, Error> {
 }
 
 fn assert_clean(path: &Path, keyring: &Path) {
-    let found = Store::verify(path, Depth::ReadData, time(0), Some(keyring)).unwrap();
-    assert_eq!((found.findings, found.outcome), (vec![], Outcome::Clean));
+    let found = Store::verify(path, VerifyDepth::ReadData, time(0), Some(keyring)).unwrap();
+    assert_eq!((found.findings, found.outcome), (vec![], VerifyOutcome::Clean));
     assert!(found.encrypted);
 }
 
@@ -61,7 +61,7 @@ fn an_encrypted_store_needs_a_keyring_and_says_what_it_is() {
     let format = fs::read_to_string(place.path().join("FORMAT")).unwrap();
     assert!(format.contains("\nrequired encrypted\noptional sealed\n"), "{format}");
     let state = Store::key_state(&place.path(), &place.options()).unwrap();
-    assert!(state.encrypted && state.standing == Standing::Sealed);
+    assert!(state.encrypted && state.standing == SealStatus::Sealed);
     assert!(!Place::new(false).open().is_encrypted());
 }
 
@@ -74,7 +74,7 @@ fn without_its_key_nothing_is_read_and_everything_says_why() {
         let to = place.root.path().join("to");
         let errors = [
             Store::open(&place.path(), options.clone()).map(drop),
-            Store::verify(&place.path(), Depth::Quick, time(0), keyring).map(drop),
+            Store::verify(&place.path(), VerifyDepth::Quick, time(0), keyring).map(drop),
             Store::backup(&place.path(), &to, time(0), keyring).map(drop),
             Store::repair(&place.path(), &to, time(0), keyring).map(drop),
             Store::adopt(&place.path(), &place.elsewhere(), time(0)).map(drop),
@@ -86,7 +86,7 @@ fn without_its_key_nothing_is_read_and_everything_says_why() {
         }
         assert!(!to.exists());
         let state = Store::key_state(&place.path(), &options).unwrap();
-        assert_eq!((state.standing, state.encrypted), (Standing::NoKey, true));
+        assert_eq!((state.standing, state.encrypted), (SealStatus::NoKey, true));
     }
     let after: Vec<_> = files(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(before == after);
@@ -103,7 +103,7 @@ fn with_a_damaged_key_nothing_is_read_and_everything_names_the_file() {
     let keyring = options.keyring.as_deref();
     let errors = [
         Store::open(&place.path(), options.clone()).map(drop),
-        Store::verify(&place.path(), Depth::Quick, time(0), keyring).map(drop),
+        Store::verify(&place.path(), VerifyDepth::Quick, time(0), keyring).map(drop),
         Store::backup(&place.path(), &to, time(0), keyring).map(drop),
         Store::repair(&place.path(), &to, time(0), keyring).map(drop),
         Store::adopt(&place.path(), &options, time(0)).map(drop),
@@ -146,7 +146,7 @@ fn a_store_that_is_taken_over_is_read_with_the_key_it_had() {
         .unwrap();
     assert_eq!(said(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
     let done = Store::adopt(&copy, &place.options(), time(62)).unwrap();
-    assert!(done.whole);
+    assert!(done.resealed);
     assert_eq!(said(&copy, place.options()).unwrap(), known);
     let session = Store::open(&copy, place.options()).unwrap().session("zebra-session").unwrap();
     session.write(&act(63)).change(note("zebra-more", "it goes on")).commit().unwrap();
@@ -165,17 +165,17 @@ fn what_a_hook_keeps_beside_a_store_that_is_refused_is_hidden_and_taken_in_with_
     Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
     place.open().create_session(&act(61), NewSession::named("zebra-later")).unwrap();
     assert_eq!(said(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
-    let refused = Store::open_unvouched(&copy, place.options()).unwrap();
+    let refused = Store::open_unverified(&copy, place.options()).unwrap();
     let hook = act(62);
-    let aside = refused.aside(&hook, NewSession::imported("zebra-kept")).unwrap();
-    aside.checkpoint(NewCheckpoint::manual("zebra-aside")).keep().unwrap();
+    let aside = refused.spooled_write(&hook, NewSession::imported("zebra-kept")).unwrap();
+    aside.checkpoint(NewCheckpoint::manual("zebra-aside")).save().unwrap();
     drop(refused);
     let waiting = fs::read_dir(copy.join("spool")).unwrap().next().unwrap().unwrap();
     let bytes = fs::read(waiting.path()).unwrap();
     assert!(!bytes.windows(MARK.len()).any(|part| part == MARK.as_bytes()));
-    assert!(Store::open_unvouched(&copy, place.elsewhere()).is_err());
+    assert!(Store::open_unverified(&copy, place.elsewhere()).is_err());
     let done = Store::adopt(&copy, &place.options(), time(63)).unwrap();
-    assert_eq!((done.whole, done.waiting), (true, 1));
+    assert_eq!((done.resealed, done.waiting), (true, 1));
     let store = Store::open(&copy, place.options()).unwrap();
     store.drain().unwrap();
     assert_eq!(store.session("zebra-kept").unwrap().summary().unwrap().checkpoints, 1);

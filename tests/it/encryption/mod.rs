@@ -7,13 +7,14 @@ mod seen;
 
 use crate::store::{act, note, time};
 use forge_store::model::{
-    AutoTrigger, BranchMetadata, BranchStatus, Fact, Key, Kind, Origin, SessionKind, Value,
+    AutoTrigger, BranchMetadata, BranchStatus, Fact, FactOrigin, Key, Kind, SessionKind, Value,
 };
-use forge_store::redact::{Ending, Form};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
-    Bookmark, ClaimChange, NewCheckpoint, NewSession, Options, Query, Session, Store, Taken,
+    ClaimChange, NewCheckpoint, NewSession, Options, SearchQuery, Session, SourceBookmark,
+    SourceChunk, Store,
 };
-use forge_store::systems::run::{Run, StepRecord};
+use forge_store::systems::run::{StepRecord, WorkflowRun};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,7 +54,7 @@ impl Place {
 }
 
 fn fact(kind: Kind, id: &str, minute: i64, value: Value) -> Fact {
-    let (at, origin) = (time(minute), Origin::Imported);
+    let (at, origin) = (time(minute), FactOrigin::Imported);
     Fact { kind, id: id.to_owned(), at, origin, place: 7, recorded_at: at, value }
 }
 
@@ -90,9 +91,9 @@ fn plant(store: &Store) -> Session {
     let metadata =
         BranchMetadata { hypothesis: Some("zebra-hypothesis".to_owned()), ..Default::default() };
     session.create_branch(&act(7), "zebra-branch", None, metadata).unwrap();
-    session.switch(&act(8), "zebra-branch", false).unwrap();
+    session.switch_branch(&act(8), "zebra-branch", false).unwrap();
     session.write(&act(9)).change(note("zebra-aside", "zebra-aside")).commit().unwrap();
-    session.switch(&act(10), "main", true).unwrap();
+    session.switch_branch(&act(10), "main", true).unwrap();
     session
         .update_branch(&act(11), "zebra-branch", |status, metadata| {
             *status = BranchStatus::Abandoned;
@@ -102,15 +103,15 @@ fn plant(store: &Store) -> Session {
     session.write(&act(12)).change(note("zebra-taken", "zebra-taken")).commit().unwrap();
     session.undo(&act(13), None).unwrap();
     let lines = "a zebra-line of a transcript\n".repeat(400);
-    let taken = Taken {
-        bookmark: Bookmark::default(),
-        bytes: store.clean(lines.as_bytes(), Form::Plain, Ending::End),
+    let taken = SourceChunk {
+        bookmark: SourceBookmark::default(),
+        bytes: store.redact_source(lines.as_bytes(), TextForm::Plain, PartEnding::End),
         lines: 400,
         keep: true,
         facts: vec![fact(Kind::Prompt, "zebra-prompt", 14, said("zebra-asked"))],
-        ..Taken::default()
+        ..SourceChunk::default()
     };
-    session.take(&act(14), store.new_operation().unwrap(), "zebra-source", taken).unwrap();
+    session.import_chunk(&act(14), store.new_operation().unwrap(), "zebra-source", taken).unwrap();
     store.sync().unwrap();
     for minute in 20..28 {
         // Enough to be replayed for a full state to be kept.
@@ -123,7 +124,7 @@ fn plant(store: &Store) -> Session {
 
 /// What is written by others than a debugging session, and what waits.
 fn plant_more(place: &Place, store: &Store) {
-    let run = Run::open_or_create(store, &act(30), "zebra-run").unwrap();
+    let run = WorkflowRun::open_or_create(store, &act(30), "zebra-run").unwrap();
     run.start(&act(30), Some(&Value::from([("input", "zebra-input".into())]))).unwrap();
     let step = StepRecord {
         item: "zebra-item".to_owned(),
@@ -154,7 +155,7 @@ fn plant_more(place: &Place, store: &Store) {
 /// Makes the copy of texts.
 fn search(store: &Store) -> usize {
     let sessions = [store.session("zebra-session").unwrap()];
-    let hits = store.search(&sessions, &Query::parse(MARK).unwrap(), &|_, _| None).unwrap();
+    let hits = store.search(&sessions, &SearchQuery::parse(MARK).unwrap(), &|_, _| None).unwrap();
     hits.total as usize
 }
 

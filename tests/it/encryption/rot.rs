@@ -7,7 +7,7 @@ use super::{files, time};
 use crate::fault::{Numbers, copy, count};
 use forge_store::error::Error;
 use forge_store::model::Kind;
-use forge_store::store::{Depth, Options, Outcome, Store};
+use forge_store::store::{Options, Store, VerifyDepth, VerifyOutcome};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -34,8 +34,8 @@ fn read(path: &Path, options: &Options) -> Read {
     };
     for number in 1..=NUMBERS {
         let state = || {
-            let point = session.sequence(number)?;
-            session.check(&point)?;
+            let point = session.at_sequence(number)?;
+            session.check_digest(&point)?;
             let state = session.state(&point)?;
             let entries = state.claims().entries().collect::<Result<Vec<_>, _>>()?;
             Ok(blake3::hash(format!("{entries:?}").as_bytes()).to_hex().to_string())
@@ -76,8 +76,8 @@ fn no_wrong_bit_makes_anything_false_and_a_repair_saves_the_rest() {
             };
             assert!(found.iter().all(right), "{what}: {found:?}");
             let verified =
-                Store::verify(&damaged, Depth::ReadData, time(90), Some(&place.keyring()));
-            let is_clean = verified.is_ok_and(|verified| verified.outcome == Outcome::Clean);
+                Store::verify(&damaged, VerifyDepth::ReadData, time(90), Some(&place.keyring()));
+            let is_clean = verified.is_ok_and(|verified| verified.outcome == VerifyOutcome::Clean);
             assert!(!is_clean || found == golden, "{what}: {found:?}");
             let done = Store::repair(&damaged, &repaired, time(90), Some(&place.keyring()));
             // Of an encrypted store whose marker says nothing nobody knows the key.

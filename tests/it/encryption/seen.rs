@@ -2,8 +2,8 @@
 
 use super::{MARK, Place, Store, act, files, plant, plant_more, search, time};
 use forge_store::format::{entity_hash, key::text_hash};
-use forge_store::model::{Key, Kind, Retention};
-use forge_store::store::{CheckpointFilter, Depth, LogItem, Outcome, Session};
+use forge_store::model::{Key, Kind, RetentionPolicy};
+use forge_store::store::{CheckpointFilter, LogItem, Session, VerifyDepth, VerifyOutcome};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -131,7 +131,8 @@ fn seen(encrypted: bool) -> Seen {
     store.drain().unwrap();
     assert!(store.maintain(0).unwrap());
     look(&place, &ids, &mut seen);
-    let retention = Retention { last: 1, manual: false, revisions: 0, ..Retention::none() };
+    let retention =
+        RetentionPolicy { last: 1, manual: false, revisions: 0, ..RetentionPolicy::none() };
     session.prune(&act(60), &retention).unwrap();
     assert!(store.maintain(0).unwrap() && store.compact().unwrap());
     assert!(store.rebuild().unwrap().revisions > 0);
@@ -140,8 +141,9 @@ fn seen(encrypted: bool) -> Seen {
     assert_eq!(checkpoints.len(), 1);
     drop((session, store));
     let found =
-        Store::verify(&place.path(), Depth::ReadData, time(70), Some(&place.keyring())).unwrap();
-    assert_eq!((found.findings, found.outcome), (vec![], Outcome::Clean));
+        Store::verify(&place.path(), VerifyDepth::ReadData, time(70), Some(&place.keyring()))
+            .unwrap();
+    assert_eq!((found.findings, found.outcome), (vec![], VerifyOutcome::Clean));
     assert_eq!(found.encrypted, encrypted);
     seen
 }

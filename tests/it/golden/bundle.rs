@@ -2,14 +2,14 @@
 
 use super::golden;
 use forge_store::format::{
-    Begun, BundleChain, BundleContents, BundleEnd, BundleSession, ItemKind, bundle_header,
-    item_header,
+    BegunOperation, BundleChain, BundleContents, BundleEnd, BundleItemKind, BundleSession,
+    bundle_header, item_header,
 };
-use forge_store::model::{OperationId, SessionId, SessionInfo, SessionKind, Timestamp};
+use forge_store::model::{OperationId, SessionId, SessionKind, SessionMetadata, Timestamp};
 
 #[test]
 fn the_golden_bundle_is_written_and_read_as_ever() {
-    let info = SessionInfo {
+    let info = SessionMetadata {
         id: SessionId::from_bytes([7; 16]),
         name: "slow start".to_owned(),
         kind: SessionKind::Debug,
@@ -17,16 +17,16 @@ fn the_golden_bundle_is_written_and_read_as_ever() {
         agent_session: None,
         started_at: Timestamp::from_micros(1_767_261_600_000_000),
     };
-    let begun = vec![Begun { operation: OperationId::from_bytes([9; 16]), effects: 2 }];
+    let begun = vec![BegunOperation { operation: OperationId::from_bytes([9; 16]), effects: 2 }];
     let contents =
         BundleContents { sessions: vec![BundleSession { info, from: 3, to: 42, begun }] };
     let end = BundleEnd { objects: 1, records: 0 };
     let header = bundle_header();
     let mut chain = BundleChain::begin(&header).unwrap();
     let items = [
-        chain.item(ItemKind::Contents, &contents.encode()),
-        chain.item(ItemKind::Object, b"an object"),
-        chain.item(ItemKind::End, &end.encode()),
+        chain.item(BundleItemKind::Contents, &contents.encode()),
+        chain.item(BundleItemKind::Object, b"an object"),
+        chain.item(BundleItemKind::End, &end.encode()),
     ];
     let kept = golden("bundle", &[&header[..], &items.concat()].concat());
     let mut rest = kept.as_slice();
@@ -43,6 +43,6 @@ fn the_golden_bundle_is_written_and_read_as_ever() {
         rest = behind;
     }
     assert_eq!(BundleContents::decode(&read[0].1).unwrap(), contents);
-    assert_eq!(read[1], (ItemKind::Object, b"an object".to_vec()));
+    assert_eq!(read[1], (BundleItemKind::Object, b"an object".to_vec()));
     assert_eq!(BundleEnd::decode(&read[2].1).unwrap(), end);
 }

@@ -2,19 +2,20 @@
 
 use super::{golden, kept};
 use forge_store::backend::journal::Journal;
-use forge_store::backend::{Frame, Log};
+use forge_store::backend::{LogFrame, WriteAheadLog};
 use forge_store::format::key::of;
 use forge_store::format::{
-    Body, BookmarkRef, BookmarkRow, BranchChange, BranchRefs, Bytes, Chunk, Delta, DeltaChange,
-    DeltaPart, DroppedText, Effort, Gone, Head, Header, Marker, ObjectKind, Page, Parent, Record,
-    RecordChange, Refs, Reset, SessionRefs, Side, Spooled, SpooledCheckpoint, SpooledNote,
-    SpooledPage, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash, open,
-    open_with_prefix, rekey_entry, seal, seal_with_prefix, sealed_id,
+    BookmarkRef, BookmarkRow, BranchChange, BranchHead, BranchRefs, CompressionEffort, Delta,
+    DeltaChange, DeltaPart, DeltaSide, DroppedText, FactPage, FormatMarker, ObjectKind,
+    ParentRevision, Record, RecordBytes, RecordChange, ResetSource, RevisionBody, RevisionHeader,
+    SessionRefs, SessionRemoval, SpoolEntry, SpooledCheckpoint, SpooledNote, SpooledPage,
+    StateChunk, StoreRefs, decode_entry, decode_key, encode_entry, encode_key, entity_hash,
+    entry_hash, open, open_with_prefix, rekey_entry, seal, seal_with_prefix, sealed_id,
 };
 use forge_store::model::{
-    Author, AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, Digest, Entry,
-    Fact, Key, Kind, ObjectId, Operation, OperationId, Origin, RevisionId, SessionId, SessionInfo,
-    SessionKind, Timestamp, Trigger, Value,
+    AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, CheckpointTrigger,
+    ClaimEntry, Fact, FactOrigin, Key, Kind, ObjectId, Operation, OperationAuthor, OperationId,
+    RevisionId, SessionId, SessionKind, SessionMetadata, StateDigest, Timestamp, Value,
 };
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub(super) fn operation() -> Operation {
     Operation {
         id: OperationId::from_bytes([0x11; 16]),
         verb: "hypothesis add".to_owned(),
-        author: Author::Asked,
+        author: OperationAuthor::Asked,
         time: TIME,
     }
 }
@@ -38,7 +39,7 @@ pub(super) fn checkpoint() -> Checkpoint {
         revision: Some(6),
         message: "after the test".to_owned(),
         tags: vec!["auto".to_owned(), "green".to_owned()],
-        trigger: Trigger::Automatic(AutoTrigger::VerificationComplete),
+        trigger: CheckpointTrigger::Automatic(AutoTrigger::VerificationComplete),
         body: Value::from([("tokens", 12_345_i64.into())]),
         key: Some("compaction 3".to_owned()),
     }
@@ -58,17 +59,20 @@ fn key() -> Key {
     Key::new(Kind::Hypothesis, "H\u{fc}1")
 }
 
-pub(super) fn header() -> Header {
-    Header {
+pub(super) fn header() -> RevisionHeader {
+    RevisionHeader {
         session: SessionId::from_bytes([0x33; 16]),
         branch: 2,
         sequence: 300,
-        parents: vec![Parent { sequence: 299, id: RevisionId::from_bytes([0x44; 32]) }],
-        reset: Some(Reset::To(Parent { sequence: 17, id: RevisionId::from_bytes([0x55; 32]) })),
+        parents: vec![ParentRevision { sequence: 299, id: RevisionId::from_bytes([0x44; 32]) }],
+        reset: Some(ResetSource::To(ParentRevision {
+            sequence: 17,
+            id: RevisionId::from_bytes([0x55; 32]),
+        })),
         time: TIME,
         body: ObjectId::from_bytes([0x66; 32]),
         delta: ObjectId::from_bytes([0x77; 32]),
-        digest: Digest::from_bytes(&[0x88; 32]),
+        digest: StateDigest::from_bytes(&[0x88; 32]),
         count: 4711,
     }
 }
@@ -76,53 +80,53 @@ pub(super) fn header() -> Header {
 fn delta() -> Delta {
     let change =
         |id: &str, old, new| DeltaChange { key: encode_key(&Key::new(Kind::Note, id)), old, new };
-    let entry = || Side::Inline(encode_entry(&Entry { added_at: TIME, value: value() }));
+    let entry = || DeltaSide::Inline(encode_entry(&ClaimEntry { added_at: TIME, value: value() }));
     Delta {
         changes: vec![
-            change("a", Side::Absent, entry()),
-            change("b", entry(), Side::Absent),
-            change("c", entry(), Side::Blob(ObjectId::from_bytes([0x99; 32]))),
+            change("a", DeltaSide::Absent, entry()),
+            change("b", entry(), DeltaSide::Absent),
+            change("c", entry(), DeltaSide::Blob(ObjectId::from_bytes([0x99; 32]))),
         ],
     }
 }
 
 #[test]
 fn the_marker_of_a_store() {
-    let marker = Marker::new([0x12; 16], [0x34; 32]);
+    let marker = FormatMarker::new([0x12; 16], [0x34; 32]);
     let bytes = golden("marker", marker.encode().as_bytes());
-    assert_eq!(Marker::decode(std::str::from_utf8(&bytes).unwrap()), Ok(marker));
+    assert_eq!(FormatMarker::decode(std::str::from_utf8(&bytes).unwrap()), Ok(marker));
 }
 
 #[test]
 fn keys_entries_and_their_hashes() {
     let bytes = golden("key", &encode_key(&key()));
     assert_eq!(decode_key(&bytes).unwrap(), key());
-    let entry = Entry { added_at: Timestamp::from_micros(-5), value: value() };
+    let entry = ClaimEntry { added_at: Timestamp::from_micros(-5), value: value() };
     let bytes = golden("entry", &encode_entry(&entry));
     assert_eq!(decode_entry(&bytes).unwrap(), entry);
     let purged = golden("entry-purged", &rekey_entry(&encode_key(&key()), &bytes));
     assert_eq!(decode_entry(&purged).unwrap(), entry);
     golden("entry-hash", &entry_hash(&encode_key(&key()), &bytes));
     golden("entity-hash", &entity_hash(&SessionId::from_bytes([0x33; 16]), &encode_key(&key())));
-    let digest = Digest::EMPTY.plus(&entry_hash(b"a", b"b")).plus(&entry_hash(b"c", b"d"));
+    let digest = StateDigest::EMPTY.plus(&entry_hash(b"a", b"b")).plus(&entry_hash(b"c", b"d"));
     golden("digest", &digest.to_bytes());
 }
 
 #[test]
 fn headers_bodies_and_deltas_of_revisions() {
     let bytes = golden("header", &header().encode());
-    assert_eq!(Header::decode(&bytes).unwrap(), header());
+    assert_eq!(RevisionHeader::decode(&bytes).unwrap(), header());
     golden("header-id", header().id().as_bytes());
-    let first = Header { parents: Vec::new(), reset: None, sequence: 1, ..header() };
+    let first = RevisionHeader { parents: Vec::new(), reset: None, sequence: 1, ..header() };
     let bytes = golden("header-first", &first.encode());
-    assert_eq!(Header::decode(&bytes).unwrap(), first);
-    let body = Body { salt: [0xaa; 16], operation: operation(), stands_for: None };
+    assert_eq!(RevisionHeader::decode(&bytes).unwrap(), first);
+    let body = RevisionBody { salt: [0xaa; 16], operation: operation(), stands_for: None };
     let bytes = golden("body", &body.encode());
-    assert_eq!(Body::decode(&bytes).unwrap(), body);
+    assert_eq!(RevisionBody::decode(&bytes).unwrap(), body);
     let name = ObjectId::from_bytes([0x99; 32]);
-    let purged = Body { stands_for: Some(name), ..body };
+    let purged = RevisionBody { stands_for: Some(name), ..body };
     let bytes = golden("body-purged", &purged.encode());
-    assert_eq!((Body::decode(&bytes).unwrap(), Body::name(&bytes)), (purged, name));
+    assert_eq!((RevisionBody::decode(&bytes).unwrap(), RevisionBody::name(&bytes)), (purged, name));
     let bytes = golden("delta", &delta().encode([0xbb; 16]));
     assert_eq!(Delta::decode(&bytes).unwrap(), delta());
     let bytes = golden("delta-purged", &delta().encode_for([0xbb; 16], &name));
@@ -131,11 +135,11 @@ fn headers_bodies_and_deltas_of_revisions() {
 
 #[test]
 fn chunks_of_full_states() {
-    let mut chunk = Chunk::default();
+    let mut chunk = StateChunk::default();
     let entries: [(&[u8], &[u8]); 3] = [(b"\x01a", b"one"), (b"\x01b", b""), (b"\x06c", b"three")];
     entries.iter().for_each(|(key, entry)| chunk.push(key, entry));
     let bytes = golden("chunk", &chunk.encode());
-    let found = Chunk::decode(&bytes).unwrap();
+    let found = StateChunk::decode(&bytes).unwrap();
     let at = |range: &std::ops::Range<u32>| &bytes[range.start as usize..range.end as usize];
     let found: Vec<_> = found.iter().map(|one| (at(&one.key), at(&one.entry))).collect();
     assert_eq!(found, entries);
@@ -147,14 +151,14 @@ fn pages_of_facts() {
         kind: Kind::Command,
         id: "c1".to_owned(),
         at: TIME,
-        origin: Origin::Imported,
+        origin: FactOrigin::Imported,
         place: 4096,
         recorded_at: TIME.plus_micros(7),
         value: value(),
     };
-    let page = Page::new(Some("log.jsonl".to_owned()), vec![fact]);
+    let page = FactPage::new(Some("log.jsonl".to_owned()), vec![fact]);
     let bytes = golden("page", &page.encode());
-    assert_eq!(Page::decode(&bytes).unwrap(), page);
+    assert_eq!(FactPage::decode(&bytes).unwrap(), page);
 }
 
 /// What zstd makes of the same content may change with its version; what it made once must be readable for ever.
@@ -171,24 +175,24 @@ fn objects_as_they_are_and_compressed() {
     let prefix: Vec<u8> = (0..2000_u32).flat_map(|n| (n * n % 251).to_le_bytes()).collect();
     let bytes = kept(
         "object-prefix",
-        &seal_with_prefix(ObjectKind::Blob, &prefix, &prefix[1000..], Effort::Quick).1,
+        &seal_with_prefix(ObjectKind::Blob, &prefix, &prefix[1000..], CompressionEffort::Quick).1,
     );
     assert!(bytes.len() < 100);
     assert_eq!(open_with_prefix(ObjectKind::Blob, &prefix, &bytes).unwrap(), &prefix[1000..]);
 }
 
-fn head() -> Head {
-    Head {
+fn head() -> BranchHead {
+    BranchHead {
         sequence: 6,
         id: RevisionId::from_bytes([0xcc; 32]),
         effective: TIME,
-        digest: Digest::from_bytes(&[0xdd; 32]),
+        digest: StateDigest::from_bytes(&[0xdd; 32]),
         count: 3,
     }
 }
 
-fn info() -> SessionInfo {
-    SessionInfo {
+fn info() -> SessionMetadata {
+    SessionMetadata {
         id: SessionId::from_bytes([0x33; 16]),
         name: "broken build".to_owned(),
         kind: SessionKind::Debug,
@@ -212,7 +216,7 @@ fn change() -> BranchChange {
     }
 }
 
-fn refs(branches: usize) -> Refs {
+fn refs(branches: usize) -> StoreRefs {
     let branch = BranchRefs {
         name: "try".to_owned(),
         base: Some((0, 5)),
@@ -242,9 +246,14 @@ fn refs(branches: usize) -> Refs {
             bytes: 60_000,
             pruning: Some(OperationId::from_bytes([0x12; 16])),
         }],
-        gone: Some(Gone::Pruned(OperationId::from_bytes([0x13; 16]))),
+        gone: Some(SessionRemoval::Pruned(OperationId::from_bytes([0x13; 16]))),
     };
-    Refs { sessions: [session].into_iter().collect(), pinned: None, last_used: Some(0), purges: 0 }
+    StoreRefs {
+        sessions: [session].into_iter().collect(),
+        pinned: None,
+        last_used: Some(0),
+        purges: 0,
+    }
 }
 
 pub(super) fn bookmark() -> BookmarkRow {
@@ -252,8 +261,8 @@ pub(super) fn bookmark() -> BookmarkRow {
         blob: "log.jsonl".to_owned(),
         bytes: 70_000,
         lines: 900,
-        blocks: Bytes(vec![0xee; 32]),
-        carry: Bytes(b"carry".to_vec()),
+        blocks: RecordBytes(vec![0xee; 32]),
+        carry: RecordBytes(b"carry".to_vec()),
         cleaned: None,
     }
 }
@@ -262,7 +271,7 @@ pub(super) fn bookmark() -> BookmarkRow {
 fn record() -> Record {
     let session = 0;
     let id = CheckpointId::from_bytes([0x22; 16]);
-    let object = || Bytes(seal(ObjectKind::Blob, b"content").1);
+    let object = || RecordBytes(seal(ObjectKind::Blob, b"content").1);
     let checkpoint = || Box::new(checkpoint());
     let named = DeltaPart::Named(ObjectId::from_bytes([0x99; 32]));
     let changes = vec![
@@ -289,8 +298,8 @@ fn record() -> Record {
         },
         RecordChange::Revision {
             session,
-            header: Bytes(header().encode()),
-            body: Bytes(b"body".to_vec()),
+            header: RecordBytes(header().encode()),
+            body: RecordBytes(b"body".to_vec()),
             delta: vec![DeltaPart::Inline(object()), named.clone()],
         },
         RecordChange::Checkpoint { session, checkpoint: checkpoint() },
@@ -359,7 +368,7 @@ fn records() {
         operation: operation(),
         changes: vec![RecordChange::SweptAhead {
             objects: vec![ObjectId::from_bytes([0x99; 32])],
-            parts: vec![Bytes(of(2).text("log.jsonl").number(70_000).build())],
+            parts: vec![RecordBytes(of(2).text("log.jsonl").number(70_000).build())],
             named: vec![ObjectId::from_bytes([0x98; 32])],
         }],
     };
@@ -386,25 +395,25 @@ fn a_record_with_an_unknown_change_or_field_is_refused() {
 
 #[test]
 fn a_write_that_waits_in_the_spool() {
-    let waiting = Spooled {
+    let waiting = SpoolEntry {
         operation: operation(),
         session: info(),
         used: true,
         branch: Some("try".to_owned()),
         time: TIME,
         salt: [0x42; 16],
-        objects: vec![Bytes(vec![1, 2, 3])],
-        pages: vec![SpooledPage { count: 1, first: TIME, last: TIME, page: Bytes(vec![4]) }],
-        notes: vec![SpooledNote { id: "N1".to_owned(), entry: Bytes(vec![5, 6]) }],
+        objects: vec![RecordBytes(vec![1, 2, 3])],
+        pages: vec![SpooledPage { count: 1, first: TIME, last: TIME, page: RecordBytes(vec![4]) }],
+        notes: vec![SpooledNote { id: "N1".to_owned(), entry: RecordBytes(vec![5, 6]) }],
         checkpoints: vec![SpooledCheckpoint { checkpoint: checkpoint(), past: false }],
     };
     let bytes = golden("spooled", &waiting.encode());
-    assert_eq!(Spooled::decode(&bytes).unwrap(), waiting);
+    assert_eq!(SpoolEntry::decode(&bytes).unwrap(), waiting);
     for place in 0..bytes.len() {
         let mut flipped = bytes.clone();
         flipped[place] ^= 0x10;
-        assert!(Spooled::decode(&flipped).is_err(), "byte {place}");
-        assert!(Spooled::decode(&bytes[..place]).is_err(), "cut at {place}");
+        assert!(SpoolEntry::decode(&flipped).is_err(), "byte {place}");
+        assert!(SpoolEntry::decode(&bytes[..place]).is_err(), "cut at {place}");
     }
 }
 
@@ -414,7 +423,7 @@ fn the_frame_of_a_record_and_the_mark_of_the_journal() {
     let path = folder.path().join("journal");
     let journal = Journal::create(&path).unwrap();
     let wait = Duration::from_secs(60);
-    let mut build = |_: &forge_store::backend::Tail| Some(b"payload".to_vec());
+    let mut build = |_: &forge_store::backend::LogTail| Some(b"payload".to_vec());
     let appended = journal.append(0, wait, &mut build).unwrap().unwrap();
     journal.sync(appended.end).unwrap();
     let name = format!("{:016x}.log", 0);
@@ -427,5 +436,5 @@ fn the_frame_of_a_record_and_the_mark_of_the_journal() {
     let read = Journal::open_read_only(&copy).unwrap().read(0, u64::MAX).unwrap();
     let payload = b"payload".to_vec();
     let end = frame.len() as u64;
-    assert_eq!(read.frames, [Frame { position: 0, end, hash: appended.hash, payload }]);
+    assert_eq!(read.frames, [LogFrame { position: 0, end, hash: appended.hash, payload }]);
 }

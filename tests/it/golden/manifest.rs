@@ -2,7 +2,7 @@
 
 use forge_store::error::Result;
 use forge_store::model::{Kind, Timestamp};
-use forge_store::store::{CheckpointFilter, LogItem, Point, Session, Store};
+use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, Session, Store};
 use serde_json::{Value, json};
 
 /// Everything that a store answers which does not depend on when it is asked.
@@ -41,7 +41,7 @@ fn moments(session: &Session) -> Result<Vec<Value>> {
             }),
             LogItem::Checkpoint(checkpoint) => json!({ "checkpoint": checkpoint.id.to_string() }),
         };
-        let state = state(session, &session.sequence(item.sequence())?)?;
+        let state = state(session, &session.at_sequence(item.sequence())?)?;
         moments.push(json!({ "number": item.sequence(), "what": what, "state": state }));
     }
     moments.push(json!({ "number": "head", "state": state(session, &session.head()?)? }));
@@ -61,8 +61,8 @@ fn short(value: &Value) -> Value {
     json!(format!("{} bytes, FNV-1a {hash:016x}", text.len()))
 }
 
-fn state(session: &Session, point: &Point) -> Result<Value> {
-    session.check(point)?;
+fn state(session: &Session, point: &ResolvedMoment) -> Result<Value> {
+    session.check_digest(point)?;
     let state = session.state(point)?;
     let mut claims = Vec::new();
     for entry in state.claims().entries() {

@@ -4,11 +4,12 @@ use super::bytes::{TIME, bookmark, checkpoint, header, operation};
 use super::golden;
 use forge_store::format::key::{self, KeyBuilder, of};
 use forge_store::format::{
-    AheadRow, BookmarkRow, BranchChange, Bytes, CheckpointRow, Effect, FactRow, FoldRow,
-    KeyframeChunk, KeyframeRow, OperationRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
+    BookmarkRow, BranchChange, CheckpointRow, FactRow, FoldRow, KeyframeChunk, KeyframeRow,
+    OperationEffect, OperationRow, PrewrittenRow, RecordBytes, RevisionRow, SegmentRow,
+    SequenceRow, TotalsRow,
 };
 use forge_store::model::{
-    BranchMetadata, BranchStatus, CheckpointId, Kind, ObjectId, OperationId, Origin, Timestamp,
+    BranchMetadata, BranchStatus, CheckpointId, FactOrigin, Kind, ObjectId, OperationId, Timestamp,
 };
 
 #[test]
@@ -49,7 +50,7 @@ fn the_tables_keep_their_numbers() {
         key::FOLDED,
         key::PRUNINGS,
         key::MERGES,
-        key::AHEAD,
+        key::PREWRITTEN,
     ];
     for (number, table) in tables.iter().enumerate() {
         assert_eq!(usize::from(table.0), number);
@@ -94,7 +95,7 @@ fn values_of_every_table() {
         FactRow {
             page: 300,
             ordinal: 7,
-            origin: Origin::Imported,
+            origin: FactOrigin::Imported,
             operation: OperationId::from_bytes([0x11; 16]),
         }
     );
@@ -102,13 +103,13 @@ fn values_of_every_table() {
         "row-keyframe",
         KeyframeRow,
         KeyframeRow {
-            digest: Bytes(vec![0x88; 32]),
+            digest: RecordBytes(vec![0x88; 32]),
             count: 4711,
             bytes: 1_000_000,
             chunks: vec![KeyframeChunk {
                 object: 17,
                 count: 4711,
-                first: Bytes(b"\x01H1".to_vec())
+                first: RecordBytes(b"\x01H1".to_vec())
             }],
         }
     );
@@ -119,9 +120,9 @@ fn values_of_every_table() {
     );
     row!("row-bookmark", BookmarkRow, bookmark());
     row!("row-segment", SegmentRow, SegmentRow { object: 17, length: 4096, prefix: 8192 });
-    let part = Some(Bytes(of(2).text("log.jsonl").number(70_000).build()));
-    row!("row-ahead", AheadRow, AheadRow { time: TIME, part });
-    row!("row-ahead-object", AheadRow, AheadRow { time: TIME, part: None });
+    let part = Some(RecordBytes(of(2).text("log.jsonl").number(70_000).build()));
+    row!("row-ahead", PrewrittenRow, PrewrittenRow { time: TIME, part });
+    row!("row-ahead-object", PrewrittenRow, PrewrittenRow { time: TIME, part: None });
     row!("row-totals", TotalsRow, TotalsRow { operations: 311, segments: 12 });
     row!(
         "row-operation",
@@ -138,38 +139,43 @@ fn values_of_every_table() {
     );
 }
 
-fn effects() -> Vec<Effect> {
+fn effects() -> Vec<OperationEffect> {
     let change = BranchChange {
         time: TIME,
         status: BranchStatus::Active,
         metadata: BranchMetadata::default(),
     };
     vec![
-        Effect::Revision { branch: 0, sequence: 300 },
-        Effect::CheckpointMade { id: CheckpointId::from_bytes([0x22; 16]) },
-        Effect::CheckpointChanged { old: Box::new(checkpoint()) },
-        Effect::CheckpointHidden { old: Box::new(checkpoint()) },
-        Effect::BranchMade { branch: 1 },
-        Effect::BranchChanged { branch: 1, old: change },
-        Effect::BranchHidden { branch: 1, hidden: true },
-        Effect::Switched { old: 0, branch: 1, time: TIME, position: 4096 },
-        Effect::Facts { count: 3, page: 8, name: ObjectId::from_bytes([0x99; 32]) },
-        Effect::Bookmark {
+        OperationEffect::Revision { branch: 0, sequence: 300 },
+        OperationEffect::CheckpointMade { id: CheckpointId::from_bytes([0x22; 16]) },
+        OperationEffect::CheckpointChanged { old: Box::new(checkpoint()) },
+        OperationEffect::CheckpointHidden { old: Box::new(checkpoint()) },
+        OperationEffect::BranchMade { branch: 1 },
+        OperationEffect::BranchChanged { branch: 1, old: change },
+        OperationEffect::BranchHidden { branch: 1, hidden: true },
+        OperationEffect::Switched { old: 0, branch: 1, time: TIME, position: 4096 },
+        OperationEffect::Facts { count: 3, page: 8, name: ObjectId::from_bytes([0x99; 32]) },
+        OperationEffect::Bookmark {
             source: "log.jsonl".to_owned(),
             old: Some(Box::new(bookmark())),
             bytes: 70_000,
         },
-        Effect::Schedule { old: Some(3_600_000_000) },
-        Effect::Folded { branch: 1, first: 290, last: 300 },
-        Effect::Unfolded { branch: 1, first: 290, last: 300 },
-        Effect::SessionDropped { of: 1 },
-        Effect::SessionShown { of: 1 },
-        Effect::TextDropped { of: 1, blob: "log.jsonl".to_owned(), bytes: 70_000, old: 60_000 },
-        Effect::TextShown { of: 1, blob: "log.jsonl".to_owned(), bytes: 70_000 },
-        Effect::Swept {
+        OperationEffect::Schedule { old: Some(3_600_000_000) },
+        OperationEffect::Folded { branch: 1, first: 290, last: 300 },
+        OperationEffect::Unfolded { branch: 1, first: 290, last: 300 },
+        OperationEffect::SessionDropped { of: 1 },
+        OperationEffect::SessionShown { of: 1 },
+        OperationEffect::TextDropped {
+            of: 1,
+            blob: "log.jsonl".to_owned(),
+            bytes: 70_000,
+            old: 60_000,
+        },
+        OperationEffect::TextShown { of: 1, blob: "log.jsonl".to_owned(), bytes: 70_000 },
+        OperationEffect::Swept {
             checkpoints: vec![(290, CheckpointId::from_bytes([0x22; 16]))],
             revisions: 8,
         },
-        Effect::Purged { reason: Some("it leaked".to_owned()), places: 7 },
+        OperationEffect::Purged { reason: Some("it leaked".to_owned()), places: 7 },
     ]
 }

@@ -4,7 +4,7 @@ use super::manifest::manifest;
 use crate::fault::copy;
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, Options, Store};
+use forge_store::store::{ClaimChange, Options, Store, WriteContext};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ fn says_what_it_said_and_goes_on(name: &str) {
     assert!(!full.as_array().unwrap().is_empty(), "a full state is part of it");
     let session = store.session("debug").unwrap();
     let before = session.summary().unwrap();
-    let act = Act::asked("go on", Timestamp::from_micros(1_767_361_600_000_000));
+    let act = WriteContext::asked("go on", Timestamp::from_micros(1_767_361_600_000_000));
     let value = Value::from([("description", "written by a later version".into())]);
     let change = ClaimChange::add(Key::new(Kind::Note, "new"), value);
     session.write(&act).change(change).commit().unwrap();
@@ -78,7 +78,7 @@ fn says_what_it_said_and_goes_on(name: &str) {
     let store = Store::open(&path, Options::default()).unwrap();
     let session = store.session("debug").unwrap();
     let head = session.head().unwrap();
-    session.check(&head).unwrap();
+    session.check_digest(&head).unwrap();
     assert_eq!(session.summary().unwrap().claims, before.claims + 1);
     session.undo(&act, None).unwrap();
     assert_eq!(session.summary().unwrap().claims, before.claims);
@@ -128,7 +128,7 @@ fn is_read_in_a_folder_that_cannot_be_written(name: &str) {
     let store = Store::open(&path, Options { read_only: true, ..Options::default() }).unwrap();
     assert_says(&store, &expected(name));
     let session = store.session("debug").unwrap();
-    let act = Act::asked("write", Timestamp::from_micros(1_767_361_600_000_000));
+    let act = WriteContext::asked("write", Timestamp::from_micros(1_767_361_600_000_000));
     let error = session.schedule(&act, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert_eq!(contents(&path), before, "reading changes nothing");

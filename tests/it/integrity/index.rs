@@ -1,7 +1,7 @@
 //! Attacks on the index: everything that no longer stands in the journal.
 
 use super::{Place, add, breach_of, copy};
-use forge_store::backend::Breach;
+use forge_store::backend::IntegrityBreach;
 use rocksdb::{ColumnFamilyDescriptor, DB, IteratorMode, Options, WriteOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn a_row_whose_content_was_changed_is_refused() {
         let (key, row) = &rows[saying(&rows, "first-3")];
         database.put_opt(key, replaced(row, "first-3", "FORGED!"), write).unwrap();
     });
-    assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+    assert!(matches!(place.refusal(), IntegrityBreach::Altered | IntegrityBreach::Unsealed));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_row_whose_metadata_was_changed_is_refused() {
         let (key, row) = &rows[saying(&rows, "first-3")];
         database.put_opt(key, replaced(row, "manual", "MANUAL"), write).unwrap();
     });
-    assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+    assert!(matches!(place.refusal(), IntegrityBreach::Altered | IntegrityBreach::Unsealed));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn rows_that_were_taken_out_are_missed() {
                 database.delete_opt(&rows[gone].0, write).unwrap();
             }
         });
-        assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+        assert!(matches!(place.refusal(), IntegrityBreach::Altered | IntegrityBreach::Unsealed));
     }
 }
 
@@ -113,7 +113,7 @@ fn rows_that_changed_places_or_came_from_another_session_are_refused() {
             let (victim, donor) = (saying(&rows, one), saying(&rows, other));
             database.put_opt(&rows[victim].0, &rows[donor].1, write).unwrap();
         });
-        assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+        assert!(matches!(place.refusal(), IntegrityBreach::Altered | IntegrityBreach::Unsealed));
     }
 }
 
@@ -127,7 +127,7 @@ fn a_row_that_was_made_up_is_refused() {
         *next.last_mut().unwrap() += 1;
         database.put_opt(next, replaced(row, "other-5", "FORGED!"), write).unwrap();
     });
-    assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+    assert!(matches!(place.refusal(), IntegrityBreach::Altered | IntegrityBreach::Unsealed));
 }
 
 /// The tables of the newest generation.
@@ -148,7 +148,7 @@ fn a_table_of_the_same_length_and_time_is_refused_also_after_it_was_found_right(
     bytes[middle] ^= 3;
     fs::write(&table, bytes).unwrap();
     fs::File::options().write(true).open(&table).unwrap().set_modified(time).unwrap();
-    assert_eq!(place.refusal(), Breach::Altered);
+    assert_eq!(place.refusal(), IntegrityBreach::Altered);
 }
 
 /// A wrong bit says nothing of what else was done: whoever put an older store in the place of this one may have turned it.
@@ -173,11 +173,11 @@ fn a_table_that_is_gone_or_was_added_is_refused() {
     let place = Place::applied();
     let table = tables(&place.generation()).pop().unwrap();
     fs::copy(&table, table.with_file_name("999999.sst")).unwrap();
-    assert_eq!(place.refusal(), Breach::Unsealed);
+    assert_eq!(place.refusal(), IntegrityBreach::Unsealed);
     fs::remove_file(table.with_file_name("999999.sst")).unwrap();
     assert_eq!(place.read().unwrap().len(), 20);
     fs::remove_file(table).unwrap();
-    assert_eq!(place.refusal(), Breach::Missing);
+    assert_eq!(place.refusal(), IntegrityBreach::Missing);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn an_older_generation_under_another_name_is_refused() {
     let new = place.generation();
     fs::remove_dir_all(&new).unwrap();
     copy(&old, &new);
-    assert_eq!(place.refusal(), Breach::Altered);
+    assert_eq!(place.refusal(), IntegrityBreach::Altered);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn an_older_copy_of_the_whole_store_is_refused_also_where_the_journal_is_applied
     assert!(place.open().maintain(0).unwrap());
     fs::remove_dir_all(place.store()).unwrap();
     copy(&aside, &place.store());
-    assert_eq!(place.refusal(), Breach::SetBack);
+    assert_eq!(place.refusal(), IntegrityBreach::RolledBack);
 }
 
 #[test]
@@ -220,13 +220,13 @@ fn a_copy_that_went_another_way_is_refused_also_where_what_was_seen_is_applied()
     fs::remove_dir_all(place.store()).unwrap();
     copy(&aside, &place.store());
     let error = place.read().unwrap_err();
-    assert_eq!(breach_of(&error), Breach::Replaced);
+    assert_eq!(breach_of(&error), IntegrityBreach::Replaced);
 }
 
 #[test]
 fn a_copy_of_the_texts_for_searching_that_was_made_up_is_not_believed() {
     let place = Place::new();
-    let query = || forge_store::store::Query::parse("first-3").unwrap();
+    let query = || forge_store::store::SearchQuery::parse("first-3").unwrap();
     let find = |store: &forge_store::store::Store| {
         let session = store.session("first").unwrap();
         store.search(&[session], &query(), &|_, _| None).unwrap().hits.len()

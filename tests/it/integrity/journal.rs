@@ -2,14 +2,14 @@
 
 use super::frame::{Frame, frames, write};
 use super::{Place, add, copy};
-use forge_store::backend::Breach;
+use forge_store::backend::IntegrityBreach;
 use forge_store::error::ErrorKind;
 use forge_store::store::Store;
 use proptest::prelude::*;
 use std::fs;
 
 /// Changes the frames of a store's journal, and makes everything right again that takes no key.
-fn attack(place: &Place, change: impl FnOnce(&mut Vec<Frame>)) -> Breach {
+fn attack(place: &Place, change: impl FnOnce(&mut Vec<Frame>)) -> IntegrityBreach {
     let segment = place.segment();
     let mut all = frames(&segment);
     change(&mut all);
@@ -37,7 +37,7 @@ fn a_record_whose_content_was_changed_is_refused() {
         let at = saying(frames, "first-3");
         frames[at].replace("first-3", "FORGED!");
     });
-    assert_eq!(refusal, Breach::Altered);
+    assert_eq!(refusal, IntegrityBreach::Altered);
 }
 
 #[test]
@@ -46,18 +46,18 @@ fn a_record_whose_metadata_was_changed_is_refused() {
         let at = saying(frames, "first-3");
         frames[at].replace("manual", "MANUAL");
     });
-    assert_eq!(refusal, Breach::Altered);
+    assert_eq!(refusal, IntegrityBreach::Altered);
     // What stands in the header of the frame is sealed too.
     let refusal = attack(&Place::new(), |frames| frames[3].header[24..32].fill(0));
-    assert_eq!(refusal, Breach::Altered);
+    assert_eq!(refusal, IntegrityBreach::Altered);
 }
 
 #[test]
 fn a_journal_that_was_cut_short_is_refused() {
     let refusal = attack(&Place::new(), |frames| frames.truncate(frames.len() - 2));
-    assert_eq!(refusal, Breach::SetBack);
+    assert_eq!(refusal, IntegrityBreach::RolledBack);
     let refusal = attack(&Place::new(), |frames| frames.clear());
-    assert_eq!(refusal, Breach::SetBack);
+    assert_eq!(refusal, IntegrityBreach::RolledBack);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_record_that_was_taken_out_of_the_middle_is_missed() {
         let at = saying(frames, "first-3");
         frames.remove(at);
     });
-    assert_eq!(refusal, Breach::Altered);
+    assert_eq!(refusal, IntegrityBreach::Altered);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn records_that_changed_places_are_refused() {
         let at = saying(frames, "first-3");
         frames.swap(at, at + 1);
     });
-    assert_eq!(refusal, Breach::Altered);
+    assert_eq!(refusal, IntegrityBreach::Altered);
 }
 
 #[test]
@@ -89,7 +89,10 @@ fn a_record_that_was_made_up_is_refused() {
             }
             frames.push(forged);
         });
-        assert_eq!(refusal, if blank { Breach::Unsealed } else { Breach::Altered });
+        assert_eq!(
+            refusal,
+            if blank { IntegrityBreach::Unsealed } else { IntegrityBreach::Altered }
+        );
     }
 }
 
@@ -101,7 +104,7 @@ fn a_record_of_another_session_or_of_another_time_in_the_place_of_one_is_refused
             let at = saying(frames, "first-5");
             frames[at] = donor;
         });
-        assert_eq!(refusal, Breach::Altered);
+        assert_eq!(refusal, IntegrityBreach::Altered);
     }
 }
 
@@ -110,7 +113,7 @@ fn a_record_of_another_store_is_refused() {
     let (place, other) = (Place::new(), Place::new());
     let donor = frames(&other.segment());
     let refusal = attack(&place, |frames| *frames = donor);
-    assert_eq!(refusal, Breach::Altered);
+    assert_eq!(refusal, IntegrityBreach::Altered);
 }
 
 #[test]
@@ -121,7 +124,7 @@ fn an_older_copy_of_the_whole_store_is_refused() {
     add(&place.open().session("first").unwrap(), 60, "newest");
     fs::remove_dir_all(place.store()).unwrap();
     copy(&aside, &place.store());
-    assert_eq!(place.refusal(), Breach::SetBack);
+    assert_eq!(place.refusal(), IntegrityBreach::RolledBack);
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn a_copy_that_went_another_way_is_refused() {
     drop(other);
     fs::remove_dir_all(place.store()).unwrap();
     copy(&aside, &place.store());
-    assert_eq!(place.refusal(), Breach::Replaced);
+    assert_eq!(place.refusal(), IntegrityBreach::Replaced);
 }
 
 #[test]

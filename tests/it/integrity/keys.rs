@@ -2,9 +2,9 @@
 
 use super::frame::{frames, write};
 use super::{Place, act, add, breach_of, copy, new_note, read, time};
-use forge_store::backend::Breach;
+use forge_store::backend::IntegrityBreach;
 use forge_store::error::{Error, ErrorKind};
-use forge_store::store::{Depth, NewSession, Options, Outcome, Standing, Store};
+use forge_store::store::{NewSession, Options, SealStatus, Store, VerifyDepth, VerifyOutcome};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,9 @@ impl Place {
     }
 }
 
-fn verified(place: &Place, keyring: &Path) -> (Outcome, Standing) {
-    let found = Store::verify(&place.store(), Depth::ReadData, time(0), Some(keyring)).unwrap();
+fn verified(place: &Place, keyring: &Path) -> (VerifyOutcome, SealStatus) {
+    let found =
+        Store::verify(&place.store(), VerifyDepth::ReadData, time(0), Some(keyring)).unwrap();
     assert_eq!(found.findings, []);
     (found.outcome, found.standing)
 }
@@ -33,13 +34,13 @@ fn a_store_without_a_keyring_has_no_seals_as_ever() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let store = Store::create(&path, Options::default()).unwrap();
-    assert_eq!(store.standing(), Standing::Unsealed);
+    assert_eq!(store.seal_status(), SealStatus::Unsealed);
     store.create_session(&act(0), NewSession::named("s")).unwrap();
     drop(store);
     assert!(!fs::read_to_string(path.join("FORMAT")).unwrap().contains("sealed"));
     // Nor does it get some by being opened with one.
     let options = Options { keyring: Some(root.path().join("keys")), ..Options::default() };
-    assert_eq!(Store::open(&path, options).unwrap().standing(), Standing::Unsealed);
+    assert_eq!(Store::open(&path, options).unwrap().seal_status(), SealStatus::Unsealed);
 }
 
 #[test]
@@ -48,14 +49,14 @@ fn a_store_whose_key_is_missing_is_read_and_not_written_and_keeps_what_can_wait(
         let said = place.read().unwrap();
         for options in [place.elsewhere(), Options::default()] {
             let store = Store::open(&place.store(), options).unwrap();
-            assert_eq!(store.standing(), Standing::NoKey);
+            assert_eq!(store.seal_status(), SealStatus::NoKey);
             assert_eq!(read(&store).unwrap(), said);
             let error = store.create_session(&act(9), NewSession::named("new")).map(drop);
             assert_eq!(error.unwrap_err().kind(), ErrorKind::Unkeyed);
             assert!(!store.maintain(0).unwrap());
         }
         let elsewhere = place.root.path().join("elsewhere");
-        assert_eq!(verified(&place, &elsewhere), (Outcome::Clean, Standing::NoKey));
+        assert_eq!(verified(&place, &elsewhere), (VerifyOutcome::Clean, SealStatus::NoKey));
     }
 }
 
@@ -71,19 +72,19 @@ fn what_was_written_without_the_key_waits_until_the_store_is_taken_over() {
     // Who has the key does not believe it, and says so.
     let store = place.open();
     assert_eq!(read(&store).unwrap().len(), 20);
-    assert_eq!(store.waiting().unwrap().unsealed.len(), 1);
+    assert_eq!(store.spool_status().unwrap().unsealed.len(), 1);
     add(&store.session("first").unwrap(), 61, "more");
-    assert_eq!(store.waiting().unwrap().unsealed.len(), 1);
+    assert_eq!(store.spool_status().unwrap().unsealed.len(), 1);
     drop(store);
     let keyring = place.keyring();
-    let found = Store::verify(&place.store(), Depth::Quick, time(0), Some(&keyring)).unwrap();
-    assert_eq!(found.outcome, Outcome::Forged);
+    let found = Store::verify(&place.store(), VerifyDepth::Quick, time(0), Some(&keyring)).unwrap();
+    assert_eq!(found.outcome, VerifyOutcome::Forged);
     let done = Store::adopt(&place.store(), &place.options(), time(70)).unwrap();
-    assert_eq!((done.whole, done.waiting), (false, 1));
+    assert_eq!((done.resealed, done.waiting), (false, 1));
     let store = place.open();
     store.drain().unwrap();
     assert_eq!(read(&store).unwrap().len(), 23);
-    assert_eq!(verified(&place, &keyring), (Outcome::Clean, Standing::Sealed));
+    assert_eq!(verified(&place, &keyring), (VerifyOutcome::Clean, SealStatus::Sealed));
 }
 
 #[test]
@@ -92,19 +93,19 @@ fn a_store_is_taken_over_where_its_key_is_not() {
         let said = place.read().unwrap();
         let options = place.elsewhere();
         let done = Store::adopt(&place.store(), &options, time(70)).unwrap();
-        assert_eq!((done.before, done.whole), (Standing::NoKey, true));
+        assert_eq!((done.before, done.resealed), (SealStatus::NoKey, true));
         let store = Store::open(&place.store(), options.clone()).unwrap();
-        assert_eq!((store.standing(), read(&store).unwrap()), (Standing::Sealed, said));
+        assert_eq!((store.seal_status(), read(&store).unwrap()), (SealStatus::Sealed, said));
         add(&store.session("first").unwrap(), 71, "goes on");
         assert!(store.maintain(0).unwrap());
         drop(store);
         let elsewhere = place.root.path().join("elsewhere");
-        assert_eq!(verified(&place, &elsewhere), (Outcome::Clean, Standing::Sealed));
+        assert_eq!(verified(&place, &elsewhere), (VerifyOutcome::Clean, SealStatus::Sealed));
         let state = Store::key_state(&place.store(), &options).unwrap();
         assert_eq!(state.adopted, Some((done.position, time(70))));
         assert!(state.witnessed.unwrap() > done.position);
         // Where the old key is, this is not the store that was there.
-        assert_eq!(breach_of(&place.read().unwrap_err()), Breach::Replaced);
+        assert_eq!(breach_of(&place.read().unwrap_err()), IntegrityBreach::Replaced);
     }
 }
 
@@ -120,9 +121,9 @@ fn a_store_without_seals_gets_some_by_being_taken_over() {
     drop((session, store));
     let options = Options { keyring: Some(root.path().join("keys")), ..Options::default() };
     let done = Store::adopt(&path, &options, time(3)).unwrap();
-    assert_eq!((done.before, done.whole), (Standing::Unsealed, true));
+    assert_eq!((done.before, done.resealed), (SealStatus::Unsealed, true));
     let store = Store::open(&path, options).unwrap();
-    assert_eq!((store.standing(), read(&store).unwrap().len()), (Standing::Sealed, 4));
+    assert_eq!((store.seal_status(), read(&store).unwrap().len()), (SealStatus::Sealed, 4));
 }
 
 #[test]
@@ -145,10 +146,10 @@ fn a_forged_store_is_kept_only_by_taking_it_over() {
     let at = all.iter().position(|frame| frame.holds("first-3")).unwrap();
     all.truncate(at);
     write(&segment, &all);
-    assert_eq!(place.refusal(), Breach::SetBack);
+    assert_eq!(place.refusal(), IntegrityBreach::RolledBack);
     // What a refused writer left in the spool stays there.
     let done = Store::adopt(&place.store(), &place.options(), time(70)).unwrap();
-    assert!(done.whole);
+    assert!(done.resealed);
     assert_eq!(read(&place.open()).unwrap().iter().filter(|it| it.starts_with("first")).count(), 4);
 }
 
@@ -159,12 +160,12 @@ fn a_copy_goes_on_by_itself_once_it_is_taken_over_and_the_store_too() {
     copy(&place.store(), &backup);
     add(&place.open().session("first").unwrap(), 60, "newest");
     let error = Store::open(&backup, place.options()).and_then(|store| read(&store)).unwrap_err();
-    assert_eq!(breach_of(&error), Breach::SetBack);
+    assert_eq!(breach_of(&error), IntegrityBreach::RolledBack);
     Store::adopt(&backup, &place.options(), time(70)).unwrap();
     let copy = Store::open(&backup, place.options()).unwrap();
     add(&copy.session("first").unwrap(), 71, "by itself");
     assert_eq!((read(&copy).unwrap().len(), place.read().unwrap().len()), (22, 22));
-    assert_eq!(verified(&place, &place.keyring()), (Outcome::Clean, Standing::Sealed));
+    assert_eq!(verified(&place, &place.keyring()), (VerifyOutcome::Clean, SealStatus::Sealed));
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn a_store_that_moves_takes_its_key_along() {
     let id = Store::import_key(&text, &options).unwrap();
     assert_eq!(id, Store::key_state(&place.store(), &options).unwrap().id);
     let store = Store::open(&place.store(), options.clone()).unwrap();
-    assert_eq!((store.standing(), read(&store).unwrap().len()), (Standing::Sealed, 20));
+    assert_eq!((store.seal_status(), read(&store).unwrap().len()), (SealStatus::Sealed, 20));
     drop(store);
     assert_eq!(Store::import_key(&text, &options).unwrap_err().kind(), ErrorKind::Conflict);
     let broken = text.replace("secret", "Secret");
@@ -186,7 +187,7 @@ fn a_store_that_moves_takes_its_key_along() {
     all.pop();
     write(&segment, &all);
     let error = Store::open(&place.store(), options).and_then(|store| read(&store)).unwrap_err();
-    assert_eq!(breach_of(&error), Breach::SetBack);
+    assert_eq!(breach_of(&error), IntegrityBreach::RolledBack);
 }
 
 #[test]
@@ -194,12 +195,12 @@ fn a_missing_witness_is_said_and_nothing_is_written_until_the_store_is_taken_ove
     let place = Place::new();
     fs::remove_file(place.kept().join("witness")).unwrap();
     let store = place.open();
-    assert_eq!((store.standing(), read(&store).unwrap().len()), (Standing::NoWitness, 20));
+    assert_eq!((store.seal_status(), read(&store).unwrap().len()), (SealStatus::NoWitness, 20));
     let error = store.create_session(&act(9), NewSession::named("new")).map(drop).unwrap_err();
     assert!(matches!(error, Error::Unkeyed { missing: "witness" }));
     drop(store);
-    assert!(Store::adopt(&place.store(), &place.options(), time(70)).unwrap().whole);
-    assert_eq!(place.open().standing(), Standing::Sealed);
+    assert!(Store::adopt(&place.store(), &place.options(), time(70)).unwrap().resealed);
+    assert_eq!(place.open().seal_status(), SealStatus::Sealed);
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn another_store_in_the_place_of_a_sealed_one_is_refused() {
     Store::create(&forged, Options::default()).unwrap();
     fs::remove_dir_all(place.store()).unwrap();
     copy(&forged, &place.store());
-    assert_eq!(breach_of(&place.read().unwrap_err()), Breach::Replaced);
+    assert_eq!(breach_of(&place.read().unwrap_err()), IntegrityBreach::Replaced);
     // Nor does it help to say that there were no seals, whether the key can be read or not.
     let place = Place::new();
     let file = place.store().join("FORMAT");
@@ -217,7 +218,7 @@ fn another_store_in_the_place_of_a_sealed_one_is_refused() {
     let (before, _) = text.split_at(text.rfind("check ").unwrap());
     let check = &blake3::hash(before.as_bytes()).to_hex()[..16];
     fs::write(&file, format!("{before}check {check}\n")).unwrap();
-    assert_eq!(breach_of(&place.read().unwrap_err()), Breach::Unsealed);
+    assert_eq!(breach_of(&place.read().unwrap_err()), IntegrityBreach::Unsealed);
     fs::write(place.kept().join("key"), "torn").unwrap();
     assert!(matches!(place.read().unwrap_err(), Error::DamagedKey { .. }));
 }
@@ -242,27 +243,27 @@ fn a_damaged_key_is_as_good_as_none_and_one_wrong_bit_of_it_is_put_right() {
         let mut wrong = right.clone();
         wrong[bit / 8] ^= 1 << (bit % 8);
         fs::write(&key, wrong).unwrap();
-        assert_eq!(place.open().standing(), Standing::Sealed, "bit {bit}");
+        assert_eq!(place.open().seal_status(), SealStatus::Sealed, "bit {bit}");
     }
     for damaged in [&[], &right[..right.len() / 2], &vec![0; right.len()]] {
         fs::write(&key, damaged).unwrap();
         let store = place.open();
-        assert_eq!(store.standing(), Standing::NoKey);
+        assert_eq!(store.seal_status(), SealStatus::NoKey);
         let damaged = store.damaged_key().expect("its key is damaged");
         assert!(matches!(&damaged, Error::DamagedKey { path, .. } if *path == key), "{damaged}");
         assert_eq!(read(&store).unwrap(), said);
         let error = store.create_session(&act(9), NewSession::named("new")).map(drop);
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Unkeyed);
-        assert_eq!(verified(&place, &place.keyring()), (Outcome::Clean, Standing::NoKey));
+        assert_eq!(verified(&place, &place.keyring()), (VerifyOutcome::Clean, SealStatus::NoKey));
         let error = Store::export_key(&place.store(), &place.options()).unwrap_err();
         assert!(matches!(error, Error::DamagedKey { .. }), "{error}");
     }
     // One that was exported takes its place, and without one the store can be taken over.
     Store::import_key(&exported, &place.options()).unwrap();
-    assert_eq!((place.open().standing(), fs::read(&key).unwrap()), (Standing::Sealed, right));
+    assert_eq!((place.open().seal_status(), fs::read(&key).unwrap()), (SealStatus::Sealed, right));
     fs::write(&key, "").unwrap();
-    assert!(Store::adopt(&place.store(), &place.options(), time(70)).unwrap().whole);
-    assert_eq!((place.open().standing(), place.read().unwrap()), (Standing::Sealed, said));
+    assert!(Store::adopt(&place.store(), &place.options(), time(70)).unwrap().resealed);
+    assert_eq!((place.open().seal_status(), place.read().unwrap()), (SealStatus::Sealed, said));
 }
 
 #[test]
@@ -279,6 +280,6 @@ fn a_repaired_store_is_sealed_with_the_same_key_and_holds_no_forged_record() {
     fs::remove_dir_all(place.store()).unwrap();
     copy(&to, &place.store());
     let store = place.open();
-    assert_eq!(store.standing(), Standing::Sealed);
+    assert_eq!(store.seal_status(), SealStatus::Sealed);
     assert!(read(&store).unwrap().iter().all(|said| !said.contains("FORGED")));
 }

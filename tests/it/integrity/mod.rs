@@ -9,7 +9,7 @@ mod spool;
 
 use crate::fault::copy;
 use crate::store::{act, note, time};
-use forge_store::backend::{self, Breach};
+use forge_store::backend::{self, IntegrityBreach};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{
@@ -83,30 +83,30 @@ impl Place {
     }
 
     /// How a reader, a writer and a check find that somebody changed the store.
-    fn refusal(&self) -> Breach {
+    fn refusal(&self) -> IntegrityBreach {
         let error = self.read().expect_err("it is read as if nothing were wrong");
         assert_eq!(error.kind(), ErrorKind::Forged, "{error:?}");
         let write = Store::open(&self.store(), self.options()).and_then(|store| {
             let session = store.session("first")?;
             session.write(&act(99)).change(note("late", "late")).commit().map(drop)?;
             // A note can wait beside a store that cannot be written.
-            let waits = store.waiting()?.writes;
-            if waits > 0 { Err(error_of(Breach::Altered)) } else { Ok(()) }
+            let waits = store.spool_status()?.writes;
+            if waits > 0 { Err(error_of(IntegrityBreach::Altered)) } else { Ok(()) }
         });
         assert_eq!(write.expect_err("it is written to").kind(), ErrorKind::Forged);
-        let depth = forge_store::store::Depth::Quick;
+        let depth = forge_store::store::VerifyDepth::Quick;
         let keyring = self.keyring();
         let verified = Store::verify(&self.store(), depth, time(0), Some(&keyring)).unwrap();
-        assert_eq!(verified.outcome, forge_store::store::Outcome::Forged, "{verified:?}");
+        assert_eq!(verified.outcome, forge_store::store::VerifyOutcome::Forged, "{verified:?}");
         breach_of(&error)
     }
 }
 
-fn error_of(breach: Breach) -> Error {
+fn error_of(breach: IntegrityBreach) -> Error {
     backend::Error::Breach { breach, what: String::new() }.into()
 }
 
-fn breach_of(error: &Error) -> Breach {
+fn breach_of(error: &Error) -> IntegrityBreach {
     match error {
         Error::Backend(backend::Error::Breach { breach, .. }) => *breach,
         other => panic!("{other:?}"),
@@ -148,8 +148,8 @@ fn a_sealed_store_that_nobody_changed_is_read_written_and_whole() {
     store.rebuild().unwrap();
     assert!(store.compact().unwrap());
     assert_eq!(read(&store).unwrap().len(), 22);
-    let deep = forge_store::store::Depth::ReadData;
+    let deep = forge_store::store::VerifyDepth::ReadData;
     let keyring = place.keyring();
     let verified = Store::verify(&place.store(), deep, time(0), Some(&keyring)).unwrap();
-    assert_eq!((verified.findings, verified.standing), (Vec::new(), store.standing()));
+    assert_eq!((verified.findings, verified.standing), (Vec::new(), store.seal_status()));
 }

@@ -2,7 +2,7 @@
 
 use super::{Place, act, new_note, read};
 use crate::store::time;
-use forge_store::backend::Breach;
+use forge_store::backend::IntegrityBreach;
 use forge_store::store::Store;
 use std::fs;
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn a_write_that_waits_is_read_with_its_seal_and_comes_in() {
     assert_eq!(place.read().unwrap().len(), 21);
     place.open().drain().unwrap();
     assert_eq!(place.read().unwrap().len(), 21);
-    assert_eq!(place.open().waiting().unwrap().writes, 0);
+    assert_eq!(place.open().spool_status().unwrap().writes, 0);
 }
 
 /// The bytes of a write that says something else, with the seal of what it said before or without one.
@@ -54,12 +54,12 @@ fn a_waiting_write_that_was_changed_is_read_from_its_copy_or_refused() {
         fs::write(&file, forged(&bytes, sealed)).unwrap();
         assert_eq!(place.read().unwrap().len(), 21);
         fs::write(&copy, forged(&bytes, sealed)).unwrap();
-        let breach = if sealed { Breach::Altered } else { Breach::Unsealed };
+        let breach = if sealed { IntegrityBreach::Altered } else { IntegrityBreach::Unsealed };
         assert_eq!(place.refusal(), breach);
         // Nor does bringing in what can be read take it away.
         place.open().drain().unwrap();
         assert_eq!(place.refusal(), breach);
-        assert_eq!(place.open().waiting().unwrap().damaged.len(), 1);
+        assert_eq!(place.open().spool_status().unwrap().damaged.len(), 1);
     }
 }
 
@@ -69,13 +69,13 @@ fn a_waiting_write_that_was_removed_is_missed() {
     fs::remove_file(place.store().join("spool.copy").join(file.file_name().unwrap())).unwrap();
     assert_eq!(place.read().unwrap().len(), 21);
     fs::remove_file(&file).unwrap();
-    assert_eq!(place.refusal(), Breach::Missing);
+    assert_eq!(place.refusal(), IntegrityBreach::Missing);
     fs::remove_dir_all(place.store().join("spool")).unwrap();
     fs::remove_dir_all(place.store().join("spool.copy")).unwrap();
-    assert_eq!(place.refusal(), Breach::Missing);
+    assert_eq!(place.refusal(), IntegrityBreach::Missing);
     // Whoever takes the store over as it is has been told.
     let adopted = Store::adopt(&place.store(), &place.options(), time(0)).unwrap();
-    assert!(adopted.whole);
+    assert!(adopted.resealed);
     assert_eq!(place.read().unwrap().len(), 20);
 }
 
@@ -93,6 +93,6 @@ fn a_waiting_write_that_was_made_up_is_left_out_and_said() {
         assert_eq!(read(&store).unwrap().len(), 21);
         store.drain().unwrap();
         assert_eq!(read(&store).unwrap().len(), 21);
-        assert_eq!(store.waiting().unwrap().unsealed, [stranger]);
+        assert_eq!(store.spool_status().unwrap().unsealed, [stranger]);
     }
 }

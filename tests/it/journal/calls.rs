@@ -5,7 +5,7 @@ use super::add;
 use super::child::{Process, Role};
 use super::oracle::read_all;
 use crate::fault::can_strike;
-use forge_store::backend::Log;
+use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
 use std::fs;
 

@@ -2,7 +2,7 @@
 
 use super::{Numbers, WAIT};
 use forge_store::backend::journal::Journal;
-use forge_store::backend::{Appended, Log, Position};
+use forge_store::backend::{AppendedRecord, LogPosition, WriteAheadLog};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -145,7 +145,7 @@ fn say(line: &str) {
 /// once it is durable.
 fn write(journal: &Journal, writer: u64, records: u64) {
     let mut numbers = Numbers(writer);
-    let mut from: Position = journal.start().unwrap();
+    let mut from: LogPosition = journal.start().unwrap();
     for count in 0..records {
         let length = numbers.below(LARGEST) * numbers.below(2) + numbers.below(200);
         let mut payload = format!("{writer} {count} ").into_bytes();
@@ -172,7 +172,7 @@ fn write(journal: &Journal, writer: u64, records: u64) {
     }
 }
 
-fn acknowledge(count: u64, appended: &Appended) {
+fn acknowledge(count: u64, appended: &AppendedRecord) {
     let hash: String = appended.hash.iter().map(|byte| format!("{byte:02x}")).collect();
     say(&format!("ack {count} {} {hash}", appended.position));
 }

@@ -3,7 +3,7 @@
 use super::oracle::read_all;
 use super::{WAIT, add, rotate};
 use forge_store::backend::journal::Journal;
-use forge_store::backend::{Appended, Error, Log, Position};
+use forge_store::backend::{AppendedRecord, Error, LogPosition, WriteAheadLog};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,9 @@ const END_FRAME_BYTES: usize = 128;
 /// those knows it.
 struct Sample {
     root: tempfile::TempDir,
-    records: Vec<Appended>,
+    records: Vec<AppendedRecord>,
     /// The starts of the segments.
-    starts: Vec<Position>,
+    starts: Vec<LogPosition>,
     /// How many records are synced.
     synced: usize,
 }
@@ -26,9 +26,9 @@ enum Outcome {
     /// So many records from the beginning on, and it could be appended to.
     Whole(usize),
     /// Damage, at this position, and appending was refused.
-    Damaged(Position),
+    Damaged(LogPosition),
     /// The beginning is no longer there.
-    Gone(Position),
+    Gone(LogPosition),
 }
 
 use Outcome::{Damaged, Gone, Whole};
@@ -72,7 +72,7 @@ impl Sample {
         self.named(self.starts[index])
     }
 
-    fn named(&self, start: Position) -> PathBuf {
+    fn named(&self, start: LogPosition) -> PathBuf {
         self.folder().join(format!("{start:016x}.log"))
     }
 
@@ -81,9 +81,9 @@ impl Sample {
     }
 
     /// Where the frame that holds a segment's byte begins: a record, or the end of the segment.
-    fn frame_at(&self, segment: usize, offset: usize) -> Position {
+    fn frame_at(&self, segment: usize, offset: usize) -> LogPosition {
         let position = self.starts[segment] + offset as u64;
-        let in_segment = |record: &&Appended| {
+        let in_segment = |record: &&AppendedRecord| {
             self.starts.get(segment + 1).is_none_or(|next| record.position < *next)
         };
         let mut records = self.records.iter().filter(in_segment);
@@ -92,7 +92,7 @@ impl Sample {
     }
 
     /// What must come of a first wrong byte in the frame at a position.
-    fn verdict(&self, position: Position) -> Outcome {
+    fn verdict(&self, position: LogPosition) -> Outcome {
         if position < self.records[self.synced].position {
             return Damaged(position);
         }

@@ -3,7 +3,7 @@
 use super::oracle::read_all;
 use super::{Mount, WAIT, add};
 use forge_store::backend::journal::Journal;
-use forge_store::backend::{Error, Log};
+use forge_store::backend::{Error, WriteAheadLog};
 use std::fs;
 use std::io::ErrorKind;
 

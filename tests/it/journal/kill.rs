@@ -4,7 +4,7 @@ use super::child::{Process, Role, spawn_writer};
 use super::oracle::Oracle;
 use super::{Numbers, WAIT, add, count, signal};
 use forge_store::backend::journal::Journal;
-use forge_store::backend::{Error, Log};
+use forge_store::backend::{Error, WriteAheadLog};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 

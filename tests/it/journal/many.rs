@@ -3,7 +3,7 @@
 use super::WAIT;
 use super::child::{Process, Role};
 use super::oracle::{Oracle, check_dense, read_all};
-use forge_store::backend::Log;
+use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
 
 const PROCESSES: u64 = 8;

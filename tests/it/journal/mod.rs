@@ -15,15 +15,15 @@ mod power;
 
 use crate::fault::{Mount, Numbers, count, run, signal};
 use forge_store::backend::journal::Journal;
-use forge_store::backend::{Appended, Log, Position};
+use forge_store::backend::{AppendedRecord, LogPosition, WriteAheadLog};
 use std::time::Duration;
 
 const WAIT: Duration = Duration::from_secs(20);
 
-fn add(journal: &Journal, from: Position, payload: &[u8]) -> Appended {
+fn add(journal: &Journal, from: LogPosition, payload: &[u8]) -> AppendedRecord {
     journal.append(from, WAIT, &mut |_| Some(payload.to_vec())).unwrap().unwrap()
 }
 
-fn rotate(journal: &Journal, from: Position, payload: &[u8]) -> Appended {
+fn rotate(journal: &Journal, from: LogPosition, payload: &[u8]) -> AppendedRecord {
     journal.rotate(from, WAIT, &mut |_| Some(payload.to_vec())).unwrap().unwrap()
 }

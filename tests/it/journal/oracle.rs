@@ -1,13 +1,13 @@
 //! What must be in a journal, kept outside of it.
 
 use forge_store::backend::journal::Journal;
-use forge_store::backend::{Error, Frame, Log, Position};
+use forge_store::backend::{Error, LogFrame, LogPosition, WriteAheadLog};
 use std::collections::BTreeMap;
 
 /// The acknowledgements that were heard.
 #[derive(Default)]
 pub(super) struct Oracle {
-    acknowledged: BTreeMap<Position, String>,
+    acknowledged: BTreeMap<LogPosition, String>,
     /// By writer, how many records it has had acknowledged.
     counts: BTreeMap<u64, u64>,
     /// All that were ever heard.
@@ -28,8 +28,8 @@ impl Oracle {
     }
 
     /// How many acknowledged records the journal has not.
-    pub(super) fn lost(&self, frames: &[Frame]) -> usize {
-        let found: BTreeMap<Position, String> = frames
+    pub(super) fn lost(&self, frames: &[LogFrame]) -> usize {
+        let found: BTreeMap<LogPosition, String> = frames
             .iter()
             .map(|f| (f.position, f.hash.iter().map(|byte| format!("{byte:02x}")).collect()))
             .collect();
@@ -37,7 +37,7 @@ impl Oracle {
     }
 
     /// Forgets what stood before a position, because it was removed.
-    pub(super) fn forget_before(&mut self, start: Position) {
+    pub(super) fn forget_before(&mut self, start: LogPosition) {
         self.acknowledged = self.acknowledged.split_off(&start);
     }
 
@@ -51,7 +51,7 @@ impl Oracle {
 }
 
 /// All records, read in pieces.
-pub(super) fn read_all(journal: &Journal) -> Result<Vec<Frame>, Error> {
+pub(super) fn read_all(journal: &Journal) -> Result<Vec<LogFrame>, Error> {
     let mut frames = Vec::new();
     let mut from = journal.start()?;
     loop {
@@ -65,7 +65,7 @@ pub(super) fn read_all(journal: &Journal) -> Result<Vec<Frame>, Error> {
 }
 
 /// Checks that nothing is between the records, and that each writer's are in order.
-pub(super) fn check_dense(start: Position, frames: &[Frame]) {
+pub(super) fn check_dense(start: LogPosition, frames: &[LogFrame]) {
     let mut at = start;
     let mut next: BTreeMap<u64, u64> = BTreeMap::new();
     for frame in frames {

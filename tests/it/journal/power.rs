@@ -81,7 +81,7 @@ fn acknowledged_records_survive_power_cuts() {
         // The next cut begins with a small journal.
         let begun = super::rotate(&journal, end, b"begin");
         oracle.check(&journal);
-        forge_store::backend::Log::remove_before(&journal, begun.position).unwrap();
+        forge_store::backend::WriteAheadLog::remove_before(&journal, begun.position).unwrap();
         oracle.forget_before(begun.position);
         drop(journal);
         drop(mount);

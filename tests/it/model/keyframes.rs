@@ -2,8 +2,8 @@
 
 use super::run::{Place, act};
 use super::verify::claims;
-use forge_store::diff::State;
-use forge_store::model::{Entry, Key, Kind, Value};
+use forge_store::diff::ClaimMap;
+use forge_store::model::{ClaimEntry, Key, Kind, Value};
 use forge_store::store::{ClaimChange, NewSession};
 
 /// About 3.5 KB, and other bytes for each revision and claim.
@@ -18,7 +18,7 @@ fn text(revision: i64, claim: i64) -> String {
 fn full_states_are_kept_and_every_state_is_made_right_from_them() {
     for mut place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
-        let mut states: Vec<State> = vec![State::new()];
+        let mut states: Vec<ClaimMap> = vec![ClaimMap::new()];
         for revision in 1..=40 {
             let mut state = states[states.len() - 1].clone();
             let act = act(revision);
@@ -32,7 +32,7 @@ fn full_states_are_kept_and_every_state_is_made_right_from_them() {
                 }
                 let value = Value::from([("description", text(revision, claim).into())]);
                 let added_at = state.get(&key).map_or(act.now, |entry| entry.added_at);
-                state.insert(key.clone(), Entry { added_at, value: value.clone() });
+                state.insert(key.clone(), ClaimEntry { added_at, value: value.clone() });
                 write = write.change(ClaimChange::put(key, value));
             }
             write.commit().unwrap();
@@ -48,14 +48,14 @@ fn full_states_are_kept_and_every_state_is_made_right_from_them() {
         assert!(full.len() >= 3, "{full:?}");
         assert!(full[0] > 3, "the first states are read backwards or from the beginning");
         for (number, state) in states.iter().enumerate().skip(1) {
-            let point = session.sequence(number as u64).unwrap();
+            let point = session.at_sequence(number as u64).unwrap();
             assert_eq!(&claims(&session, &point), state, "#{number}");
-            session.check(&point).unwrap();
+            session.check_digest(&point).unwrap();
         }
         // After a restore, full states from before it are not walked back to from behind it.
-        session.restore(&act(41), &session.sequence(2).unwrap()).unwrap();
+        session.restore(&act(41), &session.at_sequence(2).unwrap()).unwrap();
         place.store.maintain(0).unwrap();
         assert_eq!(claims(&session, &session.head().unwrap()), states[2]);
-        assert_eq!(claims(&session, &session.sequence(40).unwrap()), states[40]);
+        assert_eq!(claims(&session, &session.at_sequence(40).unwrap()), states[40]);
     }
 }

@@ -3,10 +3,10 @@
 use super::run::{Place, act};
 use super::verify::claims;
 use forge_store::error::Error;
-use forge_store::model::{Author, BranchStatus, Key, Kind, Retention, Value};
+use forge_store::model::{BranchStatus, Key, Kind, OperationAuthor, RetentionPolicy, Value};
 use forge_store::store::{
-    Act, BranchSummary, CheckpointFilter, ClaimChange, MergeResult, Merging, NewCheckpoint,
-    NewSession,
+    BranchSummary, CheckpointFilter, ClaimChange, MergeRequest, MergeResult, NewCheckpoint,
+    NewSession, WriteContext,
 };
 
 fn note(id: &str, text: &str) -> ClaimChange {
@@ -39,7 +39,7 @@ fn a_branch_does_not_come_back_beside_another_of_its_name() {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.create_branch(&act(1), "side", None, Default::default()).unwrap();
         session.undo(&act(2), None).unwrap();
-        let hook = Act { author: Author::Hook, ..act(3) };
+        let hook = WriteContext { author: OperationAuthor::Hook, ..act(3) };
         session.create_branch(&hook, "side", None, Default::default()).unwrap();
         assert!(matches!(session.redo(&act(4)), Err(Error::Conflict(_))));
         let head = session.head().unwrap();
@@ -69,7 +69,7 @@ fn a_branch_that_is_checked_out_is_not_taken_back() {
     let place = Place::memory();
     let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
     session.create_branch(&act(1), "try", None, Default::default()).unwrap();
-    session.switch(&act(2), "try", true).unwrap();
+    session.switch_branch(&act(2), "try", true).unwrap();
     let made = session.operations(9).unwrap()[1].id.to_string();
     let error = session.undo(&act(3), Some(&made)).unwrap_err();
     assert!(matches!(error, Error::Conflict(_)), "{error}");
@@ -87,17 +87,19 @@ fn what_is_undone_redone_and_undone_begins_where_it_began() {
     for place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.write(&act(1)).change(note("a", "1")).commit().unwrap();
-        let first = session.sequence(1).unwrap();
+        let first = session.at_sequence(1).unwrap();
         session.undo(&act(2), None).unwrap();
         session.create_branch(&act(3), "side", Some(&first), Default::default()).unwrap();
-        session.switch(&act(4), "side", true).unwrap();
-        session.restore(&act(5), &session.sequence(2).unwrap()).unwrap();
+        session.switch_branch(&act(4), "side", true).unwrap();
+        session.restore(&act(5), &session.at_sequence(2).unwrap()).unwrap();
         session.undo(&act(6), None).unwrap();
         session.redo(&act(7)).unwrap();
         session.undo(&act(8), None).unwrap();
         let merging = |source: &str, target: &str| {
             let (source, target) = (source.to_owned(), Some(target.to_owned()));
-            session.merge_preview(&Merging { source, target, ..Merging::default() }).unwrap()
+            session
+                .merge_preview(&MergeRequest { source, target, ..MergeRequest::default() })
+                .unwrap()
         };
         // As after the first undo: what side has is the first revision's, which main has taken back since.
         let into_side = merging("main", "side");
@@ -152,7 +154,7 @@ fn undo_brings_back_tags_branches_switches_and_the_schedule() {
         assert_eq!(status(), BranchStatus::Active);
         session.redo(&act(11)).unwrap();
         assert_eq!(status(), BranchStatus::Abandoned);
-        session.switch(&act(12), "try", false).unwrap();
+        session.switch_branch(&act(12), "try", false).unwrap();
         session.undo(&act(13), None).unwrap();
         assert_eq!(session.summary().unwrap().branch, "main");
         assert_eq!(all(), tagged, "the checkpoint of the switch went with it");
@@ -169,7 +171,7 @@ fn restoring_twice_over_gives_the_same_state_and_the_second_time_no_revision() {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.write(&act(1)).change(note("a", "1")).commit().unwrap();
         session.write(&act(2)).change(note("a", "2")).change(note("b", "2")).commit().unwrap();
-        let first = session.sequence(1).unwrap();
+        let first = session.at_sequence(1).unwrap();
         let then = claims(&session, &first);
         assert!(session.restore(&act(3), &first).unwrap().revision.is_some());
         assert_eq!(claims(&session, &session.head().unwrap()), then);
@@ -187,8 +189,12 @@ fn a_pruning_is_not_done_again_over_what_something_has_come_to_name() {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.write(&act(1)).change(note("a", "1")).commit().unwrap();
         session.write(&act(2)).change(note("a", "2")).commit().unwrap();
-        let all =
-            Retention { manual: false, significant: false, revisions: 0, ..Retention::none() };
+        let all = RetentionPolicy {
+            manual: false,
+            significant: false,
+            revisions: 0,
+            ..RetentionPolicy::none()
+        };
         assert_eq!(session.prune(&act(3), &all).unwrap().folds.len(), 1);
         session.undo(&act(4), None).unwrap();
         session.undo(&act(5), None).unwrap();
@@ -196,7 +202,7 @@ fn a_pruning_is_not_done_again_over_what_something_has_come_to_name() {
         let error = session.redo(&act(7)).unwrap_err();
         assert!(matches!(&error, Error::Conflict(why) if why.contains("#1")), "{error}");
         for number in 1..=4 {
-            session.check(&session.sequence(number).unwrap()).unwrap();
+            session.check_digest(&session.at_sequence(number).unwrap()).unwrap();
         }
         // A new pruning leaves it alone too.
         assert_eq!(session.prune(&act(8), &all).unwrap().folds, []);

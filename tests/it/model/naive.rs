@@ -1,7 +1,7 @@
 //! A history that keeps a full copy of everything: slow, and too simple to be wrong.
 
-use forge_store::diff::{Ancestor, State};
-use forge_store::model::{Entry, Fact, Key, Kind, Origin, Timestamp, Value};
+use forge_store::diff::{AncestorState, ClaimMap};
+use forge_store::model::{ClaimEntry, Fact, FactOrigin, Key, Kind, Timestamp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn time(micros: i64) -> Timestamp {
@@ -12,7 +12,7 @@ pub(super) fn time(micros: i64) -> Timestamp {
 pub(super) struct Revision {
     pub(super) branch: usize,
     pub(super) effective: i64,
-    pub(super) state: State,
+    pub(super) state: ClaimMap,
     parent: Option<u64>,
     claims: Claims,
 }
@@ -61,7 +61,7 @@ pub(super) struct Visible {
     in_force: BTreeSet<usize>,
     pub(super) schedule: Option<i64>,
     /// The branches, each with the claims of its head.
-    heads: BTreeMap<usize, State>,
+    heads: BTreeMap<usize, ClaimMap>,
     /// The revisions that are folded into others.
     gone: BTreeSet<u64>,
 }
@@ -101,7 +101,7 @@ impl Naive {
                 checkpoints: BTreeMap::new(),
                 in_force: BTreeSet::new(),
                 schedule: None,
-                heads: BTreeMap::from([(0, State::new())]),
+                heads: BTreeMap::from([(0, ClaimMap::new())]),
                 gone: BTreeSet::new(),
             },
             operations: 0,
@@ -112,7 +112,7 @@ impl Naive {
         }
     }
 
-    pub(super) fn head(&self, branch: usize) -> &State {
+    pub(super) fn head(&self, branch: usize) -> &ClaimMap {
         &self.now.heads[&branch]
     }
 
@@ -135,7 +135,7 @@ impl Naive {
         self.branches[branch].head.expect("it was just made")
     }
 
-    pub(super) fn revise(&mut self, at: i64, branch: usize, state: State, claims: Claims) {
+    pub(super) fn revise(&mut self, at: i64, branch: usize, state: ClaimMap, claims: Claims) {
         let parent = self.branches[branch].head;
         let head = parent.map(|head| self.revisions[&head].effective);
         let effective = head.map_or(at, |head| head.max(at));
@@ -170,7 +170,7 @@ impl Naive {
         self.now.schedule.is_some_and(|every| now - last.unwrap_or(self.started) >= every)
     }
 
-    pub(super) fn fork(&mut self, name: &str, base: (usize, u64), state: State) {
+    pub(super) fn fork(&mut self, name: &str, base: (usize, u64), state: ClaimMap) {
         let head = (base.1 > 0).then_some(base.1);
         self.now.heads.insert(self.branches.len(), state);
         self.branches.push(Branch { name: name.to_owned(), base: Some(base), head });
@@ -281,9 +281,9 @@ impl Naive {
     }
 
     /// What several common ancestors come to.
-    pub(super) fn ancestor(&self, bases: &[u64]) -> Ancestor {
-        let Some((first, rest)) = bases.split_first() else { return Ancestor::default() };
-        let mut found = Ancestor::from(self.revision(*first).state.clone());
+    pub(super) fn ancestor(&self, bases: &[u64]) -> AncestorState {
+        let Some((first, rest)) = bases.split_first() else { return AncestorState::default() };
+        let mut found = AncestorState::from(self.revision(*first).state.clone());
         let mut reach = self.ancestors(Some(*first));
         for number in rest {
             let other = self.ancestors(Some(*number));
@@ -295,7 +295,14 @@ impl Naive {
     }
 
     /// Makes a merge the newest revision of a branch: `reset` if it takes the other's claims as they are.
-    pub(super) fn merge(&mut self, at: i64, branch: usize, state: State, source: u64, reset: bool) {
+    pub(super) fn merge(
+        &mut self,
+        at: i64,
+        branch: usize,
+        state: ClaimMap,
+        source: u64,
+        reset: bool,
+    ) {
         let has_own = self.branches[branch].head.is_some();
         let claims = if reset {
             Claims::Reset(Some(source))
@@ -387,8 +394,8 @@ impl Naive {
             .collect();
         let mut newest: BTreeMap<&str, &Fact> = BTreeMap::new();
         for fact in seen.iter().filter(|fact| fact.at <= until) {
-            let better = |other: &Fact| other.id == fact.id && other.origin != Origin::Hook;
-            if fact.origin == Origin::Hook && seen.iter().any(|other| better(other)) {
+            let better = |other: &Fact| other.id == fact.id && other.origin != FactOrigin::Hook;
+            if fact.origin == FactOrigin::Hook && seen.iter().any(|other| better(other)) {
                 continue;
             }
             let order = |fact: &Fact| (fact.at, fact.place, fact.recorded_at);
@@ -402,7 +409,7 @@ impl Naive {
     }
 
     /// A state after one change.
-    pub(super) fn changed(state: &mut State, id: &str, text: Option<&str>, at: i64) {
+    pub(super) fn changed(state: &mut ClaimMap, id: &str, text: Option<&str>, at: i64) {
         let key = Key::new(Kind::Note, id);
         match text {
             None => {
@@ -411,7 +418,7 @@ impl Naive {
             Some(text) => {
                 let value = Value::from([("description", text.into())]);
                 let added_at = state.get(&key).map_or(time(at), |entry| entry.added_at);
-                state.insert(key, Entry { added_at, value });
+                state.insert(key, ClaimEntry { added_at, value });
             }
         }
     }

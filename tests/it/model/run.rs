@@ -3,14 +3,15 @@
 use super::naive::{Claims, Naive, time};
 use super::verify::verify;
 use super::{Happened, Step, Timed};
-use forge_store::diff::{self, Settled, Side};
+use forge_store::diff::{self, ConflictResolution, MergeSide};
 use forge_store::error::Error;
 use forge_store::model::{
-    AutoTrigger, BranchMetadata, Fact, Key, Kind, Origin, Retention, Trigger, Value,
+    AutoTrigger, BranchMetadata, CheckpointTrigger, Fact, FactOrigin, Key, Kind, RetentionPolicy,
+    Value,
 };
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, Depth, LogItem, MergeResult, Merging, NewCheckpoint,
-    NewSession, Options, Session, Store, Swept,
+    CheckpointFilter, ClaimChange, LogItem, MergeRequest, MergeResult, NewCheckpoint, NewSession,
+    Options, Session, Store, SweepReport, VerifyDepth, WriteContext,
 };
 use tempfile::TempDir;
 
@@ -46,7 +47,7 @@ impl Place {
         if let Some(folder) = &self.folder {
             let path = folder.path().join(".forge");
             let keyring = self.options.keyring.as_deref();
-            let verified = Store::verify(&path, Depth::ReadData, time(0), keyring).unwrap();
+            let verified = Store::verify(&path, VerifyDepth::ReadData, time(0), keyring).unwrap();
             assert_eq!(verified.findings, []);
         }
     }
@@ -105,7 +106,7 @@ pub(super) fn run(place: &mut Place, steps: &[Timed]) {
     for (name, naive) in SESSIONS.iter().zip(&naive) {
         verify(&place.store.session(name).unwrap(), naive);
     }
-    assert_eq!(place.store.sweep(time(now), time(now)).unwrap(), Swept::default());
+    assert_eq!(place.store.sweep(time(now), time(now)).unwrap(), SweepReport::default());
     place.check();
     if place.folder.is_some() {
         // All that is derived is made again as it was.
@@ -117,8 +118,8 @@ pub(super) fn run(place: &mut Place, steps: &[Timed]) {
     }
 }
 
-pub(super) fn act(now: i64) -> Act {
-    Act::asked("test", time(now))
+pub(super) fn act(now: i64) -> WriteContext {
+    WriteContext::asked("test", time(now))
 }
 
 struct Doing<'a> {
@@ -145,7 +146,8 @@ impl Doing<'_> {
             Step::Switch { branch, quietly } => self.switch(*branch, *quietly),
             Step::Restore { to } => self.restore(*to),
             Step::Merge { source, target, prefer, quietly } => {
-                let prefer = prefer.map(|ours| if ours { Side::Ours } else { Side::Theirs });
+                let prefer =
+                    prefer.map(|ours| if ours { MergeSide::Ours } else { MergeSide::Theirs });
                 self.merge((*source, *target), prefer, *quietly);
             }
             Step::Schedule { seconds } => {
@@ -213,7 +215,7 @@ impl Doing<'_> {
                 kind,
                 id: format!("f{}", happened.id),
                 at: time(now - i64::from(happened.before) * 1_000_000),
-                origin: if happened.hook { Origin::Hook } else { Origin::Imported },
+                origin: if happened.hook { FactOrigin::Hook } else { FactOrigin::Imported },
                 place: u64::from(happened.place),
                 recorded_at: time(now + place as i64),
                 value: Value::from([(field, value.into())]),
@@ -267,7 +269,7 @@ impl Doing<'_> {
         let message = format!("c{}", self.number);
         let wanted = NewCheckpoint::manual(message.clone()).tags(tags.to_vec()).at(time(at));
         let done = self.session.write(&act(self.now)).checkpoint(wanted).commit().unwrap();
-        assert_eq!(done.checkpoint.unwrap().trigger, Trigger::Manual);
+        assert_eq!(done.checkpoint.unwrap().trigger, CheckpointTrigger::Manual);
         self.naive.operate(None, |naive| {
             let revision = naive.revision_at(naive.branch_at(at), at);
             naive.checkpoint(at, revision, &message, tags);
@@ -296,7 +298,7 @@ impl Doing<'_> {
         let name = format!("b{}", self.number);
         let numbers: Vec<u64> = self.naive.revisions.keys().copied().collect();
         let from = from.and_then(|from| pick(&numbers, from));
-        let point = from.map(|number| self.session.sequence(number).unwrap());
+        let point = from.map(|number| self.session.at_sequence(number).unwrap());
         let before = self.session.store().tail_bytes().unwrap();
         self.session
             .create_branch(&act(self.now), &name, point.as_ref(), BranchMetadata::default())
@@ -323,7 +325,7 @@ impl Doing<'_> {
             .map(|(number, branch)| (number, branch.name.clone()))
             .collect();
         let (number, name) = pick(&branches, branch).unwrap();
-        let left = self.session.switch(&act(self.now), &name, quietly).unwrap();
+        let left = self.session.switch_branch(&act(self.now), &name, quietly).unwrap();
         if number == self.naive.now.current {
             assert_eq!(left, None);
             return;
@@ -334,15 +336,15 @@ impl Doing<'_> {
                 format!("switched from {} to {name}", naive.branches[naive.now.current].name);
             naive.switch(now, number);
             if !quietly {
-                let trigger = Trigger::Automatic(AutoTrigger::BranchSwitch);
-                assert_ne!(trigger, Trigger::Manual);
+                let trigger = CheckpointTrigger::Automatic(AutoTrigger::BranchSwitch);
+                assert_ne!(trigger, CheckpointTrigger::Manual);
                 let revision = naive.branches[number].head;
                 naive.checkpoint(now, revision, &message, &["auto".to_owned()]);
             }
         });
     }
 
-    fn merge(&mut self, branches: (u16, u16), prefer: Option<Side>, quietly: bool) {
+    fn merge(&mut self, branches: (u16, u16), prefer: Option<MergeSide>, quietly: bool) {
         let names: Vec<(usize, String)> = self
             .naive
             .visible_branches()
@@ -350,12 +352,12 @@ impl Doing<'_> {
             .collect();
         let (from, source) = pick(&names, branches.0).unwrap();
         let (into, target) = pick(&names, branches.1).unwrap();
-        let merging = Merging {
+        let merging = MergeRequest {
             source: source.clone(),
             target: Some(target.clone()),
             prefer,
             quietly,
-            ..Merging::default()
+            ..MergeRequest::default()
         };
         let before = self.session.store().tail_bytes().unwrap();
         if from == into {
@@ -382,7 +384,7 @@ impl Doing<'_> {
         } else {
             let merge = diff::merge_by(&naive.ancestor(&bases), &our, &their, &mut |_| {
                 is_settled &= prefer.is_some();
-                Settled::Side(prefer.unwrap_or(Side::Ours))
+                ConflictResolution::Side(prefer.unwrap_or(MergeSide::Ours))
             });
             let shown: Vec<_> = done.conflicts.iter().map(|one| one.conflict.clone()).collect();
             assert_eq!(shown, merge.conflicts);
@@ -412,7 +414,7 @@ impl Doing<'_> {
     }
 
     fn prune(&mut self, last: u64, manual: bool, revisions: i64) {
-        let retention = Retention { last, manual, revisions, ..Retention::none() };
+        let retention = RetentionPolicy { last, manual, revisions, ..RetentionPolicy::none() };
         let preview = self.session.prune_preview(&retention, time(self.now)).unwrap();
         let pruned = self.session.prune(&act(self.now), &retention).unwrap();
         assert_eq!((&preview.verdicts, &preview.folds), (&pruned.verdicts, &pruned.folds));
@@ -424,7 +426,7 @@ impl Doing<'_> {
         };
         let going: Vec<u64> =
             (0..).zip(listed).filter(goes).map(|(_, (sequence, _))| *sequence).collect();
-        let dropped = pruned.verdicts.iter().filter(|one| one.keeps.is_empty());
+        let dropped = pruned.verdicts.iter().filter(|one| one.reasons.is_empty());
         assert_eq!(dropped.map(|one| one.checkpoint.sequence).collect::<Vec<_>>(), going);
         let mut folded = Vec::new();
         for fold in &pruned.folds {
@@ -469,7 +471,7 @@ impl Doing<'_> {
     fn restore(&mut self, to: u16) {
         let numbers: Vec<u64> = self.naive.revisions.keys().copied().collect();
         let Some(to) = pick(&numbers, to) else { return };
-        let point = self.session.sequence(to).unwrap();
+        let point = self.session.at_sequence(to).unwrap();
         let done = self.session.restore(&act(self.now), &point).unwrap();
         let branch = self.naive.now.current;
         let state = self.naive.revisions[&to].state.clone();

@@ -1,10 +1,10 @@
 //! Compares a session with the naive history, question by question.
 
 use super::naive::{Naive, Named, time};
-use forge_store::diff::{self, State};
+use forge_store::diff::{self, ClaimMap};
 use forge_store::error::Error;
 use forge_store::model::{Key, Kind, Timestamp};
-use forge_store::store::{CheckpointFilter, HistoryEntry, LogItem, Point, Session};
+use forge_store::store::{CheckpointFilter, HistoryEntry, LogItem, ResolvedMoment, Session};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn verify(session: &Session, naive: &Naive) {
@@ -17,7 +17,7 @@ pub(super) fn verify(session: &Session, naive: &Naive) {
     branches(session, naive);
 }
 
-pub(super) fn claims(session: &Session, point: &Point) -> State {
+pub(super) fn claims(session: &Session, point: &ResolvedMoment) -> ClaimMap {
     session.state(point).unwrap().claims().entries().map(Result::unwrap).collect()
 }
 
@@ -43,11 +43,11 @@ fn revisions(session: &Session, naive: &Naive) {
     let ids: BTreeSet<&Key> =
         naive.revisions.values().flat_map(|revision| revision.state.keys()).collect();
     for (number, revision) in &naive.revisions {
-        let point = session.sequence(*number).unwrap();
+        let point = session.at_sequence(*number).unwrap();
         assert_eq!(point.revision(), Some(*number));
         assert_eq!(point.time().map(micros), Some(revision.effective), "time of #{number}");
         assert_eq!(claims(session, &point), revision.state, "state of #{number}");
-        session.check(&point).unwrap();
+        session.check_digest(&point).unwrap();
         for key in &ids {
             let found = session.claim(&point, key).unwrap();
             assert_eq!(found.as_ref(), revision.state.get(*key), "{key} at #{number}");
@@ -55,7 +55,7 @@ fn revisions(session: &Session, naive: &Naive) {
     }
     let head = session.head().unwrap();
     assert_eq!(claims(session, &head), *naive.head(naive.now.current));
-    session.check(&head).unwrap();
+    session.check_digest(&head).unwrap();
 }
 
 fn checkpoints(session: &Session, naive: &Naive) {
@@ -87,7 +87,7 @@ fn checkpoints(session: &Session, naive: &Naive) {
         if naive.revisions.contains_key(&sequence) {
             continue;
         }
-        match (session.sequence(sequence), naive.now.checkpoints.get(&sequence)) {
+        match (session.at_sequence(sequence), naive.now.checkpoints.get(&sequence)) {
             (Ok(point), Some(one)) => {
                 assert_eq!(point.revision(), one.revision);
                 assert_eq!(point.time().map(micros), Some(one.time));
@@ -106,7 +106,7 @@ fn checkpoints(session: &Session, naive: &Naive) {
 
 fn moments(session: &Session, naive: &Naive) {
     let Some(first) = naive.events.first().copied() else { return };
-    assert!(matches!(session.at(time(first - 1)), Err(Error::NothingAt { .. })));
+    assert!(matches!(session.at_time(time(first - 1)), Err(Error::NothingAt { .. })));
     let times: BTreeSet<i64> = naive
         .events
         .iter()
@@ -115,7 +115,7 @@ fn moments(session: &Session, naive: &Naive) {
         .filter(|at| *at >= first)
         .collect();
     for at in times {
-        let point = session.at(time(at)).unwrap();
+        let point = session.at_time(time(at)).unwrap();
         let branch = naive.branch_at(at);
         let revision = naive.revision_at(branch, at);
         assert_eq!(point.revision(), revision, "revision at {at}");
@@ -164,12 +164,12 @@ fn pairs(session: &Session, naive: &Naive) {
     let numbers: Vec<u64> = naive.revisions.keys().copied().collect();
     for (place, from) in numbers.iter().enumerate() {
         for to in numbers.iter().skip(place % 3).step_by(3) {
-            let points = [from, to].map(|number| session.sequence(*number).unwrap());
+            let points = [from, to].map(|number| session.at_sequence(*number).unwrap());
             let changes = session.compare(&points[0], &points[1]).unwrap().claims;
             let (old, new) = (&naive.revisions[from].state, &naive.revisions[to].state);
             let expected = diff::compare(old, new);
             assert_eq!(changes, expected, "#{from} to #{to}");
-            diff::fits(old, &changes).unwrap();
+            diff::check_old_values(old, &changes).unwrap();
             let mut made = old.clone();
             diff::apply(&mut made, &changes);
             assert_eq!(&made, new);

@@ -5,10 +5,10 @@ use super::{act, create, disk_bytes, open, revise, time};
 use crate::fault::{can_strike, copy, count, killed_at, run};
 use forge_store::error::Error;
 use forge_store::model::{Key, Kind, Value};
-use forge_store::redact::{Ending, Form};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
-    BundleRange, ClaimChange, Depth, NewSession, Options, Outcome, Session, Store, Taken,
-    UNDO_MICROS,
+    BundleRange, ClaimChange, NewSession, Options, Session, SourceChunk, Store, UNDO_MICROS,
+    VerifyDepth, VerifyOutcome,
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor};
@@ -51,11 +51,16 @@ fn write(session: &Session) {
 /// A source of more than goes into one record.
 fn take(session: &Session, store: &Store) {
     let source = text(7, 6 << 20).into_bytes();
-    let bytes = store.clean(&source, Form::Plain, Ending::End);
-    let taken =
-        Taken { bookmark: Default::default(), bytes, lines: 1, keep: true, ..Taken::default() };
+    let bytes = store.redact_source(&source, TextForm::Plain, PartEnding::End);
+    let taken = SourceChunk {
+        bookmark: Default::default(),
+        bytes,
+        lines: 1,
+        keep: true,
+        ..SourceChunk::default()
+    };
     let operation = store.new_operation().unwrap();
-    session.take(&act(10), operation, "log", taken).unwrap();
+    session.import_chunk(&act(10), operation, "log", taken).unwrap();
     store.sync().unwrap();
 }
 
@@ -143,8 +148,8 @@ fn objects(path: &Path) -> u64 {
     store.maintain(0).unwrap();
     store.compact().unwrap();
     drop(store);
-    let verified = Store::verify(path, Depth::ReadData, time(9), None).unwrap();
-    assert_eq!(verified.outcome, Outcome::Clean, "{:?}", verified.findings);
+    let verified = Store::verify(path, VerifyDepth::ReadData, time(9), None).unwrap();
+    assert_eq!(verified.outcome, VerifyOutcome::Clean, "{:?}", verified.findings);
     verified.checked.objects
 }
 
@@ -367,7 +372,7 @@ fn a_sweep_beside_who_stands_still_while_writing_ahead_takes_nothing_from_it() {
                     let now = time(10 + 99 * MINUTES_A_DAY);
                     let Ok(found) = store.sweep(now, now) else { return };
                     let _ = store.maintain(0);
-                    (beside, went) = (beside + 1, found.ahead);
+                    (beside, went) = (beside + 1, found.prewritten);
                 });
                 let said = std::fs::read_to_string(path.with_extension("said")).unwrap();
                 let what = format!("{role} stopped at {call} {nth}: {said}");

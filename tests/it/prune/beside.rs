@@ -3,7 +3,7 @@
 use super::{act, all, bare, create, open, revise, state, time};
 use forge_store::error::Error;
 use forge_store::model::{Key, Kind};
-use forge_store::store::{NewSession, Point, Session, Store};
+use forge_store::store::{NewSession, ResolvedMoment, Session, Store};
 use std::path::Path;
 
 /// Six revisions of a note.
@@ -17,17 +17,17 @@ fn told(path: &Path) -> Session {
 }
 
 /// All that reads at a point.
-fn reads(session: &Session, point: &Point) -> Vec<(&'static str, Option<Error>)> {
+fn reads(session: &Session, point: &ResolvedMoment) -> Vec<(&'static str, Option<Error>)> {
     let head = session.head().unwrap();
     let key = Key::new(Kind::Note, "n");
     vec![
         ("state", session.state(point).err()),
-        ("check", session.check(point).err()),
+        ("check", session.check_digest(point).err()),
         ("claim", session.claim(point, &key).err()),
         ("claims", session.claims(point, std::slice::from_ref(&key)).err()),
         ("revision", session.revision_of(point).err()),
         ("compare", session.compare(point, &head).err()),
-        ("changed", session.changed(&head, point).err()),
+        ("changed", session.changed_claims(&head, point).err()),
         ("restore", session.restore(&act(9), point).err()),
         ("branch", session.create_branch(&act(9), "b", Some(point), Default::default()).err()),
     ]
@@ -42,7 +42,7 @@ fn a_revision_that_is_folded_between_two_reads_is_said_to_be_folded() {
     let session = open(&path).session("s").unwrap();
     for indexed in [false, true] {
         // The gate: it is found, then pruned, then read.
-        let point = session.sequence(3).unwrap();
+        let point = session.at_sequence(3).unwrap();
         other.prune(&act(8), &bare()).unwrap();
         if indexed {
             other.store().maintain(0).unwrap();
@@ -69,7 +69,7 @@ fn a_store_that_holds_a_moment_reads_on_in_it() {
     };
     for indexed in [false, true] {
         let session = held(&path);
-        let point = session.sequence(3).unwrap();
+        let point = session.at_sequence(3).unwrap();
         other.prune(&act(8), &bare()).unwrap();
         revise(&other, 9, &[("later", Some("x".to_owned()))]);
         if indexed {
@@ -78,9 +78,9 @@ fn a_store_that_holds_a_moment_reads_on_in_it() {
         assert_eq!(session.state(&point).unwrap().claims().len(), 1);
         assert_eq!(state(&session, 3), before[&3]);
         assert_eq!(session.summary().unwrap().last_sequence, 6 + u64::from(indexed) * 2);
-        assert!(session.at(time(2)).is_ok());
+        assert!(session.at_time(time(2)).is_ok());
         // Who begins now sees what is there now.
-        assert!(matches!(held(&path).sequence(3), Err(Error::Folded { .. })));
+        assert!(matches!(held(&path).at_sequence(3), Err(Error::Folded { .. })));
         other.undo(&act(10), None).unwrap();
         other.undo(&act(11), None).unwrap();
     }

@@ -3,7 +3,7 @@
 
 use super::ended::{noise, take};
 use super::{MINUTE, act, bare, create, disk_bytes, open, revise, time};
-use forge_store::model::{Fact, Kind, Origin, Retention, Value};
+use forge_store::model::{Fact, FactOrigin, Kind, RetentionPolicy, Value};
 use forge_store::store::{NewCheckpoint, NewSession, Session, Store};
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn prose(seed: u64, length: usize) -> String {
 }
 
 /// What a look tells, what the run tells, and what comes free of a store that `fill` made.
-fn told_and_freed(rules: &Retention, fill: &dyn Fn(&Store) -> Session) -> (u64, u64) {
+fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> (u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = create(&path);
@@ -131,7 +131,7 @@ fn of_full_states_too() {
 #[test]
 fn of_checkpoints_too() {
     assert_about(told_and_freed(
-        &Retention { revisions: 1000 * 60 * 24 * MINUTE, ..bare() },
+        &RetentionPolicy { revisions: 1000 * 60 * 24 * MINUTE, ..bare() },
         &|store| {
             let session = begin(store, "s");
             for minute in 1..=3000 {
@@ -145,7 +145,7 @@ fn of_checkpoints_too() {
 
 #[test]
 fn of_transcripts_too() {
-    let rules = Retention { texts: Some(MINUTE), ..Retention::none() };
+    let rules = RetentionPolicy { texts: Some(MINUTE), ..RetentionPolicy::none() };
     assert_about(told_and_freed(&rules, &|store| {
         let old = begin(store, "old");
         let mut source = Vec::new();
@@ -171,7 +171,7 @@ fn lived(store: &Store, name: &str) {
             kind: Kind::Message,
             id: format!("m{minute}"),
             at: about.now,
-            origin: Origin::Recorded,
+            origin: FactOrigin::Recorded,
             place: 0,
             recorded_at: about.now,
             value: Value::from([("text", text)]),
@@ -187,7 +187,8 @@ fn lived(store: &Store, name: &str) {
 
 #[test]
 fn of_sessions_too() {
-    let rules = Retention { sessions: Some(MINUTE), texts: Some(MINUTE), ..Retention::none() };
+    let rules =
+        RetentionPolicy { sessions: Some(MINUTE), texts: Some(MINUTE), ..RetentionPolicy::none() };
     assert_about(told_and_freed(&rules, &|store| {
         lived(store, "old");
         lived(store, "older");
@@ -202,7 +203,7 @@ fn a_value_that_something_else_names_is_not_counted() {
     let (old, kept) = (begin(&store, "old"), begin(&store, "kept"));
     let shared: String = noise(1, 40_000).iter().map(|byte| char::from(b'a' + byte % 26)).collect();
     revise(&old, 1, &[("a", Some(shared.clone()))]);
-    let rules = Retention { sessions: Some(MINUTE), ..Retention::none() };
+    let rules = RetentionPolicy { sessions: Some(MINUTE), ..RetentionPolicy::none() };
     let work = store.create_session(&act(600), NewSession::named("work")).unwrap();
     revise(&kept, 600, &[("n", Some("at work".to_owned()))]);
     let bytes = || work.prune_preview(&rules, time(600)).unwrap().bytes;
@@ -219,5 +220,5 @@ fn what_is_not_pruned_frees_nothing() {
     let store = create(path);
     lived(&store, "s");
     let session = store.session("s").unwrap();
-    assert_eq!(session.prune_preview(&Retention::default(), time(10)).unwrap().bytes, 0);
+    assert_eq!(session.prune_preview(&RetentionPolicy::default(), time(10)).unwrap().bytes, 0);
 }

@@ -2,11 +2,11 @@
 
 use super::{act, all, bare, create, disk_bytes, history, open, revise, time};
 use forge_store::error::Error;
-use forge_store::model::{BranchMetadata, Fact, Kind, Origin, Retention, Value};
-use forge_store::redact::{Ending, Form};
+use forge_store::model::{BranchMetadata, Fact, FactOrigin, Kind, RetentionPolicy, Value};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
-    BundleRange, Depth, NewCheckpoint, NewSession, Options, Outcome, Session, Store, Taken,
-    UNDO_MICROS,
+    BundleRange, NewCheckpoint, NewSession, Options, Session, SourceChunk, Store, UNDO_MICROS,
+    VerifyDepth, VerifyOutcome,
 };
 use std::io::Cursor;
 use std::path::Path;
@@ -35,22 +35,22 @@ pub(super) fn take(
         kind: Kind::Message,
         id: format!("f{minutes}"),
         at: act.now,
-        origin: Origin::Imported,
+        origin: FactOrigin::Imported,
         place: bookmark.bytes,
         recorded_at: act.now,
         value: Value::from([("text", "said".into())]),
     };
-    let taken = Taken {
-        bytes: store.clean(bytes, Form::Plain, Ending::End),
+    let taken = SourceChunk {
+        bytes: store.redact_source(bytes, TextForm::Plain, PartEnding::End),
         bookmark,
         open: &open,
         lines: 1,
         keep: true,
         facts: vec![fact],
-        ..Taken::default()
+        ..SourceChunk::default()
     };
     let operation = store.new_operation().unwrap();
-    session.take(&act, operation, "log", taken).unwrap();
+    session.import_chunk(&act, operation, "log", taken).unwrap();
     store.sync().unwrap();
     known.extend_from_slice(bytes);
 }
@@ -68,14 +68,14 @@ fn ended(path: &Path) -> (Store, Session, Session, Vec<u8>) {
     (store, old, new, source)
 }
 
-fn rules() -> Retention {
-    Retention { texts: Some(HOUR), ..Retention::none() }
+fn rules() -> RetentionPolicy {
+    RetentionPolicy { texts: Some(HOUR), ..RetentionPolicy::none() }
 }
 
 fn assert_clean(path: &Path) {
-    for depth in [Depth::Quick, Depth::ReadData] {
+    for depth in [VerifyDepth::Quick, VerifyDepth::ReadData] {
         let verified = Store::verify(path, depth, time(700), None).unwrap();
-        assert_eq!(verified.outcome, Outcome::Clean, "{:?}", verified.findings);
+        assert_eq!(verified.outcome, VerifyOutcome::Clean, "{:?}", verified.findings);
     }
 }
 
@@ -202,7 +202,7 @@ fn three(path: &Path) -> (Store, Session, Session, Session) {
     let mut source = Vec::new();
     take(&old, &store, 41, &mut source, &noise(1, 2_000_000));
     old.create_branch(&act(42), "try", None, BranchMetadata::default()).unwrap();
-    old.switch(&act(42), "try", true).unwrap();
+    old.switch_branch(&act(42), "try", true).unwrap();
     let shared = "shared ".repeat(2000);
     revise(&old, 43, &[("big", Some(shared.clone()))]);
     old.prune(&act(44), &bare()).unwrap();
@@ -234,7 +234,8 @@ fn a_session_goes_comes_back_and_goes_for_good_while_the_others_stay() {
     let range = BundleRange { session: old.clone(), from: 0, to: None };
     store.export_bundle(&[range], &mut write).unwrap();
 
-    let rules = Retention { sessions: Some(HOUR), texts: Some(HOUR), ..Retention::none() };
+    let rules =
+        RetentionPolicy { sessions: Some(HOUR), texts: Some(HOUR), ..RetentionPolicy::none() };
     let preview = work.prune_preview(&rules, time(605)).unwrap();
     let going: Vec<_> = preview.sessions.iter().map(|one| &*one.session).collect();
     assert_eq!((going, preview.texts.len()), (vec!["s"], 0));
@@ -291,7 +292,7 @@ fn a_session_goes_comes_back_and_goes_for_good_while_the_others_stay() {
 fn a_session_that_is_at_work_or_named_by_rules_stays() {
     let folder = tempfile::tempdir().unwrap();
     let (store, old, ..) = three(&folder.path().join(".forge"));
-    let rules = |age| Retention { sessions: Some(age), ..Retention::none() };
+    let rules = |age| RetentionPolicy { sessions: Some(age), ..RetentionPolicy::none() };
     // The one that prunes, and the one that is current.
     let going = old.prune_preview(&rules(HOUR), time(2000)).unwrap().sessions;
     assert_eq!(going.iter().map(|one| &*one.session).collect::<Vec<_>>(), ["other"]);

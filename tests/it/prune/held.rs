@@ -2,7 +2,7 @@
 //! nobody holds any more goes.
 
 use super::{act, all, bare, create, open, revise, time};
-use forge_store::model::{Fact, Key, Kind, Origin, Value};
+use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
 use forge_store::store::{
     ClaimChange, NewCheckpoint, NewSession, Options, Session, StateAt, Store,
 };
@@ -28,7 +28,7 @@ fn history(store: &Store) -> Session {
             kind: Kind::Message,
             id: format!("f{minute}"),
             at: act.now,
-            origin: Origin::Recorded,
+            origin: FactOrigin::Recorded,
             place: 0,
             recorded_at: act.now,
             value: Value::from([("text", format!("said at {minute}").into())]),
@@ -43,7 +43,7 @@ fn history(store: &Store) -> Session {
 }
 
 fn hold(session: &Session) -> Vec<StateAt> {
-    let at = |number: &u64| session.state(&session.sequence(*number).unwrap()).unwrap();
+    let at = |number: &u64| session.state(&session.at_sequence(*number).unwrap()).unwrap();
     MOMENTS.iter().map(at).collect()
 }
 
@@ -167,7 +167,7 @@ fn a_moment_that_is_held_stays_what_it_was_while_another_handle_writes_prunes_an
     others(&path);
     assert!(generations(&path).contains(&at_first[0]), "what is read stays");
     // Who asks anew, by the same handle too, is told of today.
-    assert!(session.sequence(MOMENTS[0]).is_err());
+    assert!(session.at_sequence(MOMENTS[0]).is_err());
     assert_eq!(told(&held), before);
     assert_eq!(told(&unread), before);
     drop((held, unread, session, store));

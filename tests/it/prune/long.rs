@@ -2,7 +2,7 @@
 
 use super::{act, all, bare, revise, state, time};
 use forge_store::model::{Key, Kind, Value};
-use forge_store::store::{Act, ClaimChange, Depth, NewSession, Session, Store};
+use forge_store::store::{ClaimChange, NewSession, Session, Store, VerifyDepth, WriteContext};
 
 /// So many revisions are folded by one step, and what lies around it.
 const STEP: u64 = 2000;
@@ -12,7 +12,7 @@ fn history(store: &Store, revisions: u64) -> Session {
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     for number in 1..=revisions {
         let minute = i64::try_from(number).unwrap();
-        let act = Act::asked("test", time(minute));
+        let act = WriteContext::asked("test", time(minute));
         let text = |id: String| {
             let value = Value::from([("description", number.to_string().into())]);
             ClaimChange::put(Key::new(Kind::Note, id), value)
@@ -54,7 +54,7 @@ fn a_pruning_of_any_size_is_taken_back_and_done_again() {
         let before = states();
         let at = i64::try_from(revisions).unwrap() + 10;
         let pruned = session.prune_unmeasured(&act(at), &bare()).unwrap();
-        assert_eq!((pruned.folded(), pruned.folds.len()), (folded, 1));
+        assert_eq!((pruned.folded_revisions(), pruned.folds.len()), (folded, 1));
         let after = all(&session);
         assert_eq!(after.keys().copied().collect::<Vec<_>>(), [revisions]);
         // The largest takes most of the time.
@@ -69,7 +69,7 @@ fn a_pruning_of_any_size_is_taken_back_and_done_again() {
             session.redo(&act(at + 3 * round + 1)).unwrap();
             assert!(all(&session) == after, "{folded}: done again it is as it was done first");
         }
-        let verified = Store::verify(&path, Depth::ReadData, time(at + 20), None).unwrap();
+        let verified = Store::verify(&path, VerifyDepth::ReadData, time(at + 20), None).unwrap();
         assert_eq!(verified.findings, [], "{folded}");
     }
 }

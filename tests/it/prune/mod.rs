@@ -9,11 +9,12 @@ mod kill;
 mod long;
 mod texts;
 
-use forge_store::diff::State;
+use forge_store::diff::ClaimMap;
 use forge_store::error::Error;
-use forge_store::model::{Key, Kind, Retention, Timestamp, Value};
+use forge_store::model::{Key, Kind, RetentionPolicy, Timestamp, Value};
 use forge_store::store::{
-    Act, ClaimChange, Depth, NewCheckpoint, NewSession, Options, Session, Store, UNDO_MICROS,
+    ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, UNDO_MICROS, VerifyDepth,
+    WriteContext,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,8 +25,8 @@ fn time(minutes: i64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + minutes * MINUTE)
 }
 
-fn act(minutes: i64) -> Act {
-    Act::asked("test", time(minutes))
+fn act(minutes: i64) -> WriteContext {
+    WriteContext::asked("test", time(minutes))
 }
 
 /// One revision a minute, of these changes.
@@ -44,16 +45,16 @@ fn revise(session: &Session, minutes: i64, changes: &[(&str, Option<String>)]) -
     write.commit().unwrap().revision.unwrap().0
 }
 
-fn state(session: &Session, sequence: u64) -> State {
-    let point = session.sequence(sequence).unwrap();
-    session.check(&point).unwrap();
+fn state(session: &Session, sequence: u64) -> ClaimMap {
+    let point = session.at_sequence(sequence).unwrap();
+    session.check_digest(&point).unwrap();
     session.state(&point).unwrap().claims().entries().map(Result::unwrap).collect()
 }
 
 /// All revisions that are in sight, with their states.
-fn all(session: &Session) -> BTreeMap<u64, State> {
+fn all(session: &Session) -> BTreeMap<u64, ClaimMap> {
     let last = session.summary().unwrap().last_sequence;
-    let seen = (1..=last).filter(|number| match session.sequence(*number) {
+    let seen = (1..=last).filter(|number| match session.at_sequence(*number) {
         Ok(point) => point.named_checkpoint().is_none(),
         Err(Error::Folded { .. } | Error::NotFound { .. }) => false,
         Err(error) => panic!("#{number}: {error}"),
@@ -62,8 +63,8 @@ fn all(session: &Session) -> BTreeMap<u64, State> {
 }
 
 /// Keeps what is named, whatever its age.
-fn bare() -> Retention {
-    Retention { manual: false, revisions: 0, ..Retention::none() }
+fn bare() -> RetentionPolicy {
+    RetentionPolicy { manual: false, revisions: 0, ..RetentionPolicy::none() }
 }
 
 /// Forty revisions of twenty notes of about 2 KB, every fourth with a checkpoint; one in two notes has a value of its own
@@ -111,7 +112,7 @@ fn what_stays_is_what_it_was_and_all_comes_back_until_it_is_swept() {
     let log = session.records(1, usize::MAX).unwrap();
     let pruned = session.prune(&act(60), &bare()).unwrap();
     assert_eq!(
-        (pruned.dropped(), pruned.folded()),
+        (pruned.dropped_checkpoints(), pruned.folded_revisions()),
         (9, 39),
         "the newest checkpoint names the head"
     );
@@ -195,9 +196,9 @@ fn forks_and_what_was_gone_back_to_stay() {
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let put = |minute: i64| revise(&session, minute, &[("n", Some(minute.to_string()))]);
     let numbers: Vec<u64> = (1..=6).map(put).collect();
-    let fork = session.sequence(numbers[1]).unwrap();
+    let fork = session.at_sequence(numbers[1]).unwrap();
     session.create_branch(&act(7), "side", Some(&fork), Default::default()).unwrap();
-    session.restore(&act(8), &session.sequence(numbers[3]).unwrap()).unwrap();
+    session.restore(&act(8), &session.at_sequence(numbers[3]).unwrap()).unwrap();
     let head = put(9);
     let before = all(&session);
     session.prune(&act(10), &bare()).unwrap();
@@ -250,7 +251,7 @@ fn a_revision_folded_into_twice_comes_back_as_each_fold_left_it() {
         }
         revise(&session, 7, &[("a", None)]);
         let whole = all(&session);
-        let keep = |last| Retention { last, ..bare() };
+        let keep = |last| RetentionPolicy { last, ..bare() };
         let first = session.prune(&act(60), &keep(2)).unwrap();
         let once = all(&session);
         store.maintain(0).unwrap();
@@ -258,15 +259,16 @@ fn a_revision_folded_into_twice_comes_back_as_each_fold_left_it() {
             assert_eq!(store.sweep(time(61), time(60)).unwrap().prunings, 1);
         }
         let second = session.prune(&act(62), &keep(1)).unwrap();
-        let into = |pruned: &forge_store::store::Pruned| pruned.folds.last().unwrap().into;
+        let into = |pruned: &forge_store::store::PruneReport| pruned.folds.last().unwrap().into;
         assert_eq!(into(&first), into(&second), "both fold into the same revision");
         assert!(all(&session).iter().all(|(number, state)| whole[number] == *state));
         let sound = || {
-            let verified = Store::verify(&path, Depth::ReadData, time(70), None).unwrap();
+            let verified = Store::verify(&path, VerifyDepth::ReadData, time(70), None).unwrap();
             assert_eq!(verified.findings, []);
         };
         sound();
-        let named = |pruned: &forge_store::store::Pruned| pruned.operation.map(|id| id.to_string());
+        let named =
+            |pruned: &forge_store::store::PruneReport| pruned.operation.map(|id| id.to_string());
         if !sweeps {
             let early = session.undo(&act(63), named(&first).as_deref());
             assert!(matches!(early, Err(Error::Conflict(_))), "the last one first: {early:?}");

@@ -3,9 +3,9 @@
 
 use super::{act, bare, create, open, revise, time};
 use forge_store::error::Error;
-use forge_store::model::{CheckpointId, Fact, Kind, Origin, Retention, TextRef, Value};
+use forge_store::model::{CheckpointId, Fact, FactOrigin, Kind, RetentionPolicy, TextRef, Value};
 use forge_store::store::{
-    BundleRange, Depth, NewCheckpoint, NewSession, Options, Outcome, Session, Store,
+    BundleRange, NewCheckpoint, NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome,
 };
 use std::io::Cursor;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn fact(session: &Session, minutes: i64, about: &str) {
     let text = write.text(&long(about));
     let (at, id) = (act.now, format!("f{minutes}"));
     let value = Value::from([("text", text)]);
-    let (kind, origin) = (Kind::Message, Origin::Recorded);
+    let (kind, origin) = (Kind::Message, FactOrigin::Recorded);
     write.fact(Fact { kind, id, at, origin, place: 0, recorded_at: at, value }).commit().unwrap();
 }
 
@@ -57,14 +57,14 @@ fn is_there(session: &Session, text: &TextRef, about: &str) -> bool {
 }
 
 fn objects(path: &Path) -> u64 {
-    let verified = Store::verify(path, Depth::ReadData, time(9000), None).unwrap();
-    assert_eq!(verified.outcome, Outcome::Clean, "{:?}", verified.findings);
+    let verified = Store::verify(path, VerifyDepth::ReadData, time(9000), None).unwrap();
+    assert_eq!(verified.outcome, VerifyOutcome::Clean, "{:?}", verified.findings);
     verified.checked.objects
 }
 
 /// Drops every checkpoint but the newest, and folds nothing.
-fn drops() -> Retention {
-    Retention { revisions: i64::MAX / 4, ..bare() }
+fn drops() -> RetentionPolicy {
+    RetentionPolicy { revisions: i64::MAX / 4, ..bare() }
 }
 
 fn export(store: &Store, session: &Session) -> Vec<u8> {
@@ -99,7 +99,7 @@ fn a_text_of_a_pruned_checkpoint_goes_with_it_and_one_that_something_else_names_
 
     let looked = session.prune_preview(&drops(), time(20)).unwrap();
     let pruned = session.prune(&act(20), &drops()).unwrap();
-    assert_eq!((pruned.dropped(), pruned.folded()), (3, 0));
+    assert_eq!((pruned.dropped_checkpoints(), pruned.folded_revisions()), (3, 0));
     assert_eq!(looked.bytes, pruned.bytes);
     store.maintain(0).unwrap();
     assert_eq!(there(&session), [true; 4], "it can be taken back");
@@ -139,10 +139,10 @@ fn a_pruning_that_was_taken_back_takes_no_text_with_it() {
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let (id, text) = checkpoint(&session, 1, "first");
     checkpoint(&session, 2, "newest");
-    assert_eq!(session.prune(&act(3), &drops()).unwrap().dropped(), 1);
+    assert_eq!(session.prune(&act(3), &drops()).unwrap().dropped_checkpoints(), 1);
     session.undo(&act(4), None).unwrap();
     // It went again by another one, which can still be taken back.
-    assert_eq!(session.prune(&act(5), &drops()).unwrap().dropped(), 1);
+    assert_eq!(session.prune(&act(5), &drops()).unwrap().dropped_checkpoints(), 1);
     assert_eq!(store.sweep(time(6), time(3)).unwrap().prunings, 1);
     assert!(is_there(&session, &text, "first"));
     session.undo(&act(7), None).unwrap();
@@ -185,10 +185,10 @@ fn texts_of_pruned_checkpoints_go_with_their_session() {
     let old = store.create_session(&act(0), NewSession::named("old")).unwrap();
     let (_, pruned) = checkpoint(&old, 1, "pruned");
     let (_, seen) = checkpoint(&old, 2, "seen");
-    assert_eq!(old.prune(&act(3), &drops()).unwrap().dropped(), 1);
+    assert_eq!(old.prune(&act(3), &drops()).unwrap().dropped_checkpoints(), 1);
     let work = store.create_session(&act(600), NewSession::named("work")).unwrap();
     revise(&work, 600, &[("n", Some("at work".to_owned()))]);
-    let rules = Retention { sessions: Some(60_000_000), ..Retention::none() };
+    let rules = RetentionPolicy { sessions: Some(60_000_000), ..RetentionPolicy::none() };
     assert_eq!(work.prune(&act(601), &rules).unwrap().sessions.len(), 1);
     store.sweep(time(602), time(602)).unwrap();
     assert!(!is_there(&work, &pruned, "pruned") && !is_there(&work, &seen, "seen"));

@@ -6,7 +6,7 @@
 use super::{MASK, SECRET, comparable, in_files, known, planted, resolve, said, time, try_purge};
 use crate::bundle::law::same;
 use crate::fault::{can_strike, copy, count, struck_at};
-use forge_store::store::{Depth, Options, Outcome, Store};
+use forge_store::store::{Options, Store, VerifyDepth, VerifyOutcome};
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "FORGE_PURGE_FOLDER";
@@ -35,9 +35,10 @@ impl Place {
     fn assert_whole(&self, context: &str) {
         let keyring = self.keyring();
         let verified =
-            Store::verify(&self.path(), Depth::ReadData, time(99), keyring.as_deref()).unwrap();
+            Store::verify(&self.path(), VerifyDepth::ReadData, time(99), keyring.as_deref())
+                .unwrap();
         let found = (verified.outcome, verified.findings);
-        assert_eq!(found, (Outcome::Clean, vec![]), "{context}");
+        assert_eq!(found, (VerifyOutcome::Clean, vec![]), "{context}");
     }
 
     /// Nothing of the secret is left, nor a file of before in which it may stand unseen.

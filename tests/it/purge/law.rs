@@ -4,8 +4,8 @@ use super::{assert_whole, in_files, resolve, time};
 use crate::bundle::law::{same, step};
 use crate::fault::law;
 use forge_store::model::{Key, Kind};
-use forge_store::redact::Known;
-use forge_store::store::{Act, CheckpointFilter, NewSession, Options, Store};
+use forge_store::redact::KnownSecrets;
+use forge_store::store::{CheckpointFilter, NewSession, Options, Store, WriteContext};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
@@ -24,9 +24,9 @@ fn told(store: &Store) -> String {
     let mut text = String::new();
     let named = regex::Regex::new("[0-9a-f]{8,}").unwrap();
     for number in 1..=session.summary().unwrap().last_sequence {
-        match session.sequence(number) {
+        match session.at_sequence(number) {
             Ok(point) => {
-                session.check(&point).unwrap();
+                session.check_digest(&point).unwrap();
                 let state = session.state(&point).unwrap();
                 let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
                 writeln!(text, "#{number}: {entries:?}").unwrap();
@@ -81,7 +81,7 @@ fn cut(told: String, mask: &str) -> String {
 }
 
 fn begin(store: &Store) {
-    let act = Act::asked("begin", crate::bundle::law::time(0));
+    let act = WriteContext::asked("begin", crate::bundle::law::time(0));
     store.create_session(&act, NewSession::named("s")).unwrap();
 }
 
@@ -94,7 +94,7 @@ fn config() -> ProptestConfig {
 fn holds(steps: &[(u8, u8)], later: &[(u8, u8)]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
-    let known = Known::new([SECRET]).unwrap();
+    let known = KnownSecrets::new([SECRET]).unwrap();
     let mask = String::from_utf8(known.mask(SECRET.as_bytes()).unwrap().0).unwrap();
     let (store, model) =
         (Store::create(&path, Options::default()).unwrap(), Store::in_memory().unwrap());
@@ -107,7 +107,7 @@ fn holds(steps: &[(u8, u8)], later: &[(u8, u8)]) {
             step(store, &session, at, *one, word);
         }
     }
-    let act = Act::asked("purge", time(1000));
+    let act = WriteContext::asked("purge", time(1000));
     let purged = store.purge(&act, &known, None, &resolve).unwrap();
     assert!(purged.is_done(), "{purged:#?}");
     assert_eq!(in_files(&path, SECRET), 0);

@@ -8,12 +8,13 @@ mod law;
 use forge_store::backend::spool::folder_in;
 use forge_store::error::Error;
 use forge_store::model::{
-    BranchMetadata, Fact, Key, Kind, ObjectId, Origin, Retention, TextRef, Timestamp, Value,
+    BranchMetadata, Fact, FactOrigin, Key, Kind, ObjectId, RetentionPolicy, TextRef, Timestamp,
+    Value,
 };
-use forge_store::redact::{Ending, Form, Known};
+use forge_store::redact::{KnownSecrets, PartEnding, TextForm};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, Depth, NewCheckpoint, NewSession, Options, Outcome,
-    PurgeKind, Purged, Query, Session, Store, Taken,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, PurgeKind, PurgeReport,
+    SearchQuery, Session, SourceChunk, Store, VerifyDepth, VerifyOutcome, WriteContext,
 };
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -27,12 +28,12 @@ fn time(minute: i64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
 }
 
-fn act(minute: i64) -> Act {
-    Act::asked("test", time(minute))
+fn act(minute: i64) -> WriteContext {
+    WriteContext::asked("test", time(minute))
 }
 
-fn known() -> Known {
-    Known::new([SECRET]).unwrap()
+fn known() -> KnownSecrets {
+    KnownSecrets::new([SECRET]).unwrap()
 }
 
 /// Reads a text of a document by its pointer.
@@ -41,11 +42,11 @@ fn resolve(document: &[u8], pointer: &str) -> Option<String> {
     document.pointer(pointer)?.as_str().map(str::to_owned)
 }
 
-fn purge(store: &Store, minute: i64) -> Purged {
+fn purge(store: &Store, minute: i64) -> PurgeReport {
     try_purge(store, minute).unwrap()
 }
 
-fn try_purge(store: &Store, minute: i64) -> Result<Purged, Error> {
+fn try_purge(store: &Store, minute: i64) -> Result<PurgeReport, Error> {
     store.purge(&act(minute), &known(), Some("it leaked"), &resolve)
 }
 
@@ -60,7 +61,7 @@ fn note(session: &Session, minute: i64, id: &str, text: &str) -> u64 {
 
 fn fact(minute: i64, id: &str, value: Value) -> Fact {
     let (at, recorded_at) = (time(minute), time(minute));
-    let (kind, origin) = (Kind::Command, Origin::Recorded);
+    let (kind, origin) = (Kind::Command, FactOrigin::Recorded);
     Fact { kind, id: id.to_owned(), at, origin, place: 0, recorded_at, value }
 }
 
@@ -97,17 +98,17 @@ fn take(store: &Store, session: &Session, minute: i64, part: &str) {
         }
         at += line.len() as u64;
     }
-    let taken = Taken {
+    let taken = SourceChunk {
         bookmark,
         open: &open,
-        bytes: store.clean(part.as_bytes(), Form::Json, Ending::End),
+        bytes: store.redact_source(part.as_bytes(), TextForm::Json, PartEnding::End),
         lines: 1,
         carry: format!("{{\"last\":\"{SECRET}\"}}").into_bytes(),
         facts,
         keep: true,
-        ..Taken::default()
+        ..SourceChunk::default()
     };
-    session.take(&act(minute), store.new_operation().unwrap(), SOURCE, taken).unwrap();
+    session.import_chunk(&act(minute), store.new_operation().unwrap(), SOURCE, taken).unwrap();
 }
 
 const SOURCE: &str = "/home/me/s3cr3t-Zx9Kq2Lm7Pv4/log.jsonl";
@@ -150,7 +151,7 @@ fn planted(path: &Path, options: Options) -> Store {
     note(&session, 6, "cut", &format!("and the key is {}", &SECRET[..12]));
     note(&session, 7, "cut off", &format!("and the key is {}...", &SECRET[..12]));
     // Facts: in a field, in a long text of its own; the verb that said so.
-    let said = Act::asked(format!("note {SECRET}"), time(8));
+    let said = WriteContext::asked(format!("note {SECRET}"), time(8));
     let mut write = session.write(&said);
     let text = write.text(&format!("{SECRET} was printed ").repeat(300));
     let told = Value::from([
@@ -191,12 +192,17 @@ fn planted(path: &Path, options: Options) -> Store {
     for minute in 20..26 {
         note(&session, minute, "folded", &format!("{minute} {SECRET}"));
     }
-    let bare = Retention { manual: false, significant: false, revisions: 0, ..Retention::none() };
+    let bare = RetentionPolicy {
+        manual: false,
+        significant: false,
+        revisions: 0,
+        ..RetentionPolicy::none()
+    };
     session.prune(&act(27), &bare).unwrap();
     note(&session, 28, "head", "the head has none");
     // A copy of texts for searching.
     store.maintain(0).unwrap();
-    let query = Query::parse("secret").unwrap();
+    let query = SearchQuery::parse("secret").unwrap();
     store.search(std::slice::from_ref(&session), &query, &resolve).unwrap();
     note(&session, 29, "tail", &format!("in the tail: {SECRET}"));
     store
@@ -227,7 +233,7 @@ fn said(store: &Store) -> String {
         let summary = session.summary().unwrap();
         all.push_str(&format!("{summary:?}\n"));
         for number in 1..=summary.last_sequence {
-            if let Ok(point) = session.sequence(number) {
+            if let Ok(point) = session.at_sequence(number) {
                 let state = session.state(&point).unwrap();
                 let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
                 all.push_str(&format!("{point:?} {entries:?}\n"));
@@ -260,8 +266,8 @@ fn said(store: &Store) -> String {
 }
 
 fn assert_whole(path: &Path) {
-    let verified = Store::verify(path, Depth::ReadData, time(99), None).unwrap();
-    assert_eq!((verified.outcome, verified.findings), (Outcome::Clean, vec![]));
+    let verified = Store::verify(path, VerifyDepth::ReadData, time(99), None).unwrap();
+    assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
 }
 
 /// Hashes of texts, which are others where the texts are, and what tells of the purge itself.
@@ -337,7 +343,7 @@ fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
     assert_eq!(state("tail"), Some(value(&format!("in the tail: {MASK}"))));
     // A value from before the purge comes back by a restore, and a checkpoint by undoing its change.
     session
-        .restore(&act(43), &session.sequence(1).unwrap_or_else(|_| session.head().unwrap()))
+        .restore(&act(43), &session.at_sequence(1).unwrap_or_else(|_| session.head().unwrap()))
         .unwrap();
     session.undo(&act(44), None).unwrap();
     // The source grows on, behind what was replaced.
@@ -345,14 +351,14 @@ fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
     let bookmark = session.bookmark(&source).unwrap().unwrap();
     let (begin, end) = (bookmark.open_block(), bookmark.bytes);
     let open = session.source_bytes(&source, begin, end - begin).unwrap();
-    let taken = Taken {
+    let taken = SourceChunk {
         bookmark,
         open: &open,
-        bytes: store.clean(b"{\"more\":1}\n", Form::Json, Ending::End),
+        bytes: store.redact_source(b"{\"more\":1}\n", TextForm::Json, PartEnding::End),
         keep: true,
-        ..Taken::default()
+        ..SourceChunk::default()
     };
-    session.take(&act(45), store.new_operation().unwrap(), &source, taken).unwrap();
+    session.import_chunk(&act(45), store.new_operation().unwrap(), &source, taken).unwrap();
     let kept = session.source_bytes(&source, 0, end + 11).unwrap();
     for line in String::from_utf8(kept).unwrap().lines() {
         assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
@@ -409,8 +415,8 @@ fn a_sealed_store_stays_sealed() {
     let store = planted(&path, options);
     assert!(purge(&store, 31).is_done());
     assert_eq!(in_files(&path, SECRET) + in_files(&keyring, SECRET), 0);
-    let verified = Store::verify(&path, Depth::ReadData, time(99), Some(&keyring)).unwrap();
-    assert_eq!((verified.outcome, verified.findings), (Outcome::Clean, vec![]));
+    let verified = Store::verify(&path, VerifyDepth::ReadData, time(99), Some(&keyring)).unwrap();
+    assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
 }
 
 #[test]
@@ -431,7 +437,7 @@ fn names_that_would_become_one_and_words_of_the_format_are_refused_and_nothing_i
         .unwrap();
     let before = said(&store);
     for secrets in [vec!["first-secret", "other-secret"], vec!["operation"]] {
-        let known = Known::new(&secrets).unwrap();
+        let known = KnownSecrets::new(&secrets).unwrap();
         let refused = store.purge(&act(4), &known, None, &resolve).unwrap_err();
         assert!(matches!(refused, Error::Invalid { .. }), "{refused:?}");
         assert_eq!(said(&store), before);
@@ -547,7 +553,7 @@ fn a_purged_claim_written_again_as_it_reads_is_no_change() {
     let compared = session.compare(&before, &after).unwrap();
     assert_eq!(compared.claims.len(), 0, "{:?}", compared.claims);
     assert_eq!(read(), purged);
-    assert!(session.sequence(other).is_ok());
+    assert!(session.at_sequence(other).is_ok());
     store.maintain(0).unwrap();
     assert_whole(&path);
 
@@ -560,7 +566,7 @@ fn a_purged_claim_written_again_as_it_reads_is_no_change() {
             ("k-87654321", false.into()),
         ]),
     );
-    let both = Known::new(["12345678", "87654321"]).unwrap();
+    let both = KnownSecrets::new(["12345678", "87654321"]).unwrap();
     let refused = store.purge(&act(9), &both, None, &resolve);
     assert!(matches!(&refused, Err(Error::Invalid(why)) if why.contains("fields")), "{refused:?}");
     assert!(read().field("k-12345678").is_some() && read().field("k-87654321").is_some());

@@ -6,7 +6,7 @@
 use super::{act, folder};
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{ClaimChange, Depth, NewSession, Options, Outcome, Store};
+use forge_store::store::{ClaimChange, NewSession, Options, Store, VerifyDepth, VerifyOutcome};
 use std::fs;
 use std::path::Path;
 
@@ -111,7 +111,7 @@ fn no_repair_of_a_journal_that_is_gone_says_that_nothing_was_lost() {
                 let is_no_store = how == "FORMAT too" && kind == ErrorKind::NotFound;
                 let is_said = matches!(kind, ErrorKind::Corrupt | ErrorKind::Forged);
                 assert!(is_said || is_no_store, "{what}: {kind:?}");
-                let verified = Store::verify(&path, Depth::ReadData, TIME, keyring);
+                let verified = Store::verify(&path, VerifyDepth::ReadData, TIME, keyring);
                 let to = folder.path().join("repaired");
                 let repaired = Store::repair(&path, &to, TIME, keyring);
                 let (verified, repaired) = match (verified, repaired) {
@@ -127,10 +127,10 @@ fn no_repair_of_a_journal_that_is_gone_says_that_nothing_was_lost() {
                 assert!(held == NOTES || !repaired.lost.is_empty(), "{what}: {held} {repaired:?}");
                 assert_eq!(verified.lost.is_empty(), repaired.lost.is_empty(), "{what}");
                 match verified.outcome {
-                    Outcome::Clean => panic!("{what}: {verified:?}"),
-                    Outcome::Repairable => assert_eq!(held, NOTES, "{what}"),
-                    Outcome::Loss => assert!(!repaired.lost.is_empty(), "{what}"),
-                    Outcome::Forged => assert_ne!(sort, "unsealed", "{what}"),
+                    VerifyOutcome::Clean => panic!("{what}: {verified:?}"),
+                    VerifyOutcome::Repairable => assert_eq!(held, NOTES, "{what}"),
+                    VerifyOutcome::Loss => assert!(!repaired.lost.is_empty(), "{what}"),
+                    VerifyOutcome::Forged => assert_ne!(sort, "unsealed", "{what}"),
                 }
                 let is_there = how.starts_with("renamed") || how == "a stranger";
                 if is_there {
@@ -143,8 +143,8 @@ fn no_repair_of_a_journal_that_is_gone_says_that_nothing_was_lost() {
                 }
                 whole += u64::from(held == NOTES);
                 named += u64::from(held < NOTES);
-                let again = Store::verify(&to, Depth::ReadData, TIME, keyring).unwrap();
-                assert_eq!(again.outcome, Outcome::Clean, "{what}: {again:?}");
+                let again = Store::verify(&to, VerifyDepth::ReadData, TIME, keyring).unwrap();
+                assert_eq!(again.outcome, VerifyOutcome::Clean, "{what}: {again:?}");
             }
         }
     }

@@ -12,7 +12,9 @@ pub(crate) mod store;
 use crate::fault::{Numbers, count};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::Timestamp;
-use forge_store::store::{Act, Depth, Options, Outcome, Repaired, Store, Verified};
+use forge_store::store::{
+    Options, RepairReport, Store, VerifyDepth, VerifyOutcome, VerifyReport, WriteContext,
+};
 use std::collections::BTreeSet;
 use std::fs;
 use std::num::NonZero;
@@ -25,8 +27,8 @@ const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 /// More numbers than the store has.
 const NUMBERS: u64 = 100;
 
-fn act(verb: &str) -> Act {
-    Act::hook(verb, TIME)
+fn act(verb: &str) -> WriteContext {
+    WriteContext::hook(verb, TIME)
 }
 
 /// Memory if there is any, since nothing here is about what a disk does.
@@ -78,11 +80,11 @@ impl Golden {
         read(path, &self.options, NUMBERS)
     }
 
-    fn verify(&self, path: &Path) -> Result<Verified, Error> {
-        Store::verify(path, Depth::ReadData, TIME, self.options.keyring.as_deref())
+    fn verify(&self, path: &Path) -> Result<VerifyReport, Error> {
+        Store::verify(path, VerifyDepth::ReadData, TIME, self.options.keyring.as_deref())
     }
 
-    fn repair(&self, path: &Path, to: &Path) -> Result<Repaired, Error> {
+    fn repair(&self, path: &Path, to: &Path) -> Result<RepairReport, Error> {
         Store::repair(path, to, TIME, self.options.keyring.as_deref())
     }
 }
@@ -121,7 +123,7 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
     let judged = catch_unwind(|| (golden.read(damaged), golden.verify(damaged)));
     let (read, verified) = judged.unwrap_or_else(|_| panic!("{what}: a panic"));
     let errors = compare(golden, &read, what);
-    let outcome = verified.as_ref().map_or(Outcome::Loss, |verified| verified.outcome);
+    let outcome = verified.as_ref().map_or(VerifyOutcome::Loss, |verified| verified.outcome);
     // Whoever meets the damage is told what to do about that, not to try again. A FORMAT of another version is no damage.
     let met = read.iter().filter(|(thing, said)| golden.read.get(*thing) != Some(*said));
     let is_told = |text: &str| ["Corrupt", "Forged"].iter().any(|kind| text.starts_with(kind));
@@ -130,11 +132,11 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
         assert!(said.as_ref().is_err_and(|text| is_told(text)), "{what}: {thing}: {said:?}");
     }
     assert!(
-        errors == 0 || outcome != Outcome::Clean,
+        errors == 0 || outcome != VerifyOutcome::Clean,
         "{what}: {errors} errors that verify does not see: {:?}",
         read.iter().find(|(what, said)| golden.read.get(*what) != Some(said))
     );
-    if outcome == Outcome::Clean {
+    if outcome == VerifyOutcome::Clean {
         counts.harmless += 1;
         return;
     }
@@ -160,14 +162,14 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
     }
     assert!(errors == 0 || !done.lost.is_empty(), "{what}: lost without a word");
     let is_expected = match outcome {
-        Outcome::Clean => false,
-        Outcome::Repairable => done.lost.is_empty(),
-        Outcome::Loss => !done.lost.is_empty(),
+        VerifyOutcome::Clean => false,
+        VerifyOutcome::Repairable => done.lost.is_empty(),
+        VerifyOutcome::Loss => !done.lost.is_empty(),
         // What nobody vouches for is said to be so.
-        Outcome::Forged => golden.options.keyring.is_some() && !done.lost.is_empty(),
+        VerifyOutcome::Forged => golden.options.keyring.is_some() && !done.lost.is_empty(),
     };
     assert!(is_expected, "{what}: verify and repair differ: {verified:?} {done:?}");
-    if outcome == Outcome::Forged {
+    if outcome == VerifyOutcome::Forged {
         counts.forged.push(format!("{what}: {verified:?}"));
     }
     let verified = golden.verify(&repaired).unwrap();
@@ -252,10 +254,10 @@ fn report(test: &str, counts: &Counts) {
 #[test]
 fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
     let golden = Golden::new();
-    for depth in [Depth::Quick, Depth::ReadData] {
+    for depth in [VerifyDepth::Quick, VerifyDepth::ReadData] {
         let verified =
             Store::verify(&golden.path, depth, TIME, golden.options.keyring.as_deref()).unwrap();
-        assert_eq!((verified.outcome, &verified.findings[..]), (Outcome::Clean, &[][..]));
+        assert_eq!((verified.outcome, &verified.findings[..]), (VerifyOutcome::Clean, &[][..]));
     }
     let checked = golden.verify(&golden.path).unwrap();
     assert!(checked.checked.revisions > 50 && checked.checked.rows > 300, "{checked:?}");
@@ -275,7 +277,7 @@ fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
     // And it can be gone on with: undo knows the order.
     let store = Store::open(&repaired, golden.options.clone()).unwrap();
     store.drain().unwrap();
-    store.session("s").unwrap().undo(&Act::asked("undo", TIME), None).unwrap();
+    store.session("s").unwrap().undo(&WriteContext::asked("undo", TIME), None).unwrap();
     store.maintain(0).unwrap();
     let verified = golden.verify(&repaired).unwrap();
     assert_eq!(verified.findings, []);
@@ -360,7 +362,7 @@ fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
     let later = folder.path().join("later");
     copy(&golden.path, &later, file);
     change(&later.join(file), |bytes| bytes[place] = b'2');
-    let refused = Store::verify(&later, Depth::ReadData, TIME, None).unwrap_err();
+    let refused = Store::verify(&later, VerifyDepth::ReadData, TIME, None).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
 }
 
@@ -496,7 +498,10 @@ fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it()
     let verified = golden.verify(&damaged).unwrap();
     assert!(verified.encrypted);
     let lost = "the store's own id and key (FORMAT cannot be read: No such file or directory (os error 2))";
-    assert_eq!((verified.outcome, &verified.lost[..]), (Outcome::Loss, &[lost.to_owned()][..]));
+    assert_eq!(
+        (verified.outcome, &verified.lost[..]),
+        (VerifyOutcome::Loss, &[lost.to_owned()][..])
+    );
     let refused = Store::repair(&damaged, &golden.path.with_file_name("none"), TIME, None);
     assert!(matches!(refused, Err(Error::Encrypted)), "{refused:?}");
     let repaired = golden.path.with_file_name("repaired");
@@ -530,9 +535,9 @@ fn no_file_of_an_older_store_makes_anything_false() {
     let store = Store::open(&path, Options::default()).unwrap();
     store.drain().unwrap();
     let session = store.session("s").unwrap();
-    session.restore(&act("restore"), &session.sequence(5).unwrap()).unwrap();
+    session.restore(&act("restore"), &session.at_sequence(5).unwrap()).unwrap();
     store.maintain(0).unwrap();
-    session.restore(&act("restore"), &session.sequence(9).unwrap()).unwrap();
+    session.restore(&act("restore"), &session.at_sequence(9).unwrap()).unwrap();
     drop((session, store));
     let golden = Golden::of(folder, path, Options::default());
     let mut counts = Counts::default();

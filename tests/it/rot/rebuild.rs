@@ -4,11 +4,13 @@ use super::{Golden, NUMBERS, TIME, act, change, folder};
 use crate::fault::{copy, count};
 use crate::integrity::index::{edit_generation, rows};
 use crate::rot::store::{Read, files, make, read};
-use forge_store::diff::Side;
+use forge_store::diff::MergeSide;
 use forge_store::format::key;
 use forge_store::model::{Key, Kind, TextRef, Value};
-use forge_store::redact::Known;
-use forge_store::store::{ClaimChange, Depth, Merging, NewCheckpoint, Options, Outcome, Store};
+use forge_store::redact::KnownSecrets;
+use forge_store::store::{
+    ClaimChange, MergeRequest, NewCheckpoint, Options, Store, VerifyDepth, VerifyOutcome,
+};
 use rocksdb::{DB, WriteOptions};
 use std::path::{Path, PathBuf};
 
@@ -89,8 +91,8 @@ fn rich() -> Golden {
             store.maintain(0).unwrap();
         }
     }
-    let prefer = Some(Side::Ours);
-    let merging = Merging { source: "try".to_owned(), prefer, ..Merging::default() };
+    let prefer = Some(MergeSide::Ours);
+    let merging = MergeRequest { source: "try".to_owned(), prefer, ..MergeRequest::default() };
     assert!(session.merge(&act, &merging).unwrap().revision.is_some());
     store.maintain(0).unwrap();
     drop((session, store));
@@ -119,8 +121,8 @@ fn all(path: &Path) -> Read {
 }
 
 fn assert_same(path: &Path, golden: &Golden, what: &str) {
-    let verified = Store::verify(path, Depth::ReadData, TIME, None).unwrap();
-    assert_eq!((verified.outcome, verified.findings), (Outcome::Clean, vec![]), "{what}");
+    let verified = Store::verify(path, VerifyDepth::ReadData, TIME, None).unwrap();
+    assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]), "{what}");
     assert_eq!(all(path), golden.read, "{what}");
 }
 
@@ -146,8 +148,8 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
                 let right = said.is_err() || golden.read.get(&thing) == Some(&said);
                 assert!(shorter || right, "{what}: {thing} is wrong");
             }
-            let verified = Store::verify(&damaged, Depth::ReadData, TIME, None).unwrap();
-            if verified.outcome == Outcome::Clean {
+            let verified = Store::verify(&damaged, VerifyDepth::ReadData, TIME, None).unwrap();
+            if verified.outcome == VerifyOutcome::Clean {
                 // Rows that say the same may change places, and full states only save time.
                 assert!(how == SWAPPED || number == key::KEYFRAMES.0, "{what}");
                 assert_same(&damaged, &golden, &what);
@@ -183,7 +185,8 @@ fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_to_what_it_was_or_refused_a
             let opened = Store::open(&damaged, Options::default());
             match opened.and_then(|store| store.rebuild()) {
                 Ok(_) => {
-                    let verified = Store::verify(&damaged, Depth::ReadData, TIME, None).unwrap();
+                    let verified =
+                        Store::verify(&damaged, VerifyDepth::ReadData, TIME, None).unwrap();
                     assert_eq!(verified.findings, [], "{what}");
                     assert_eq!(golden.read(&damaged), golden.read, "{what}");
                     whole += 1;
@@ -215,8 +218,8 @@ fn each_name_that_is_gone_is_found() {
             count = names.len();
             database.delete_opt(&names[which].0, write).unwrap();
         });
-        let verified = Store::verify(&damaged, Depth::ReadData, TIME, None).unwrap();
-        assert_eq!(verified.outcome, Outcome::Repairable, "name {which} of {count}");
+        let verified = Store::verify(&damaged, VerifyDepth::ReadData, TIME, None).unwrap();
+        assert_eq!(verified.outcome, VerifyOutcome::Repairable, "name {which} of {count}");
         which += 1;
     }
     assert!(which > 20, "{which}");
@@ -261,7 +264,7 @@ fn with_a_counter_of_objects_that_is_behind_a_tail_is_read_and_no_generation_is_
         tail(path);
         assert_eq!(all(path), golden.read);
         let store = Store::open(path, Options::default()).unwrap();
-        let known = Known::new(["behind 1"]).unwrap();
+        let known = KnownSecrets::new(["behind 1"]).unwrap();
         let purged = store.purge(&act("purge"), &known, None, &|_, _| None);
         for error in [store.maintain(0).unwrap_err(), purged.unwrap_err()] {
             let error = error.to_string();
@@ -269,11 +272,11 @@ fn with_a_counter_of_objects_that_is_behind_a_tail_is_read_and_no_generation_is_
         }
         drop(store);
         assert_eq!(all(path), golden.read);
-        let verified = Store::verify(path, Depth::ReadData, TIME, None).unwrap();
+        let verified = Store::verify(path, VerifyDepth::ReadData, TIME, None).unwrap();
         let found: Vec<_> = verified.findings.iter().map(|found| found.place.as_str()).collect();
         assert_eq!(
             (verified.outcome, &*found),
-            (Outcome::Repairable, &["the counter of objects"][..])
+            (VerifyOutcome::Repairable, &["the counter of objects"][..])
         );
         let store = Store::open(path, Options::default()).unwrap();
         store.rebuild().unwrap();

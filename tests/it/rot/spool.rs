@@ -4,10 +4,10 @@
 use super::{act, change, folder};
 use crate::fault::{Numbers, count};
 use forge_store::error::{Error, ErrorKind};
-use forge_store::model::{Fact, Key, Kind, Origin, Retention, Timestamp, Value};
+use forge_store::model::{Fact, FactOrigin, Key, Kind, RetentionPolicy, Timestamp, Value};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, Depth, NewCheckpoint, NewSession, Options, Outcome,
-    Repaired, Store, Verified,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, RepairReport, Store,
+    VerifyDepth, VerifyOutcome, VerifyReport, WriteContext,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,15 +37,15 @@ fn keep(store: &Store, name: &str) -> String {
         kind: Kind::Prompt,
         id: name.to_owned(),
         at: TIME,
-        origin: Origin::Hook,
+        origin: FactOrigin::Hook,
         place: 0,
         recorded_at: TIME,
         value: Value::from([("text", name.into())]),
     };
     let note = Value::from([("description", name.into())]);
-    let act = Act::hook("keep", TIME);
-    let aside = store.aside(&act, new_session()).unwrap().fact(fact).note(name, note);
-    let kept = aside.checkpoint(NewCheckpoint::manual(name)).keep().unwrap();
+    let act = WriteContext::hook("keep", TIME);
+    let aside = store.spooled_write(&act, new_session()).unwrap().fact(fact).note(name, note);
+    let kept = aside.checkpoint(NewCheckpoint::manual(name)).save().unwrap();
     kept.operation.to_string()
 }
 
@@ -78,11 +78,11 @@ impl Place {
         Store::open(path, self.options.clone()).unwrap()
     }
 
-    fn verify(&self, path: &Path) -> Verified {
-        Store::verify(path, Depth::ReadData, TIME, self.options.keyring.as_deref()).unwrap()
+    fn verify(&self, path: &Path) -> VerifyReport {
+        Store::verify(path, VerifyDepth::ReadData, TIME, self.options.keyring.as_deref()).unwrap()
     }
 
-    fn repair(&self) -> (PathBuf, Repaired) {
+    fn repair(&self) -> (PathBuf, RepairReport) {
         let to = self.path.with_file_name("repaired");
         let done = Store::repair(&self.path, &to, TIME, self.options.keyring.as_deref()).unwrap();
         (to, done)
@@ -190,18 +190,18 @@ fn one_file(sort: Sort, damage: Damage, folder: &str) {
         assert_eq!(held(&store).unwrap_err().kind(), ErrorKind::Corrupt, "{what}");
     } else {
         assert_eq!(held(&store).unwrap(), all, "{what}");
-        assert_eq!(store.waiting().unwrap().writes, 3, "{what}");
+        assert_eq!(store.spool_status().unwrap().writes, 3, "{what}");
     }
     let verified = place.verify(&place.path);
     let is_silent = damage == Damage::OldPutBack
         || (folder == "spool.copy" && matches!(damage, Damage::Deleted | Damage::Emptied));
     match (is_silent, damage, sort) {
-        (true, ..) => assert_eq!(verified.outcome, Outcome::Clean, "{what}: {verified:?}"),
+        (true, ..) => assert_eq!(verified.outcome, VerifyOutcome::Clean, "{what}: {verified:?}"),
         // What bears another's seal was put there.
         (_, Damage::Renamed, Sort::Sealed | Sort::Encrypted) => {
-            assert_eq!(verified.outcome, Outcome::Forged, "{what}: {verified:?}");
+            assert_eq!(verified.outcome, VerifyOutcome::Forged, "{what}: {verified:?}");
         }
-        _ => assert_eq!(verified.outcome, Outcome::Repairable, "{what}: {verified:?}"),
+        _ => assert_eq!(verified.outcome, VerifyOutcome::Repairable, "{what}: {verified:?}"),
     }
     let (repaired, done) = place.repair();
     let is_stranger = |line: &String| line.contains(STRANGER);
@@ -210,7 +210,7 @@ fn one_file(sort: Sort, damage: Damage, folder: &str) {
     if damage != Damage::Renamed {
         store.rebuild().unwrap();
         assert_eq!(held(&store).unwrap(), all, "{what}");
-        assert_eq!(place.verify(&place.path).outcome, Outcome::Clean, "{what}");
+        assert_eq!(place.verify(&place.path).outcome, VerifyOutcome::Clean, "{what}");
     }
 }
 
@@ -248,9 +248,9 @@ fn both_files(sort: Sort, damage: Damage) {
     let is_misnamed = matches!(damage, Damage::Swapped | Damage::Renamed) && sort == Sort::Unsealed;
     let saved = is_mended || is_misnamed;
     let outcome = match (saved, sort) {
-        (true, _) => Outcome::Repairable,
-        (false, Sort::Unsealed) => Outcome::Loss,
-        (false, _) => Outcome::Forged,
+        (true, _) => VerifyOutcome::Repairable,
+        (false, Sort::Unsealed) => VerifyOutcome::Loss,
+        (false, _) => VerifyOutcome::Forged,
     };
     assert_eq!(verified.outcome, outcome, "{what}: {verified:?}");
     let (repaired, done) = place.repair();
@@ -270,7 +270,7 @@ fn both_files(sort: Sort, damage: Damage) {
     repaired_store.drain().unwrap();
     assert_eq!(held(&repaired_store).unwrap(), with(names), "{what}");
     let verified = place.verify(&repaired);
-    assert_eq!(verified.outcome, Outcome::Clean, "{what}: {verified:?}");
+    assert_eq!(verified.outcome, VerifyOutcome::Clean, "{what}: {verified:?}");
     // One that has another name is missing under its own, and refused under that.
     let kept = match damage {
         _ if saved || is_gone => 0,
@@ -309,9 +309,9 @@ fn a_write_put_back_after_its_session_was_dropped_for_good_stays_away() {
         let store = place.open(&place.path);
         let other = store.create_session(&act("begin"), NewSession::named("other")).unwrap();
         let later = TIME.plus_micros(3_600_000_000);
-        let rules = Retention { sessions: Some(1_000_000), ..Retention::none() };
+        let rules = RetentionPolicy { sessions: Some(1_000_000), ..RetentionPolicy::none() };
         store.maintain(0).unwrap();
-        let pruned = other.prune(&Act::asked("prune", later), &rules).unwrap();
+        let pruned = other.prune(&WriteContext::asked("prune", later), &rules).unwrap();
         assert!(pruned.operation.is_some(), "{pruned:?}");
         store.sweep(later.plus_micros(1), later.plus_micros(1)).unwrap();
         assert_eq!(store.session("s").map(drop).unwrap_err().kind(), ErrorKind::NotFound);
@@ -319,10 +319,10 @@ fn a_write_put_back_after_its_session_was_dropped_for_good_stays_away() {
             fs::write(place.path.join(folder).join(name), &bytes).unwrap();
         }
         let store = place.open(&place.path);
-        assert_eq!(store.waiting().unwrap(), Default::default());
+        assert_eq!(store.spool_status().unwrap(), Default::default());
         assert_eq!(store.session("s").map(drop).unwrap_err().kind(), ErrorKind::NotFound);
         store.drain().unwrap();
         assert!(FOLDERS.iter().all(|folder| !place.path.join(folder).join(name).exists()));
-        assert_eq!(place.verify(&place.path).outcome, Outcome::Clean);
+        assert_eq!(place.verify(&place.path).outcome, VerifyOutcome::Clean);
     }
 }

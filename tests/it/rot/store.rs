@@ -2,10 +2,11 @@
 
 use super::{TIME, act};
 use forge_store::error::Error;
-use forge_store::model::{BranchMetadata, Fact, Key, Kind, Origin, Value};
-use forge_store::redact::{Ending, Form};
+use forge_store::model::{BranchMetadata, Fact, FactOrigin, Key, Kind, Value};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Store, Taken,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, SourceChunk, Store,
+    WriteContext,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,8 +16,8 @@ use std::path::{Path, PathBuf};
 /// Revisions that stand in the index, twice as many as behind it.
 const APPLIED: i64 = 36;
 
-fn later(seconds: i64) -> Act {
-    Act::asked("test", TIME.plus_micros(seconds * 1_000_000))
+fn later(seconds: i64) -> WriteContext {
+    WriteContext::asked("test", TIME.plus_micros(seconds * 1_000_000))
 }
 
 /// Words that do not compress to nothing.
@@ -45,7 +46,7 @@ fn fact(seconds: i64, text: Value) -> Fact {
         kind: Kind::Command,
         id: format!("c{seconds}"),
         at,
-        origin: Origin::Recorded,
+        origin: FactOrigin::Recorded,
         place: 0,
         recorded_at: at,
         value: Value::from([("command", "make".into()), ("stdout_preview", text)]),
@@ -61,10 +62,10 @@ pub(crate) fn make(path: &Path, options: &Options) {
         let act = later(n);
         if n == 10 {
             session.create_branch(&act, "try", None, BranchMetadata::default()).unwrap();
-            session.switch(&act, "try", false).unwrap();
+            session.switch_branch(&act, "try", false).unwrap();
         }
         if n == 20 {
-            session.switch(&act, "main", false).unwrap();
+            session.switch_branch(&act, "main", false).unwrap();
         }
         let mut write = session.write(&act).change(change(n, n % 11));
         if n % 4 == 1 {
@@ -80,14 +81,14 @@ pub(crate) fn make(path: &Path, options: &Options) {
             let other = store.create_session(&act, NewSession::imported("other")).unwrap();
             let operation = store.new_operation().unwrap();
             let lines = words(99, 5000);
-            let taken = Taken {
-                bytes: store.clean(lines.as_bytes(), Form::Plain, Ending::End),
+            let taken = SourceChunk {
+                bytes: store.redact_source(lines.as_bytes(), TextForm::Plain, PartEnding::End),
                 lines: 1,
                 keep: true,
                 facts: vec![fact(1000, "imported".into())],
-                ..Taken::default()
+                ..SourceChunk::default()
             };
-            other.take(&act, operation, "transcript", taken).unwrap();
+            other.import_chunk(&act, operation, "transcript", taken).unwrap();
             store.sync().unwrap();
             session.write(&later(n)).change(change(500, 5)).commit().unwrap();
             session.undo(&later(n), None).unwrap();
@@ -98,8 +99,8 @@ pub(crate) fn make(path: &Path, options: &Options) {
     }
     let act = act("keep");
     let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::imported("kept") };
-    let aside = store.aside(&act, new).unwrap().fact(fact(2000, "spooled".into()));
-    aside.checkpoint(NewCheckpoint::manual("spooled")).keep().unwrap();
+    let aside = store.spooled_write(&act, new).unwrap().fact(fact(2000, "spooled".into()));
+    aside.checkpoint(NewCheckpoint::manual("spooled")).save().unwrap();
 }
 
 /// What is read of each thing, or that it is an error.
@@ -134,9 +135,9 @@ pub(crate) fn read(path: &Path, options: &Options, numbers: u64) -> Read {
         };
         for number in 1..=numbers {
             let state = || {
-                let point = session.sequence(number)?;
+                let point = session.at_sequence(number)?;
                 let state = session.state(&point)?;
-                session.check(&point)?;
+                session.check_digest(&point)?;
                 let mut text = String::new();
                 for entry in state.claims().entries() {
                     writeln!(text, "{:?}", entry?).unwrap();

@@ -1,7 +1,7 @@
 //! Processes of their own: this test binary run again, playing a role.
 
 use super::{WAIT, act, fact, open};
-use forge_store::backend::Log;
+use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
 use forge_store::store::{NewCheckpoint, NewSession};
 use std::fs::OpenOptions;
@@ -89,8 +89,8 @@ fn child() {
             let store = open(&path, WAIT);
             let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("s") };
             let act = act("keep");
-            let aside = store.aside(&act, new).unwrap().fact(fact("kept"));
-            if aside.checkpoint(NewCheckpoint::manual("kept")).keep().is_ok() {
+            let aside = store.spooled_write(&act, new).unwrap().fact(fact("kept"));
+            if aside.checkpoint(NewCheckpoint::manual("kept")).save().is_ok() {
                 say("kept");
             }
         }
@@ -103,7 +103,7 @@ fn child() {
 fn hold(path: &Path) {
     let journal = Journal::open(&path.join("journal")).unwrap();
     let end = journal.read(0, u64::MAX).unwrap().end;
-    let mut keep = |_: &forge_store::backend::Tail| {
+    let mut keep = |_: &forge_store::backend::LogTail| {
         let segment = path.join("journal/0000000000000000.log");
         // As a write looks that came only so far.
         let mut segment = OpenOptions::new().append(true).open(segment).unwrap();

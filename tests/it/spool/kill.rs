@@ -19,8 +19,8 @@ fn strike(role: &str, call: &str, fault: &str) -> usize {
                 let new =
                     NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("s") };
                 let act = act("keep");
-                let aside = store.aside(&act, new).unwrap().fact(fact(name));
-                aside.checkpoint(NewCheckpoint::manual(name)).keep().unwrap();
+                let aside = store.spooled_write(&act, new).unwrap().fact(fact(name));
+                aside.checkpoint(NewCheckpoint::manual(name)).save().unwrap();
                 acknowledged.insert(name.to_owned());
             }
         }

@@ -7,10 +7,10 @@ mod kill;
 
 use child::Process;
 use forge_store::error::{Error, ErrorKind};
-use forge_store::model::{Fact, Key, Kind, Origin, Timestamp, Value};
+use forge_store::model::{Fact, FactOrigin, Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, Committed, NewCheckpoint, NewSession, Options, Session,
-    Store,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+    WriteContext, WriteReport,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,8 +23,8 @@ const WAIT: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_millis(20);
 const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
-fn act(verb: &str) -> Act {
-    Act::hook(verb, TIME)
+fn act(verb: &str) -> WriteContext {
+    WriteContext::hook(verb, TIME)
 }
 
 fn open(path: &Path, lock_timeout: Duration) -> Store {
@@ -37,7 +37,7 @@ fn reader(path: &Path) -> Store {
 
 fn fact(id: &str) -> Fact {
     let value = Value::from([("text", id.into())]);
-    let (kind, origin) = (Kind::Prompt, Origin::Hook);
+    let (kind, origin) = (Kind::Prompt, FactOrigin::Hook);
     Fact { kind, id: id.to_owned(), at: TIME, origin, place: 0, recorded_at: TIME, value }
 }
 
@@ -46,7 +46,7 @@ fn note(id: &str) -> ClaimChange {
 }
 
 /// A fact and a checkpoint of this name, as a hook saves them.
-fn save(session: &Session, name: &str) -> Result<Committed, Error> {
+fn save(session: &Session, name: &str) -> Result<WriteReport, Error> {
     let act = act("save");
     session.write(&act).fact(fact(name)).checkpoint(NewCheckpoint::manual(name)).commit()
 }
@@ -73,7 +73,7 @@ fn held(store: &Store) -> [BTreeSet<String>; 3] {
     let numbers: Vec<u64> = records.iter().map(forge_store::store::LogItem::sequence).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
     let head = session.head().unwrap();
-    session.check(&head).unwrap();
+    session.check_digest(&head).unwrap();
     let state = session.state(&head).unwrap();
     let facts = state.facts_of(Kind::Prompt).unwrap().into_iter().map(|known| known.fact.id);
     let facts: Vec<String> = facts.collect();
@@ -131,7 +131,7 @@ fn a_save_beside_a_process_stopped_inside_its_write_is_seen_at_once_and_comes_in
     let wanted = [names(["one", "two"]), names(["one", "two"]), names(["before", "three"])];
     assert_eq!(held(&store), wanted);
     assert_eq!(held(&reader(&folder.path)), wanted);
-    assert_eq!(store.waiting().unwrap().writes, 3);
+    assert_eq!(store.spool_status().unwrap().writes, 3);
 
     // What needs an expected head does not wait.
     let change = ClaimChange::remove(Key::new(Kind::Note, "before"));
@@ -176,8 +176,8 @@ fn a_file_that_comes_back_after_it_was_brought_in_is_no_change() {
     let store = open(&folder.path, WAIT);
     let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("other") };
     let keep = act("keep");
-    let aside = store.aside(&keep, new).unwrap().fact(fact("one")).note("N", note_value());
-    assert!(aside.checkpoint(NewCheckpoint::manual("one")).keep().unwrap().spooled);
+    let aside = store.spooled_write(&keep, new).unwrap().fact(fact("one")).note("N", note_value());
+    assert!(aside.checkpoint(NewCheckpoint::manual("one")).save().unwrap().spooled);
     let file = files(&folder.path).pop().unwrap();
     let bytes = fs::read(&file).unwrap();
     let wanted = [names(["one"]), names(["one"]), names(["before", "N"])];
@@ -196,7 +196,7 @@ fn a_file_that_comes_back_after_it_was_brought_in_is_no_change() {
     let session = store.session("s").unwrap();
     let done = session.operations(10).unwrap();
     let kept = done.iter().find(|one| one.verb == "keep").unwrap();
-    session.undo(&Act::asked("undo", TIME), Some(&kept.id.to_string())).unwrap();
+    session.undo(&WriteContext::asked("undo", TIME), Some(&kept.id.to_string())).unwrap();
     fs::write(&file, &bytes).unwrap();
     store.drain().unwrap();
     assert_eq!(session.checkpoints(&CheckpointFilter::default()).unwrap(), []);
@@ -248,14 +248,14 @@ fn a_checkpoint_that_waits_names_the_revision_that_was_there_when_it_was_saved()
     holder.kill();
     hide(&folder.path);
     let other = open(&folder.path, WAIT);
-    let later = Act::asked("later", TIME.plus_micros(1_000_000));
+    let later = WriteContext::asked("later", TIME.plus_micros(1_000_000));
     let session = other.session("s").unwrap();
     session.write(&later).change(note("later")).commit().unwrap();
     show(&folder.path);
     other.drain().unwrap();
     let made = session.checkpoints(&CheckpointFilter::default()).unwrap().pop().unwrap();
     assert_eq!((made.sequence, made.revision), (3, Some(1)));
-    let state = session.state(&session.of_checkpoint(&made).unwrap()).unwrap();
+    let state = session.state(&session.at_checkpoint(&made).unwrap()).unwrap();
     assert_eq!(state.claims().len(), 1);
 }
 
@@ -270,7 +270,7 @@ fn what_completes_a_checkpoint_in_the_spool_comes_together_in_any_order() {
         let body = Value::from([(field, true.into())]);
         let key = Some("event".to_owned());
         let new = NewCheckpoint { at, body, key, ..NewCheckpoint::manual("it") };
-        let act = Act::hook("note", TIME.plus_micros(micros));
+        let act = WriteContext::hook("note", TIME.plus_micros(micros));
         session.write(&act).checkpoint(new).commit().unwrap()
     };
     note(0, None, "announced");
@@ -311,8 +311,8 @@ fn with_a_damaged_journal_hooks_still_save_and_it_comes_in_after_the_repair() {
     save(&session, "known").unwrap();
     let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("x") };
     let keep = act("keep");
-    let aside = other.aside(&keep, new).unwrap().fact(fact("unknown"));
-    let done = aside.checkpoint(NewCheckpoint::manual("unknown")).keep().unwrap();
+    let aside = other.spooled_write(&keep, new).unwrap().fact(fact("unknown"));
+    let done = aside.checkpoint(NewCheckpoint::manual("unknown")).save().unwrap();
     assert!(done.spooled);
     assert_eq!(other.sessions().unwrap_err().kind(), ErrorKind::Corrupt);
     // Nothing but these may be written.

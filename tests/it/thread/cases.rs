@@ -1,27 +1,29 @@
 //! Histories that people had, each with what is made of it.
 
 use super::rules;
-use forge_store::systems::thread::{Options, Refused, Sanitised, sanitise};
+use forge_store::systems::thread::{
+    SanitizeError, SanitizeOptions, SanitizedHistory, sanitize_history,
+};
 use serde_json::{Value, json};
 
 /// Sanitises a history; the rules of its form hold of what comes out.
 fn mended(form: &str, history: &[Value]) -> (Vec<Value>, Vec<String>) {
     let texts: Vec<String> = history.iter().map(Value::to_string).collect();
-    let done = sanitise(&texts, &Options::default()).unwrap();
+    let done = sanitize_history(&texts, &SanitizeOptions::default()).unwrap();
     assert_eq!(done.form.word(), form);
     let out = values(&done);
     assert_eq!(rules::of(form, &out), Ok(()), "{out:#?}");
     (out, done.faults.iter().map(ToString::to_string).collect())
 }
 
-fn values(done: &Sanitised) -> Vec<Value> {
+fn values(done: &SanitizedHistory) -> Vec<Value> {
     done.messages.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
 }
 
 fn seems(history: &[Value]) -> String {
     let texts: Vec<String> = history.iter().map(Value::to_string).collect();
-    match sanitise(&texts, &Options::default()) {
-        Err(Refused::UnknownForm { index, seems }) => format!("{index}: {seems}"),
+    match sanitize_history(&texts, &SanitizeOptions::default()) {
+        Err(SanitizeError::UnknownForm { index, seems }) => format!("{index}: {seems}"),
         other => panic!("it is not refused: {other:?}"),
     }
 }

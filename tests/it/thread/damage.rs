@@ -2,7 +2,7 @@
 
 use super::generate::{FORMS, messages, turns, word};
 use super::sanitise::check_or_refuse;
-use forge_store::systems::thread::{Orphans, Sanitised};
+use forge_store::systems::thread::{OrphanPolicy, SanitizedHistory};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
@@ -149,8 +149,8 @@ fn take_labels(message: &mut Value, which: Index) {
 fn judged(
     form: &str,
     history: &[Value],
-    orphans: Orphans,
-) -> Result<Option<Sanitised>, TestCaseError> {
+    orphans: OrphanPolicy,
+) -> Result<Option<SanitizedHistory>, TestCaseError> {
     Ok(check_or_refuse(form, history, orphans)?.ok())
 }
 
@@ -169,7 +169,7 @@ proptest! {
         for one in &damage {
             apply(&mut history, one);
         }
-        let orphans = if remove { Orphans::Remove } else { Orphans::Answer };
+        let orphans = if remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
         let done = judged(form, &history, orphans)?;
         if let Some(done) = done.filter(|_| damage.is_empty() && unique) {
             prop_assert_eq!(&done.actions, &[], "{} is whole", word(form));

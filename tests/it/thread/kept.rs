@@ -4,9 +4,10 @@ use super::generate::{FORMS, messages, steps};
 use super::rules;
 use forge_store::error::ErrorKind;
 use forge_store::model::Timestamp;
-use forge_store::store::{Act, Store};
+use forge_store::store::{Store, WriteContext};
 use forge_store::systems::thread::{
-    Appending, CallResult, CallState, Guard, NO_RESULT, Options, Orphans, Thread, sanitise,
+    AppendGuard, AppendOptions, CallResult, CallState, NO_RESULT, OrphanPolicy, SanitizeOptions,
+    Thread, sanitize_history,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -16,8 +17,8 @@ fn now() -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000)
 }
 
-fn act() -> Act {
-    Act::asked("thread append", now())
+fn act() -> WriteContext {
+    WriteContext::asked("thread append", now())
 }
 
 fn thread() -> Thread {
@@ -32,9 +33,9 @@ const ANSWER: &str = r#"{"role":"assistant","content":"It rains."}"#;
 fn append(
     thread: &Thread,
     messages: &[&str],
-    guard: Guard,
+    guard: AppendGuard,
 ) -> forge_store::error::Result<Vec<String>> {
-    let how = Appending { guard, ..Appending::default() };
+    let how = AppendOptions { guard, ..AppendOptions::default() };
     Ok(thread.append(&act(), messages, &how)?.ids)
 }
 
@@ -51,9 +52,9 @@ fn shown(thread: &Thread) -> Vec<String> {
 #[test]
 fn messages_are_kept_as_they_were_given() {
     let thread = thread();
-    let ids = append(&thread, &[USER, CALL], Guard::Mark).unwrap();
+    let ids = append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     assert_eq!(ids, ["m1", "m2"]);
-    assert_eq!(append(&thread, &[RESULT], Guard::Mark).unwrap(), ["m3"]);
+    assert_eq!(append(&thread, &[RESULT], AppendGuard::Mark).unwrap(), ["m3"]);
     assert_eq!(texts(&thread), [USER, CALL, RESULT]);
     let status = thread.status(&thread.session().head().unwrap()).unwrap();
     assert_eq!((status.form.word(), status.messages, status.marked), ("openai_chat", 3, false));
@@ -64,7 +65,7 @@ fn messages_are_kept_as_they_were_given() {
 #[test]
 fn what_is_no_message_or_of_another_form_changes_nothing() {
     let thread = thread();
-    append(&thread, &[USER, CALL], Guard::Mark).unwrap();
+    append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     let anthropic = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]}"#;
     for (bad, said) in [
         ("{}", "message 2 of those given is no message of the form openai_chat"),
@@ -74,7 +75,7 @@ fn what_is_no_message_or_of_another_form_changes_nothing() {
             "message 2 of those given is of the form anthropic, and the thread of the form openai_chat",
         ),
     ] {
-        let error = append(&thread, &[RESULT, bad], Guard::Mark).unwrap_err();
+        let error = append(&thread, &[RESULT, bad], AppendGuard::Mark).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.to_string().starts_with(said), "{error}");
     }
@@ -84,28 +85,28 @@ fn what_is_no_message_or_of_another_form_changes_nothing() {
 #[test]
 fn the_guard_marks_refuses_or_holds_calls_without_results() {
     let marked = thread();
-    append(&marked, &[USER, CALL], Guard::Mark).unwrap();
+    append(&marked, &[USER, CALL], AppendGuard::Mark).unwrap();
     let status = |thread: &Thread| thread.status(&thread.session().head().unwrap()).unwrap();
     assert_eq!(status(&marked).pending[0].name, "weather");
     assert!(!status(&marked).marked, "the result may still come");
-    let done = marked.append(&act(), &[USER], &Appending::default()).unwrap();
+    let done = marked.append(&act(), &[USER], &AppendOptions::default()).unwrap();
     assert_eq!(done.faults[0].fault.word(), "orphaned_call");
     assert!(status(&marked).marked);
 
     let refused = thread();
-    let error = append(&refused, &[USER, CALL], Guard::Refuse).unwrap_err();
+    let error = append(&refused, &[USER, CALL], AppendGuard::Refuse).unwrap_err();
     assert!(error.to_string().contains("the call 'c1' has no result"), "{error}");
     assert!(texts(&refused).is_empty());
-    append(&refused, &[USER, CALL, RESULT], Guard::Refuse).unwrap();
-    let error = append(&refused, &[RESULT], Guard::Refuse).unwrap_err();
+    append(&refused, &[USER, CALL, RESULT], AppendGuard::Refuse).unwrap();
+    let error = append(&refused, &[RESULT], AppendGuard::Refuse).unwrap_err();
     assert!(error.to_string().contains("a result without a call 'c1'"), "{error}");
 
     let held = thread();
-    append(&held, &[USER, CALL], Guard::Hold).unwrap();
+    append(&held, &[USER, CALL], AppendGuard::Hold).unwrap();
     assert_eq!((shown(&held).len(), texts(&held).len(), status(&held).held), (1, 2, 1));
-    let error = append(&held, &[ANSWER], Guard::Hold).unwrap_err();
+    let error = append(&held, &[ANSWER], AppendGuard::Hold).unwrap_err();
     assert!(error.to_string().contains("a call without a result 'c1'"), "{error}");
-    append(&held, &[RESULT], Guard::Hold).unwrap();
+    append(&held, &[RESULT], AppendGuard::Hold).unwrap();
     assert_eq!(shown(&held), [USER, CALL, RESULT]);
     assert_eq!(status(&held).held, 0);
 }
@@ -113,11 +114,11 @@ fn the_guard_marks_refuses_or_holds_calls_without_results() {
 #[test]
 fn after_a_crash_the_thread_goes_on_and_the_past_is_still_there() {
     let thread = thread();
-    append(&thread, &[USER, CALL], Guard::Mark).unwrap();
-    append(&thread, &[USER, ANSWER], Guard::Mark).unwrap();
+    append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
+    append(&thread, &[USER, ANSWER], AppendGuard::Mark).unwrap();
     let before = thread.session().head().unwrap();
-    let mended = thread.sanitize(&act(), &Options::default(), None).unwrap();
-    assert_eq!(mended.sanitised.actions.len(), 1);
+    let mended = thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
+    assert_eq!(mended.sanitized.actions.len(), 1);
     let now = texts(&thread);
     assert!(now[2].contains(NO_RESULT) && now.len() == 5);
     assert_eq!(
@@ -128,19 +129,19 @@ fn after_a_crash_the_thread_goes_on_and_the_past_is_still_there() {
     assert_eq!(then.len(), 4, "the original stays in history");
     let status = thread.status(&thread.session().head().unwrap()).unwrap();
     assert!(status.pending.is_empty() && !status.marked);
-    let again = thread.sanitize(&act(), &Options::default(), None).unwrap();
-    assert!(again.committed.is_unchanged() && again.sanitised.is_clean());
-    append(&thread, &[CALL, RESULT], Guard::Refuse).unwrap();
+    let again = thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
+    assert!(again.committed.is_unchanged() && again.sanitized.is_clean());
+    append(&thread, &[CALL, RESULT], AppendGuard::Refuse).unwrap();
     assert_eq!(texts(&thread).len(), 7);
 }
 
 #[test]
 fn a_late_result_takes_the_place_of_the_one_that_was_put_in() {
     let thread = thread();
-    append(&thread, &[USER, CALL], Guard::Mark).unwrap();
-    thread.sanitize(&act(), &Options::default(), None).unwrap();
-    append(&thread, &[USER, RESULT], Guard::Mark).unwrap();
-    thread.sanitize(&act(), &Options::default(), None).unwrap();
+    append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
+    thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
+    append(&thread, &[USER, RESULT], AppendGuard::Mark).unwrap();
+    thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
     assert_eq!(texts(&thread), [USER, CALL, RESULT, USER]);
 }
 
@@ -149,7 +150,7 @@ fn what_was_recorded_of_a_call_says_what_becomes_of_it() {
     let thread = thread();
     let two = CALL.replace("c1", "c2");
     let both = CALL.replace("}]}", &format!("}},{}", &two[two.find("[{").unwrap() + 1..]));
-    let how = Appending { idempotent: vec!["weather".into()], ..Appending::default() };
+    let how = AppendOptions { idempotent: vec!["weather".into()], ..AppendOptions::default() };
     thread.append(&act(), &[USER, &both], &how).unwrap();
     let (call, arguments) = thread.pending_call("c1").unwrap();
     assert!(call.is_safe(), "nobody has begun it");
@@ -168,8 +169,8 @@ fn what_was_recorded_of_a_call_says_what_becomes_of_it() {
     assert_eq!(thread.pending_call("c1").unwrap_err().kind(), ErrorKind::NotFound);
     assert!(thread.pending_call("c2").is_ok(), "the other one is left alone");
     thread.finish_call(&act(), "c2", &CallResult { content: "no".into(), is_error: true }).unwrap();
-    let done = thread.sanitize(&act(), &Options::default(), None).unwrap();
-    assert!(done.sanitised.messages[3].contains("\"content\":\"no\""));
+    let done = thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
+    assert!(done.sanitized.messages[3].contains("\"content\":\"no\""));
     assert_eq!(thread.start_call(&act(), "c9").unwrap_err().kind(), ErrorKind::NotFound);
 }
 
@@ -177,14 +178,14 @@ fn what_was_recorded_of_a_call_says_what_becomes_of_it() {
 fn one_writer_at_a_time_and_not_for_ever() {
     let thread = thread();
     let minute = |minutes: i64| now().plus_micros(minutes * 60_000_000);
-    let by = |name: &str, until: Option<Timestamp>| Appending {
+    let by = |name: &str, until: Option<Timestamp>| AppendOptions {
         writer: Some(name.into()),
         until,
-        ..Appending::default()
+        ..AppendOptions::default()
     };
-    let at = |minutes| Act::asked("thread append", minute(minutes));
+    let at = |minutes| WriteContext::asked("thread append", minute(minutes));
     thread.append(&at(0), &[USER], &by("a", Some(minute(2)))).unwrap();
-    for how in [by("b", None), Appending::default()] {
+    for how in [by("b", None), AppendOptions::default()] {
         let error = thread.append(&at(1), &[USER], &how).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Locked);
         assert!(
@@ -193,7 +194,7 @@ fn one_writer_at_a_time_and_not_for_ever() {
         );
     }
     assert_eq!(
-        thread.sanitize(&at(1), &Options::default(), None).unwrap_err().kind(),
+        thread.sanitize(&at(1), &SanitizeOptions::default(), None).unwrap_err().kind(),
         ErrorKind::Locked
     );
     thread.append(&at(1), &[ANSWER], &by("a", Some(minute(3)))).unwrap();
@@ -218,7 +219,7 @@ fn writers_beside_each_other_lose_nothing() {
             scope.spawn(move || {
                 for count in 0..25 {
                     let said = USER.replace("weather?", &format!("{writer}-{count}"));
-                    append(&thread, &[&said], Guard::Refuse).unwrap();
+                    append(&thread, &[&said], AppendGuard::Refuse).unwrap();
                 }
             });
         }
@@ -231,28 +232,32 @@ fn writers_beside_each_other_lose_nothing() {
 fn a_reset_happens_only_where_nothing_can_be_saved_and_is_recorded() {
     let thread = thread();
     let says_nothing = r#"{"role":"assistant","tool_calls":[]}"#;
-    append(&thread, &[says_nothing], Guard::Mark).unwrap();
-    let done = thread.sanitize(&act(), &Options::default(), None).unwrap();
-    assert!(done.sanitised.reset && texts(&thread).is_empty());
+    append(&thread, &[says_nothing], AppendGuard::Mark).unwrap();
+    let done = thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
+    assert!(done.sanitized.reset && texts(&thread).is_empty());
     let status = thread.status(&thread.session().head().unwrap()).unwrap();
     assert_eq!(status.reset.unwrap().messages, 1);
-    append(&thread, &[USER], Guard::Refuse).unwrap();
+    append(&thread, &[USER], AppendGuard::Refuse).unwrap();
 }
 
 #[test]
 fn messages_can_be_put_between_two_any_number_of_times() {
     let thread = thread();
-    append(&thread, &[USER], Guard::Mark).unwrap();
+    append(&thread, &[USER], AppendGuard::Mark).unwrap();
     for round in 0..40 {
         let call = CALL.replace("c1", &format!("r{round}"));
-        append(&thread, &[&call, ANSWER], Guard::Mark).unwrap();
+        append(&thread, &[&call, ANSWER], AppendGuard::Mark).unwrap();
         thread
-            .sanitize(&act(), &Options { orphans: Orphans::Answer, ..Options::default() }, None)
+            .sanitize(
+                &act(),
+                &SanitizeOptions { orphans: OrphanPolicy::Answer, ..SanitizeOptions::default() },
+                None,
+            )
             .unwrap();
     }
     let texts = texts(&thread);
     assert_eq!(texts.len(), 1 + 3 * 40);
-    assert!(sanitise(&texts, &Options::default()).unwrap().is_clean());
+    assert!(sanitize_history(&texts, &SanitizeOptions::default()).unwrap().is_clean());
 }
 
 /// Anthropic takes an answer without text as the last message only: what follows it makes it a fault.
@@ -265,12 +270,12 @@ fn an_answer_without_text_marks_the_thread_as_soon_as_something_follows() {
         r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"found"}]}"#;
     let unwritten = r#"{"role":"assistant","content":""}"#;
     let marked = |thread: &Thread| thread.status(&thread.session().head().unwrap()).unwrap().marked;
-    append(&thread, &[USER, call, result, unwritten], Guard::Mark).unwrap();
+    append(&thread, &[USER, call, result, unwritten], AppendGuard::Mark).unwrap();
     assert!(!marked(&thread));
-    append(&thread, &[USER], Guard::Mark).unwrap();
+    append(&thread, &[USER], AppendGuard::Mark).unwrap();
     assert!(marked(&thread));
-    let done = thread.sanitize(&act(), &Options::default(), None).unwrap();
-    assert_eq!(done.sanitised.faults.len(), 1, "{:?}", done.sanitised.faults);
+    let done = thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
+    assert_eq!(done.sanitized.faults.len(), 1, "{:?}", done.sanitized.faults);
     assert!(!texts(&thread).iter().any(|text| text == unwritten) && !marked(&thread));
 }
 
@@ -290,7 +295,7 @@ proptest! {
         for steps in pieces {
             let piece = messages(form, &steps, unique).iter().map(Value::to_string).collect::<Vec<_>>();
             let held_before = texts(&thread);
-            match thread.append(&act(), &piece, &Appending::default()) {
+            match thread.append(&act(), &piece, &AppendOptions::default()) {
                 Ok(_) => given.extend(piece),
                 Err(error) => {
                     prop_assert_eq!(error.kind(), ErrorKind::Invalid, "{}", error);
@@ -300,7 +305,7 @@ proptest! {
             prop_assert_eq!(&texts(&thread), &given);
             let head = thread.session().head().unwrap();
             let status = thread.status(&head).unwrap();
-            let Ok(pure) = sanitise(&given, &Options::default()) else { return Ok(()) };
+            let Ok(pure) = sanitize_history(&given, &SanitizeOptions::default()) else { return Ok(()) };
             if pure.is_clean() {
                 // A call may wait for a person who is asked.
                 prop_assert!(status.pending.is_empty() || form == "ai_sdk");
@@ -310,16 +315,16 @@ proptest! {
             // which need no ids, are used again and again.
             let unseen = ["doubled_call", "repeated_role", "no_user_first", "trailing_space"];
             if clean && status.form == pure.form && !form.starts_with("gemini") {
-                let seen = |fault: &&forge_store::systems::thread::Fault| !unseen.contains(&fault.fault.word()) && fault.tool_call_id.as_deref() != Some("a3");
+                let seen = |fault: &&forge_store::systems::thread::ThreadFault| !unseen.contains(&fault.fault.word()) && fault.tool_call_id.as_deref() != Some("a3");
                 let other = pure.faults.iter().find(seen);
                 prop_assert!(other.is_none() || !unique && pure.faults.iter().any(|fault| !seen(&fault)), "not marked: {:#?}", pure.faults);
             }
-            let done = thread.sanitize(&act(), &Options::default(), None).unwrap();
-            prop_assert_eq!(&done.sanitised.messages, &pure.messages);
+            let done = thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
+            prop_assert_eq!(&done.sanitized.messages, &pure.messages);
             given = texts(&thread);
             prop_assert_eq!(&given, &pure.messages);
             let values: Vec<Value> = given.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-            prop_assert_eq!(rules::of(done.sanitised.form.word(), &values), Ok(()));
+            prop_assert_eq!(rules::of(done.sanitized.form.word(), &values), Ok(()));
         }
     }
 }

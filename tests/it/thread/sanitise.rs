@@ -3,7 +3,8 @@
 use super::generate::{FORMS, Step, messages, steps, turns, word};
 use super::rules;
 use forge_store::systems::thread::{
-    FaultKind, Options, Orphans, Refused, Sanitised, apply, sanitise,
+    FaultKind, OrphanPolicy, SanitizeError, SanitizeOptions, SanitizedHistory, apply,
+    sanitize_history,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -17,7 +18,11 @@ fn parsed(messages: &[String]) -> Vec<Value> {
 }
 
 /// The laws that hold of every history that is taken, and every way to sanitise it.
-fn check(form: &str, history: &[Value], orphans: Orphans) -> Result<Sanitised, TestCaseError> {
+fn check(
+    form: &str,
+    history: &[Value],
+    orphans: OrphanPolicy,
+) -> Result<SanitizedHistory, TestCaseError> {
     let done = check_or_refuse(form, history, orphans)?;
     done.map_err(|refused| TestCaseError::fail(refused.to_string()))
 }
@@ -25,11 +30,11 @@ fn check(form: &str, history: &[Value], orphans: Orphans) -> Result<Sanitised, T
 pub(super) fn check_or_refuse(
     form: &str,
     history: &[Value],
-    orphans: Orphans,
-) -> Result<Result<Sanitised, Refused>, TestCaseError> {
-    let options = Options { orphans, ..Options::default() };
+    orphans: OrphanPolicy,
+) -> Result<Result<SanitizedHistory, SanitizeError>, TestCaseError> {
+    let options = SanitizeOptions { orphans, ..SanitizeOptions::default() };
     let texts = written(history);
-    let done = match sanitise(&texts, &options) {
+    let done = match sanitize_history(&texts, &options) {
         Ok(done) => done,
         Err(refused) => return Ok(Err(refused)),
     };
@@ -51,7 +56,7 @@ pub(super) fn check_or_refuse(
     for result in results(&texts.join("\n")) {
         prop_assert!(done.messages.join("\n").contains(&result), "{} is gone{}", result, story());
     }
-    let again = sanitise(&done.messages, &options).map_err(|refused| {
+    let again = sanitize_history(&done.messages, &options).map_err(|refused| {
         TestCaseError::fail(format!("refused a second time: {refused}{}", story()))
     })?;
     if again.form == done.form {
@@ -62,7 +67,7 @@ pub(super) fn check_or_refuse(
 }
 
 /// Whether so little is left of the form that another one was seen.
-fn messages_are_ambiguous(done: &Sanitised, form: &str) -> bool {
+fn messages_are_ambiguous(done: &SanitizedHistory, form: &str) -> bool {
     done.form.word() != "plain" && done.form.word() != word(form)
 }
 
@@ -113,11 +118,11 @@ fn answered(steps: &[Step]) -> Vec<String> {
 fn items_of_unknown_types_go_at_once() {
     for kept in [json!({"type": "custom_to"}), json!({"type": "new", "role": "user"})] {
         let call = json!({"type": "computer_call", "call_id": "c3", "action": {}});
-        check("openai_responses", &[kept, call], Orphans::Answer).unwrap();
+        check("openai_responses", &[kept, call], OrphanPolicy::Answer).unwrap();
     }
     let known = json!({"type": "mcp_list_tools", "role": "user"});
     let call = json!({"type": "computer_call", "call_id": "c3", "action": {}});
-    let done = check("openai_responses", &[known, call], Orphans::Answer).unwrap();
+    let done = check("openai_responses", &[known, call], OrphanPolicy::Answer).unwrap();
     assert_eq!(done.messages.len(), 1);
 }
 
@@ -128,15 +133,15 @@ fn what_is_no_block_goes_from_messages_of_langchain() {
     let untyped = json!({"tyme": "tool_use", "id": "c1", "name": "f", "input": {}});
     for kind in ["human", "ai"] {
         let history = [json!({"type": kind, "content": [untyped.clone(), "text", 7]})];
-        let done = check("langchain_flat", &history, Orphans::Answer).unwrap();
+        let done = check("langchain_flat", &history, OrphanPolicy::Answer).unwrap();
         assert_eq!(parsed(&done.messages)[0]["content"], json!(["text"]));
         let history = [json!({"type": kind, "content": [untyped.clone()]})];
-        assert!(check("langchain_flat", &history, Orphans::Answer).unwrap().reset);
+        assert!(check("langchain_flat", &history, OrphanPolicy::Answer).unwrap().reset);
     }
     let call =
         json!({"type": "ai", "content": "", "tool_calls": [{"name": "f", "args": {}, "id": "c1"}]});
     let result = json!({"type": "tool", "content": [untyped], "tool_call_id": "c1"});
-    let done = check("langchain_flat", &[call, result], Orphans::Answer).unwrap();
+    let done = check("langchain_flat", &[call, result], OrphanPolicy::Answer).unwrap();
     assert!(parsed(&done.messages)[1]["content"].as_str().unwrap().contains("tyme"));
 }
 
@@ -146,10 +151,10 @@ fn what_is_no_block_goes_from_messages_of_langchain() {
 fn a_sort_that_langchain_does_not_write_goes_at_once() {
     let odd = json!({"type": "humaN", "data": {"content": "hi", "type": "human", "id": "h"}});
     let result = json!({"type": "tool", "data": {"content": "r", "tool_call_id": "c2"}});
-    let done = check("langchain", &[odd.clone(), result], Orphans::Remove).unwrap();
+    let done = check("langchain", &[odd.clone(), result], OrphanPolicy::Remove).unwrap();
     assert_eq!((done.messages.len(), done.faults.len()), (1, 2), "the result is kept as a text");
     let known = json!({"type": "human", "data": {"content": "hi"}});
-    let done = check("langchain", &[odd, known.clone()], Orphans::Answer).unwrap();
+    let done = check("langchain", &[odd, known.clone()], OrphanPolicy::Answer).unwrap();
     assert_eq!(parsed(&done.messages), [known]);
 }
 
@@ -161,7 +166,7 @@ fn calls_that_nobody_looked_at_do_not_take_the_place_of_those_cut() {
         json!([{"id": "c1", "type": "function", "function": {"name": "w", "arguments": "{}"}}]);
     let asks = json!({"type": "ai", "content": "so", "tool_calls": [{"name": "f", "args": {}, "id": "c0"}],
         "additional_kwargs": {"tool_calls": own, "other": 1}});
-    let done = check("langchain_flat", &[asks], Orphans::Remove).unwrap();
+    let done = check("langchain_flat", &[asks], OrphanPolicy::Remove).unwrap();
     let left = &parsed(&done.messages)[0];
     assert_eq!(
         (&left["tool_calls"], &left["additional_kwargs"]),
@@ -178,13 +183,16 @@ fn half_of_a_character_becomes_one_that_stands_for_it() {
         (r"\uDE00 low", r"\ufffd low"),
         (r"\ud83d\ud83d\ude00 \ud83dx", r"\ufffd\ud83d\ude00 \ufffdx"),
     ] {
-        let done = sanitise(&[text(given)], &Options::default()).unwrap();
+        let done = sanitize_history(&[text(given)], &SanitizeOptions::default()).unwrap();
         assert_eq!(done.messages, [text(mended)]);
         assert_eq!(done.faults[0].fault, FaultKind::CutCharacter);
-        assert!(sanitise(&done.messages, &Options::default()).unwrap().is_clean());
+        assert!(sanitize_history(&done.messages, &SanitizeOptions::default()).unwrap().is_clean());
     }
     for whole in [r"\ud83d\ude00", r"\\ud83d", r"\u00e9 \n", "\u{1f600}"] {
-        assert!(sanitise(&[text(whole)], &Options::default()).unwrap().is_clean(), "{whole}");
+        assert!(
+            sanitize_history(&[text(whole)], &SanitizeOptions::default()).unwrap().is_clean(),
+            "{whole}"
+        );
     }
 }
 
@@ -199,7 +207,7 @@ fn a_block_of_an_empty_type_gets_one_or_goes() {
             {"type": "text", "text": "x"}, untyped, empty, {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
         ]}),
     ];
-    let done = check("anthropic", &history, Orphans::Answer).unwrap();
+    let done = check("anthropic", &history, OrphanPolicy::Answer).unwrap();
     let blocks = parsed(&done.messages)[1]["content"].as_array().unwrap().clone();
     assert_eq!(blocks.len(), 3);
     assert_eq!(blocks[1], json!({"type": "text", "text": "y"}));
@@ -213,7 +221,7 @@ proptest! {
         form in prop::sample::select(&FORMS[..]), steps in steps(), unique: bool, remove: bool,
     ) {
         let history = messages(form, &steps, unique);
-        let orphans = if remove { Orphans::Remove } else { Orphans::Answer };
+        let orphans = if remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
         let Ok(done) = check_or_refuse(form, &history, orphans)? else { return Ok(()) };
         let out = parsed(&done.messages);
         // What was said is still said: only broken messages have texts of other kinds. A chat that shows no form is not
@@ -228,7 +236,7 @@ proptest! {
         form in prop::sample::select(&FORMS[..]), steps in steps(), remove: bool,
     ) {
         let history = messages(form, &steps, true);
-        let orphans = if remove { Orphans::Remove } else { Orphans::Answer };
+        let orphans = if remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
         let Ok(done) = check_or_refuse(form, &history, orphans)? else { return Ok(()) };
         // A call of Gemini need not have an id.
         if done.form.word() == word(form) && form != "gemini" {
@@ -245,7 +253,7 @@ proptest! {
     fn a_valid_history_stays_as_it_is(form in prop::sample::select(&FORMS[..]), steps in turns()) {
         let history = messages(form, &steps, true);
         prop_assert_eq!(rules::of(word(form), &history), Ok(()));
-        let done = check(form, &history, Orphans::Answer)?;
+        let done = check(form, &history, OrphanPolicy::Answer)?;
         prop_assert_eq!(&done.actions, &[]);
         prop_assert_eq!(done.messages, written(&history));
     }
@@ -256,14 +264,14 @@ proptest! {
     ) {
         let mut history = messages(form, &steps, true);
         history.truncate(cut.index(history.len() + 1));
-        let done = check(form, &history, Orphans::Answer)?;
+        let done = check(form, &history, OrphanPolicy::Answer)?;
         prop_assert!(done.faults.iter().all(|fault| fault.fault.word() == "orphaned_call"));
         prop_assert_eq!(done.sources.iter().flatten().count(), history.len());
     }
 
     #[test]
     fn what_is_no_json_object_at_all_is_no_reason_to_stop(texts in prop::collection::vec(any::<String>(), 0..6)) {
-        let refused = sanitise(&texts, &Options::default()).is_err();
+        let refused = sanitize_history(&texts, &SanitizeOptions::default()).is_err();
         prop_assert_eq!(refused, !texts.is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Putting text into cells. Every text goes through the sanitiser on its way in.
 
-use crate::theme::{Theme, Tone};
-use forge_store::model::text::{Newlines, sanitise};
+use crate::theme::{TextTone, Theme};
+use forge_store::model::text::{NewlineMode, sanitise};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -14,7 +14,7 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> 
     if area.width == 0 || area.height == 0 {
         return area;
     }
-    let safe = sanitise(text, Newlines::Escape);
+    let safe = sanitise(text, NewlineMode::Escape);
     let room = usize::from(area.width);
     let shown = if safe.width() > room { cut(&safe, room) } else { safe.into_owned() };
     let (end, _) = buffer.set_stringn(area.x, area.y, &shown, room, style);
@@ -38,11 +38,16 @@ fn cut(text: &str, room: usize) -> String {
 }
 
 /// Puts lines into an area from the top, each broken where it is too long.
-pub(super) fn put_lines(buffer: &mut Buffer, area: Rect, lines: &[(Tone, String)], theme: Theme) {
-    use crate::answer::Sheet;
+pub(super) fn put_lines(
+    buffer: &mut Buffer,
+    area: Rect,
+    lines: &[(TextTone, String)],
+    theme: Theme,
+) {
+    use crate::answer::TextSheet;
     use crate::sheet::{line, section, shown};
     let lines = lines.iter().map(|(tone, text)| line(*tone, 0, text.clone())).collect();
-    let sheet = Sheet { sections: vec![section("", lines)], ..Sheet::default() };
+    let sheet = TextSheet { sections: vec![section("", lines)], ..TextSheet::default() };
     for (row, line) in shown(&sheet, area.width).into_iter().take(area.height.into()).enumerate() {
         put(buffer, below(area, row), &line.text, theme.style(line.tone));
     }

@@ -2,10 +2,10 @@
 
 use super::canvas::{below, put};
 use super::strip;
-use crate::answer::ChartData;
-use crate::app::{App, Charts};
-use crate::layout::Layout;
-use crate::theme::Tone;
+use crate::answer::ChartValues;
+use crate::app::{App, ChartsPane};
+use crate::layout::WindowLayout;
+use crate::theme::TextTone;
 use forge_store::model::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,18 +16,25 @@ const SCALE: u16 = 10;
 /// Hypotheses in the order of the data.
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-pub(super) fn draw(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(
+    app: &App,
+    charts: &ChartsPane,
+    data: &ChartValues,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let theme = app.theme;
-    let parts = Layout::chart(area, data.confidence.len());
+    let parts = WindowLayout::chart(area, data.confidence.len());
     let drawn = format!("  ({} of {} drawn)", charts.chosen.len(), data.confidence.len());
-    let rest = put(buffer, area, "confidence over time", theme.style(Tone::Heading));
-    put(buffer, rest, &drawn, theme.style(Tone::Dim));
+    let rest = put(buffer, area, "confidence over time", theme.style(TextTone::Heading));
+    put(buffer, rest, &drawn, theme.style(TextTone::Dim));
     plot(app, charts, data, parts.plot, buffer);
     list(app, charts, data, parts.list, buffer);
     let area = parts.below;
     let columns = usize::from(area.width.saturating_sub(SCALE));
-    let mut marks = |label: &str, times: &[Timestamp], tone: Tone, line: usize| {
-        let rest = put(buffer, below(area, line), &format!("{label:<10}"), theme.style(Tone::Dim));
+    let mut marks = |label: &str, times: &[Timestamp], tone: TextTone, line: usize| {
+        let rest =
+            put(buffer, below(area, line), &format!("{label:<10}"), theme.style(TextTone::Dim));
         let mut counts = vec![0_u32; columns];
         for time in times {
             if let Some(count) = place(*time, data, columns).and_then(|at| counts.get_mut(at)) {
@@ -44,9 +51,9 @@ pub(super) fn draw(app: &App, charts: &Charts, data: &ChartData, area: Rect, buf
             .collect();
         put(buffer, rest, &text, theme.style(tone));
     };
-    marks("passed", &data.activity.passes, Tone::Good, 0);
-    marks("failed", &data.activity.failures, Tone::Bad, 1);
-    let rest = put(buffer, below(area, 2), "activity  ", theme.style(Tone::Dim));
+    marks("passed", &data.activity.passes, TextTone::Good, 0);
+    marks("failed", &data.activity.failures, TextTone::Bad, 1);
+    let rest = put(buffer, below(area, 2), "activity  ", theme.style(TextTone::Dim));
     let counts = &data.activity.counts;
     let text: String = (0..columns)
         .map(|column| {
@@ -54,13 +61,13 @@ pub(super) fn draw(app: &App, charts: &Charts, data: &ChartData, area: Rect, buf
             strip::bar(counts.get(from).copied().unwrap_or(0), theme.ascii)
         })
         .collect();
-    put(buffer, rest, &text, theme.style(Tone::Id));
+    put(buffer, rest, &text, theme.style(TextTone::Id));
     let span = format!("{:10}{} to {}", "", app.zone.show(data.from), app.zone.show(data.to));
-    put(buffer, below(area, 3), &span, theme.style(Tone::Dim));
+    put(buffer, below(area, 3), &span, theme.style(TextTone::Dim));
 }
 
 /// The hypotheses, those that are drawn with a cross.
-fn list(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut Buffer) {
+fn list(app: &App, charts: &ChartsPane, data: &ChartValues, area: Rect, buffer: &mut Buffer) {
     let listed = data.confidence.iter().zip(LETTERS.chars()).enumerate();
     for (row, (place, (series, letter))) in
         listed.skip(charts.top).take(area.height.into()).enumerate()
@@ -70,9 +77,9 @@ fn list(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut B
         let last = series.points.last().map_or(0.0, |(_, value)| *value);
         let text = format!("[{cross}] {letter} {} {last:.2} ({}) ", series.id, series.status);
         let mark = if place == charts.cursor { "> " } else { "  " };
-        let rest = put(buffer, line, mark, app.theme.style(Tone::Warning));
-        let rest = put(buffer, rest, &text, app.theme.style(Tone::Id));
-        put(buffer, rest, &series.title, app.theme.style(Tone::Plain));
+        let rest = put(buffer, line, mark, app.theme.style(TextTone::Warning));
+        let rest = put(buffer, rest, &text, app.theme.style(TextTone::Id));
+        put(buffer, rest, &series.title, app.theme.style(TextTone::Plain));
         if place == charts.cursor {
             buffer.set_style(line, app.theme.cursor(true));
         }
@@ -80,17 +87,17 @@ fn list(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut B
 }
 
 /// The column of a time.
-fn place(time: Timestamp, data: &ChartData, columns: usize) -> Option<usize> {
+fn place(time: Timestamp, data: &ChartValues, columns: usize) -> Option<usize> {
     let span = i128::from(data.to.micros_since(data.from)).max(1);
     let offset = i128::from(time.micros_since(data.from)).clamp(0, span);
     usize::try_from(offset * columns.saturating_sub(1) as i128 / span).ok()
 }
 
 /// Each hypothesis as a line of its letter, level until it changes.
-fn plot(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut Buffer) {
+fn plot(app: &App, charts: &ChartsPane, data: &ChartValues, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     if data.confidence.is_empty() {
-        put(buffer, area, "no hypotheses at this moment", theme.style(Tone::Dim));
+        put(buffer, area, "no hypotheses at this moment", theme.style(TextTone::Dim));
         return;
     }
     let rows = usize::from(area.height);
@@ -99,7 +106,7 @@ fn plot(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut B
         return;
     }
     for (row, label) in [(0, "1.0"), (rows / 2, "0.5"), (rows - 1, "0.0")] {
-        put(buffer, below(area, row), &format!("{label:>8} "), theme.style(Tone::Dim));
+        put(buffer, below(area, row), &format!("{label:>8} "), theme.style(TextTone::Dim));
     }
     let chosen = data.confidence.iter().zip(LETTERS.chars()).enumerate();
     for (_, (series, letter)) in chosen.filter(|(place, _)| charts.chosen.contains(place)) {
@@ -120,7 +127,7 @@ fn plot(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut B
             let down = ((1.0 - value.clamp(0.0, 1.0)) * (rows - 1) as f64).round() as usize;
             let x = area.x + SCALE + u16::try_from(column).unwrap_or(0);
             let cell = Rect { x, width: 1, ..below(area, down) };
-            put(buffer, cell, &letter.to_string(), theme.style(Tone::Id));
+            put(buffer, cell, &letter.to_string(), theme.style(TextTone::Id));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::ago;
 use super::canvas::{below, put, put_lines};
-use crate::answer::{Item, Novelty, Tab, View};
-use crate::app::{App, Focus};
-use crate::theme::{Theme, Tone};
+use crate::answer::{ItemNovelty, StateItem, StateTab, StateView};
+use crate::app::{App, PaneFocus};
+use crate::theme::{TextTone, Theme};
 use forge_store::model::Kind;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,14 +15,14 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     if let Some(failure) = &app.state.failure {
         let title = if failure.damaged { "damaged: " } else { "" };
         let lines = [
-            (Tone::Bad, format!("{title}{}", failure.message)),
-            (Tone::Warning, format!("What to do: {}.", failure.advice)),
+            (TextTone::Bad, format!("{title}{}", failure.message)),
+            (TextTone::Warning, format!("What to do: {}.", failure.advice)),
         ];
         put_lines(buffer, area, &lines, theme);
         return;
     }
     let Some(view) = &app.state.view else {
-        put_lines(buffer, area, &[(Tone::Dim, "reading ...".to_owned())], theme);
+        put_lines(buffer, area, &[(TextTone::Dim, "reading ...".to_owned())], theme);
         return;
     };
     title(app, view, area, buffer);
@@ -34,37 +34,39 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         } else {
             "reading ...".to_owned()
         };
-        put(buffer, below(area, 2), &said, theme.style(Tone::Dim));
+        put(buffer, below(area, 2), &said, theme.style(TextTone::Dim));
     }
     let shown = view.items.iter().enumerate().skip(app.state.top).take(rows);
     for (place, item) in shown {
         let line = below(area, 2 + place - app.state.top);
         draw_item(app, item, line, buffer);
-        if place == app.state.cursor && app.focus == Focus::State {
+        if place == app.state.cursor && app.focus == PaneFocus::State {
             buffer.set_style(line, theme.cursor(true));
         }
     }
 }
 
-fn title(app: &App, view: &View, area: Rect, buffer: &mut Buffer) {
+fn title(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
-    let mut rest = put(buffer, area, &view.target.to_string(), theme.style(Tone::Id));
+    let mut rest = put(buffer, area, &view.target.to_string(), theme.style(TextTone::Id));
     let revision = match (view.target, view.revision) {
-        (crate::effect::Target::Sequence(own), Some(revision)) if own == revision => String::new(),
+        (crate::effect::MomentTarget::Sequence(own), Some(revision)) if own == revision => {
+            String::new()
+        }
         (_, Some(revision)) => format!(" (claims of #{revision})"),
         (_, None) => " (no claims yet)".to_owned(),
     };
-    rest = put(buffer, rest, &revision, theme.style(Tone::Dim));
+    rest = put(buffer, rest, &revision, theme.style(TextTone::Dim));
     if let Some(time) = view.time {
         let time = format!("  {}, {} ago", app.zone.show(time), ago(time, app.now));
-        rest = put(buffer, rest, &time, theme.style(Tone::Plain));
+        rest = put(buffer, rest, &time, theme.style(TextTone::Plain));
     }
-    put(buffer, rest, &format!("  on {}", view.branch), theme.style(Tone::Dim));
+    put(buffer, rest, &format!("  on {}", view.branch), theme.style(TextTone::Dim));
 }
 
-fn tabs(app: &App, view: &View, area: Rect, buffer: &mut Buffer) {
-    let word = |tab: Tab| {
-        let count = |list: &[(Tab, usize)]| {
+fn tabs(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
+    let word = |tab: StateTab| {
+        let count = |list: &[(StateTab, usize)]| {
             list.iter().find(|(one, _)| *one == tab).map_or(0, |(_, count)| *count)
         };
         let number = match count(&view.counts) {
@@ -77,19 +79,19 @@ fn tabs(app: &App, view: &View, area: Rect, buffer: &mut Buffer) {
     };
     // The tab that is shown stays in sight: those before it go first.
     let room = usize::from(area.width);
-    let chosen = Tab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
+    let chosen = StateTab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
     let mut from = 0;
     let width = |from: usize| -> usize {
-        Tab::ALL.iter().take(chosen + 1).skip(from).map(|tab| word(*tab).width() + 1).sum()
+        StateTab::ALL.iter().take(chosen + 1).skip(from).map(|tab| word(*tab).width() + 1).sum()
     };
     while from < chosen && width(from) > room {
         from += 1;
     }
     let mut rest = area;
-    for tab in Tab::ALL.iter().skip(from) {
-        let tone = if *tab == app.state.tab { Tone::Heading } else { Tone::Dim };
+    for tab in StateTab::ALL.iter().skip(from) {
+        let tone = if *tab == app.state.tab { TextTone::Heading } else { TextTone::Dim };
         rest = put(buffer, rest, &word(*tab), app.theme.style(tone));
-        rest = put(buffer, rest, " ", app.theme.style(Tone::Plain));
+        rest = put(buffer, rest, " ", app.theme.style(TextTone::Plain));
     }
 }
 
@@ -102,25 +104,25 @@ fn bar(confidence: f64, theme: Theme) -> String {
     format!("{filled}{} {confidence:.2} ", theme.glyph("░", ".").repeat(CELLS - full))
 }
 
-fn draw_item(app: &App, item: &Item, line: Rect, buffer: &mut Buffer) {
+fn draw_item(app: &App, item: &StateItem, line: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     let (mark, tone) = match item.novelty {
-        Novelty::New => ("+", Tone::Added),
-        Novelty::Changed => ("~", Tone::Warning),
-        Novelty::Same => (" ", Tone::Plain),
+        ItemNovelty::New => ("+", TextTone::Added),
+        ItemNovelty::Changed => ("~", TextTone::Warning),
+        ItemNovelty::Same => (" ", TextTone::Plain),
     };
     let mut rest = put(buffer, line, mark, theme.style(tone));
     if item.depth > 0 {
         let indent = "  ".repeat(usize::from(item.depth) - 1) + theme.glyph("└ ", "` ");
-        rest = put(buffer, rest, &indent, theme.style(Tone::Dim));
+        rest = put(buffer, rest, &indent, theme.style(TextTone::Dim));
     }
     // Ids of messages say nothing to a person; their times do.
     if item.key.kind.is_claim() && item.key.kind != Kind::Dependency {
-        rest = put(buffer, rest, &format!("{} ", item.key.id), theme.style(Tone::Id));
+        rest = put(buffer, rest, &format!("{} ", item.key.id), theme.style(TextTone::Id));
     } else if !item.key.kind.is_claim() && line.width >= 50 {
         let time = app.zone.show(item.time);
         let time = format!("{} ", time.get(11..19).unwrap_or(&time));
-        rest = put(buffer, rest, &time, theme.style(Tone::Dim));
+        rest = put(buffer, rest, &time, theme.style(TextTone::Dim));
     }
     if let Some(confidence) = item.confidence {
         rest = put(buffer, rest, &bar(confidence, theme), theme.style(item.tone));
@@ -128,5 +130,5 @@ fn draw_item(app: &App, item: &Item, line: Rect, buffer: &mut Buffer) {
     if !item.status.is_empty() {
         rest = put(buffer, rest, &format!("({}) ", item.status), theme.style(item.tone));
     }
-    put(buffer, rest, &item.title, theme.style(Tone::Plain));
+    put(buffer, rest, &item.title, theme.style(TextTone::Plain));
 }

@@ -2,9 +2,9 @@
 
 use super::canvas::{below, put};
 use crate::app::App;
-use crate::theme::Tone;
+use crate::theme::TextTone;
 use forge_store::model::Timestamp;
-use forge_store::model::when::describe_distance;
+use forge_store::model::time_grammar::describe_distance;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -38,23 +38,23 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     for x in 0..area.width {
         let place = usize::from(x) * stretches / usize::from(area.width);
         let count = activity.counts.get(place).copied().unwrap_or(0);
-        let tone = if count == 0 { Tone::Dim } else { Tone::Good };
+        let tone = if count == 0 { TextTone::Dim } else { TextTone::Good };
         let cell = Rect { x: area.x + x, y: area.y, width: 1, height: 1 };
         put(buffer, cell, bar(count, theme.ascii), theme.style(tone));
     }
     let marks = below(area, 1);
-    let mut mark = |time: Timestamp, sign: &str, tone: Tone| {
+    let mut mark = |time: Timestamp, sign: &str, tone: TextTone| {
         let x = area.x + column(time, first, last, area.width);
         put(buffer, Rect { x, width: 1, ..marks }, sign, theme.style(tone));
     };
     for time in &activity.failures {
-        mark(*time, theme.glyph("✗", "x"), Tone::Bad);
+        mark(*time, theme.glyph("✗", "x"), TextTone::Bad);
     }
     for time in &activity.compactions {
-        mark(*time, "C", Tone::Warning);
+        mark(*time, "C", TextTone::Warning);
     }
     if let Some(row) = app.row() {
-        mark(row.place.time, "^", Tone::Heading);
+        mark(row.place.time, "^", TextTone::Heading);
     }
     if area.height > 2 {
         let pause = longest_pause(&activity.counts, first, last);
@@ -70,7 +70,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
             theme.glyph("·", "blank"),
             theme.glyph("✗", "x"),
         );
-        put(buffer, below(area, 2), &text, theme.style(Tone::Dim));
+        put(buffer, below(area, 2), &text, theme.style(TextTone::Dim));
     }
 }
 

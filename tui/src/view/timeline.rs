@@ -1,41 +1,41 @@
 //! The list of moments.
 
 use super::ago;
+use super::branch_graph::BranchGraph;
 use super::canvas::{below, put, put_lines};
-use super::lane::Graph;
-use crate::answer::{Row, Sign};
-use crate::app::{App, Focus};
-use crate::effect::Target;
-use crate::theme::{Theme, Tone};
+use crate::answer::{RowSign, TimelineRow};
+use crate::app::{App, PaneFocus};
+use crate::effect::MomentTarget;
+use crate::theme::{TextTone, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 /// The sign of a row, with what it means, for the legend in the documentation.
-pub(super) fn glyph(sign: Sign, theme: Theme) -> &'static str {
+pub(super) fn glyph(sign: RowSign, theme: Theme) -> &'static str {
     match sign {
-        Sign::Head => theme.glyph("○", "@"),
-        Sign::Manual => theme.glyph("◆", "#"),
-        Sign::Automatic => theme.glyph("◇", "o"),
-        Sign::Scheduled => theme.glyph("◷", "t"),
-        Sign::Compaction => "C",
-        Sign::Revision => theme.glyph("•", "."),
-        Sign::Status => "!",
-        Sign::Restore => theme.glyph("↶", "<"),
-        Sign::Merge => "M",
-        Sign::Fact => theme.glyph("·", "-"),
-        Sign::Passed => theme.glyph("✓", "v"),
-        Sign::Failed => theme.glyph("✗", "x"),
+        RowSign::Head => theme.glyph("○", "@"),
+        RowSign::Manual => theme.glyph("◆", "#"),
+        RowSign::Automatic => theme.glyph("◇", "o"),
+        RowSign::Scheduled => theme.glyph("◷", "t"),
+        RowSign::Compaction => "C",
+        RowSign::Revision => theme.glyph("•", "."),
+        RowSign::Status => "!",
+        RowSign::Restore => theme.glyph("↶", "<"),
+        RowSign::Merge => "M",
+        RowSign::Fact => theme.glyph("·", "-"),
+        RowSign::Passed => theme.glyph("✓", "v"),
+        RowSign::Failed => theme.glyph("✗", "x"),
     }
 }
 
-const fn tone(row: &Row) -> Tone {
+const fn tone(row: &TimelineRow) -> TextTone {
     match (row.sign, row.weight) {
-        (Sign::Failed, _) => Tone::Bad,
-        (Sign::Passed, _) => Tone::Good,
-        (Sign::Compaction, _) => Tone::Warning,
-        (Sign::Fact, 0) => Tone::Dim,
-        (_, 3) => Tone::Heading,
-        _ => Tone::Plain,
+        (RowSign::Failed, _) => TextTone::Bad,
+        (RowSign::Passed, _) => TextTone::Good,
+        (RowSign::Compaction, _) => TextTone::Warning,
+        (RowSign::Fact, 0) => TextTone::Dim,
+        (_, 3) => TextTone::Heading,
+        _ => TextTone::Plain,
     }
 }
 
@@ -49,26 +49,26 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         } else {
             "nothing passes the filter: <esc> clears it"
         };
-        put_lines(buffer, area, &[(Tone::Dim, said.to_owned())], app.theme);
+        put_lines(buffer, area, &[(TextTone::Dim, said.to_owned())], app.theme);
         return;
     }
-    let graph = Graph::of(&app.session.lines, &app.session.branch);
+    let graph = BranchGraph::from_branches(&app.session.lines, &app.session.branch);
     let shown = timeline.rows.iter().enumerate().skip(timeline.top).take(area.height.into());
     for (place, row) in shown {
         let line = below(area, place - timeline.top);
         let newer = place.checked_sub(1).and_then(|newer| timeline.rows.get(newer));
         draw_row(app, &graph, row, newer, line, buffer);
         if place == timeline.cursor {
-            buffer.set_style(line, app.theme.cursor(app.focus == Focus::Timeline));
+            buffer.set_style(line, app.theme.cursor(app.focus == PaneFocus::Timeline));
         }
     }
 }
 
 fn draw_row(
     app: &App,
-    graph: &Graph<'_>,
-    row: &Row,
-    newer: Option<&Row>,
+    graph: &BranchGraph<'_>,
+    row: &TimelineRow,
+    newer: Option<&TimelineRow>,
     line: Rect,
     buffer: &mut Buffer,
 ) {
@@ -81,41 +81,42 @@ fn draw_row(
         (false, true) => "m",
         (false, false) => " ",
     };
-    let mut rest = put(buffer, line, pointer, theme.style(Tone::Warning));
+    let mut rest = put(buffer, line, pointer, theme.style(TextTone::Warning));
     let cells = graph.cells(row, newer, glyph(row.sign, theme), theme);
     // A narrow window has no room for all lanes.
     let room = usize::from(line.width / 4).max(2);
     let cells: String = cells.chars().take(room).collect();
-    rest = put(buffer, rest, &cells, theme.style(Tone::Id));
+    rest = put(buffer, rest, &cells, theme.style(TextTone::Id));
     let weight = match row.weight {
         3 => theme.glyph("★", "*"),
         2 => theme.glyph("•", "+"),
         _ => " ",
     };
-    rest = put(buffer, rest, weight, theme.style(Tone::Warning));
+    rest = put(buffer, rest, weight, theme.style(TextTone::Warning));
     if line.width >= 34 {
         let ago = format!("{:>7} ", ago(row.place.time, app.now));
-        rest = put(buffer, rest, &ago, theme.style(Tone::Dim));
+        rest = put(buffer, rest, &ago, theme.style(TextTone::Dim));
     }
     if line.width >= 44 {
         let time = app.zone.show(row.place.time);
         let part = if line.width >= 64 { 5..19 } else { 11..16 };
         let time = format!("{} ", time.get(part).unwrap_or(&time));
-        rest = put(buffer, rest, &time, theme.style(Tone::Dim));
+        rest = put(buffer, rest, &time, theme.style(TextTone::Dim));
     }
-    if let Target::Sequence(sequence) = row.target
+    if let MomentTarget::Sequence(sequence) = row.target
         && line.width >= 70
     {
-        rest = put(buffer, rest, &format!("#{sequence} "), theme.style(Tone::Id));
+        rest = put(buffer, rest, &format!("#{sequence} "), theme.style(TextTone::Id));
     }
     rest = put(buffer, rest, &row.title, theme.style(tone(row)));
     if !row.tags.is_empty() {
-        rest = put(buffer, rest, &format!("  [{}]", row.tags.join(" ")), theme.style(Tone::Tag));
+        rest =
+            put(buffer, rest, &format!("  [{}]", row.tags.join(" ")), theme.style(TextTone::Tag));
     }
     if !row.by.is_empty() {
-        rest = put(buffer, rest, &format!("  {}", row.by), theme.style(Tone::Dim));
+        rest = put(buffer, rest, &format!("  {}", row.by), theme.style(TextTone::Dim));
     }
     if row.branch != app.session.branch {
-        put(buffer, rest, &format!("  on {}", row.branch), theme.style(Tone::Dim));
+        put(buffer, rest, &format!("  on {}", row.branch), theme.style(TextTone::Dim));
     }
 }

@@ -1,18 +1,22 @@
 //! Writes that a person asked for.
 
 use super::point;
-use crate::answer::Answer;
-use crate::effect::{Change, Target};
+use crate::answer::WorkerAnswer;
+use crate::effect::{MomentTarget, WriteRequest};
 use forge_store::error::{Error, Result};
 use forge_store::model::{BranchMetadata, Timestamp};
-use forge_store::store::{Act, NewCheckpoint, Session};
+use forge_store::store::{NewCheckpoint, Session, WriteContext};
 
-pub(super) fn run(session: &Session, change: &Change, now: Timestamp) -> Result<Answer> {
+pub(super) fn run(
+    session: &Session,
+    change: &WriteRequest,
+    now: Timestamp,
+) -> Result<WorkerAnswer> {
     let said = match change {
-        Change::Create { message, target } => {
-            let act = Act::asked("checkpoint create", now);
+        WriteRequest::Create { message, target } => {
+            let act = WriteContext::asked("checkpoint create", now);
             let mut new = NewCheckpoint::manual(message.clone());
-            if *target != Target::Head
+            if *target != MomentTarget::Head
                 && let Some(time) = point(session, *target)?.time()
             {
                 new = new.at(time);
@@ -21,9 +25,9 @@ pub(super) fn run(session: &Session, change: &Change, now: Timestamp) -> Result<
             let sequence = done.checkpoint.map_or(0, |checkpoint| checkpoint.sequence);
             format!("made checkpoint #{sequence}")
         }
-        Change::Tag { sequence, words } => {
-            let act = Act::asked("checkpoint tag", now);
-            let point = session.sequence(*sequence)?;
+        WriteRequest::Tag { sequence, words } => {
+            let act = WriteContext::asked("checkpoint tag", now);
+            let point = session.at_sequence(*sequence)?;
             let checkpoint = point.named_checkpoint();
             let checkpoint =
                 checkpoint.ok_or_else(|| Error::not_found("checkpoint", format!("#{sequence}")))?;
@@ -33,14 +37,14 @@ pub(super) fn run(session: &Session, change: &Change, now: Timestamp) -> Result<
             let tagged = session.tag(&act, &checkpoint.id, &add, &remove)?;
             format!("tags of #{sequence}: {}", tagged.tags.join(", "))
         }
-        Change::Branch { name, target } => {
-            let act = Act::asked("branch create", now);
+        WriteRequest::Branch { name, target } => {
+            let act = WriteContext::asked("branch create", now);
             let from = point(session, *target)?;
             session.create_branch(&act, name, Some(&from), BranchMetadata::default())?;
             format!("made branch {name} at {target}; 'forge branch switch {name}' goes there")
         }
-        Change::Restore { target } => {
-            let act = Act::asked("checkpoint restore", now);
+        WriteRequest::Restore { target } => {
+            let act = WriteContext::asked("checkpoint restore", now);
             let done = session.restore(&act, &point(session, *target)?)?;
             match done.revision {
                 Some((sequence, _)) => {
@@ -51,14 +55,14 @@ pub(super) fn run(session: &Session, change: &Change, now: Timestamp) -> Result<
                 None => format!("the claims are what they were at {target} already"),
             }
         }
-        Change::Undo => {
-            let undone = session.undo(&Act::asked("undo", now), None)?;
+        WriteRequest::Undo => {
+            let undone = session.undo(&WriteContext::asked("undo", now), None)?;
             format!("took back '{}'; U brings it back", undone.target.verb)
         }
-        Change::Redo => {
-            let undone = session.redo(&Act::asked("redo", now))?;
+        WriteRequest::Redo => {
+            let undone = session.redo(&WriteContext::asked("redo", now))?;
             format!("brought back '{}'", undone.target.verb)
         }
     };
-    Ok(Answer::Done { said, command: change.command() })
+    Ok(WorkerAnswer::Done { said, command: change.command() })
 }

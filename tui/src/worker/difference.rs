@@ -1,12 +1,12 @@
 //! What changed between two moments: grouped by kind, with line diffs in texts.
 
 use super::point;
-use super::row::{one_line, says};
-use crate::answer::{Line, Section, Sheet, text_of};
-use crate::effect::{Target, quoted};
+use super::row::{entity_title, one_line};
+use crate::answer::{SheetLine, SheetSection, TextSheet, text_of};
+use crate::effect::{MomentTarget, quoted};
 use crate::sheet::{line, section};
-use crate::theme::Tone;
-use forge_store::diff::{TypedChange, What};
+use crate::theme::TextTone;
+use forge_store::diff::{ChangeKind, TypedChange};
 use forge_store::error::Result;
 use forge_store::model::{Kind, Value};
 use forge_store::store::Session;
@@ -20,10 +20,10 @@ const MAX_ENTITIES: usize = 500;
 
 pub(super) fn sheet(
     session: &Session,
-    from: Target,
-    to: Target,
+    from: MomentTarget,
+    to: MomentTarget,
     preview: bool,
-) -> Result<(Sheet, bool)> {
+) -> Result<(TextSheet, bool)> {
     let comparison = session.compare(&point(session, from)?, &point(session, to)?)?;
     let mut changes = comparison.changes;
     if preview {
@@ -31,10 +31,10 @@ pub(super) fn sheet(
         changes.retain(|change| change.kind.is_claim());
     }
     let any = !changes.is_empty();
-    let mut sections = vec![section("", vec![line(Tone::Plain, 0, comparison.summary)])];
+    let mut sections = vec![section("", vec![line(TextTone::Plain, 0, comparison.summary)])];
     if preview {
         let words = "y makes the claims what they were then, as a new revision; u takes it back";
-        sections = vec![section("", vec![line(Tone::Warning, 0, words)])];
+        sections = vec![section("", vec![line(TextTone::Warning, 0, words)])];
     }
     let mut groups: BTreeMap<Kind, BTreeMap<&str, Vec<&TypedChange>>> = BTreeMap::new();
     for change in &changes {
@@ -47,10 +47,14 @@ pub(super) fn sheet(
             entity(kind, id, &changes, &mut lines);
         }
         if count > MAX_ENTITIES {
-            lines.push(line(Tone::Dim, 2, format!("and {} more", count - MAX_ENTITIES)));
+            lines.push(line(TextTone::Dim, 2, format!("and {} more", count - MAX_ENTITIES)));
         }
         let folded = lines.len() > FOLDED_FROM;
-        sections.push(Section { title: format!("{} ({count})", kind.plural()), lines, folded });
+        sections.push(SheetSection {
+            title: format!("{} ({count})", kind.plural()),
+            lines,
+            folded,
+        });
     }
     let title = if preview { format!("restore {to}") } else { format!("from {from} to {to}") };
     let [from, to] = [from, to].map(|target| quoted(&target.to_string()));
@@ -59,21 +63,22 @@ pub(super) fn sheet(
     } else {
         format!("forge checkpoint diff {from} {to}")
     };
-    Ok((Sheet { title, command, id: String::new(), sections }, any))
+    Ok((TextSheet { title, command, id: String::new(), sections }, any))
 }
 
-fn entity(kind: Kind, id: &str, changes: &[&TypedChange], lines: &mut Vec<Line>) {
-    let whole =
-        |value: &Option<Value>| value.as_ref().map(|value| says(kind, value)).unwrap_or_default();
+fn entity(kind: Kind, id: &str, changes: &[&TypedChange], lines: &mut Vec<SheetLine>) {
+    let whole = |value: &Option<Value>| {
+        value.as_ref().map(|value| entity_title(kind, value)).unwrap_or_default()
+    };
     match changes {
-        [one] if one.change == What::Added => {
-            lines.push(line(Tone::Added, 2, format!("+ {id}  {}", whole(&one.new))));
+        [one] if one.change == ChangeKind::Added => {
+            lines.push(line(TextTone::Added, 2, format!("+ {id}  {}", whole(&one.new))));
         }
-        [one] if one.change == What::Removed => {
-            lines.push(line(Tone::Removed, 2, format!("- {id}  {}", whole(&one.old))));
+        [one] if one.change == ChangeKind::Removed => {
+            lines.push(line(TextTone::Removed, 2, format!("- {id}  {}", whole(&one.old))));
         }
         several => {
-            lines.push(line(Tone::Id, 2, format!("~ {id}")));
+            lines.push(line(TextTone::Id, 2, format!("~ {id}")));
             for change in several {
                 field(change, lines);
             }
@@ -81,7 +86,7 @@ fn entity(kind: Kind, id: &str, changes: &[&TypedChange], lines: &mut Vec<Line>)
     }
 }
 
-fn field(change: &TypedChange, lines: &mut Vec<Line>) {
+fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
     let name = change.field.as_deref().unwrap_or("value");
     let [old, new] =
         [&change.old, &change.new].map(|value| value.as_ref().map(text_of).unwrap_or_default());
@@ -89,23 +94,23 @@ fn field(change: &TypedChange, lines: &mut Vec<Line>) {
         let shown =
             |text: &str| if text.is_empty() { "nothing".to_owned() } else { one_line(text) };
         let text = format!("{name}: {} -> {}", shown(&old), shown(&new));
-        lines.push(line(Tone::Plain, 6, text));
+        lines.push(line(TextTone::Plain, 6, text));
         return;
     }
-    lines.push(line(Tone::Dim, 6, format!("{name}:")));
+    lines.push(line(TextTone::Dim, 6, format!("{name}:")));
     text_difference(&old, &new, lines);
 }
 
 /// The lines in which two texts differ, with one line around.
-fn text_difference(old: &str, new: &str, lines: &mut Vec<Line>) {
+fn text_difference(old: &str, new: &str, lines: &mut Vec<SheetLine>) {
     let difference = TextDiff::from_lines(old, new);
     for group in difference.grouped_ops(1) {
         for op in group {
             for change in difference.iter_changes(&op) {
                 let (mark, tone) = match change.tag() {
-                    ChangeTag::Delete => ('-', Tone::Removed),
-                    ChangeTag::Insert => ('+', Tone::Added),
-                    ChangeTag::Equal => (' ', Tone::Dim),
+                    ChangeTag::Delete => ('-', TextTone::Removed),
+                    ChangeTag::Insert => ('+', TextTone::Added),
+                    ChangeTag::Equal => (' ', TextTone::Dim),
                 };
                 let text = change.value().trim_end_matches(['\n', '\r']);
                 lines.push(line(tone, 8, format!("{mark} {text}")));

@@ -1,17 +1,17 @@
 //! Lines of the timeline.
 
-use crate::answer::{Row, Sign, text_of};
-use crate::effect::Target;
-use crate::query::Filter;
-use forge_store::model::{AutoTrigger, Change, Fact, Kind, Trigger, Value};
-use forge_store::store::{PageItem, Recorded};
+use crate::answer::{RowSign, TimelineRow, text_of};
+use crate::effect::MomentTarget;
+use crate::query::TimelineFilter;
+use forge_store::model::{AutoTrigger, CheckpointTrigger, EntryChange, Fact, Kind, Value};
+use forge_store::store::{PageItem, PageItemContent};
 
 /// A trigger as a person reads it.
-pub(super) const fn trigger_word(trigger: Trigger) -> &'static str {
+pub(super) const fn trigger_word(trigger: CheckpointTrigger) -> &'static str {
     match trigger {
-        Trigger::Manual => "manual",
-        Trigger::Scheduled => "scheduled",
-        Trigger::Automatic(automatic) => match automatic {
+        CheckpointTrigger::Manual => "manual",
+        CheckpointTrigger::Scheduled => "scheduled",
+        CheckpointTrigger::Automatic(automatic) => match automatic {
             AutoTrigger::HypothesisStatusChange => "status change",
             AutoTrigger::NewContradictionDetected => "contradiction",
             AutoTrigger::VerificationComplete => "verification",
@@ -25,7 +25,7 @@ pub(super) const fn trigger_word(trigger: Trigger) -> &'static str {
 }
 
 /// What an entity says, in a line.
-pub(super) fn says(kind: Kind, value: &Value) -> String {
+pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
     let names: &[&str] = match kind {
         Kind::Message | Kind::Prompt => &["text"],
         Kind::Command => &["command", "description"],
@@ -41,7 +41,7 @@ pub(super) fn says(kind: Kind, value: &Value) -> String {
         said = format!("{said} = {} {}", part("value"), part("unit"));
     }
     if matches!(kind, Kind::Tool | Kind::Notice) {
-        said = forge_store::store::title(kind, value);
+        said = forge_store::store::entity_title(kind, value);
     }
     if kind == Kind::Dependency {
         let part = |name| value.field(name).map(text_of).unwrap_or_default();
@@ -69,16 +69,16 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// A change in a few words: what a person scans a timeline for.
-fn change_words(change: &Change) -> (String, u8) {
+fn change_words(change: &EntryChange) -> (String, u8) {
     let id = &change.key.id;
     let kind = change.key.kind;
-    let field = |entry: &Option<forge_store::model::Entry>, name: &str| {
+    let field = |entry: &Option<forge_store::model::ClaimEntry>, name: &str| {
         entry.as_ref().and_then(|entry| entry.value.field(name)).map(text_of)
     };
     match (&change.old, &change.new) {
         (None, Some(new)) => {
             let weight = u8::from(matches!(kind, Kind::Hypothesis | Kind::Gap));
-            (format!("+ {kind} {id}: {}", says(kind, &new.value)), weight)
+            (format!("+ {kind} {id}: {}", entity_title(kind, &new.value)), weight)
         }
         (Some(_), None) => (format!("- {kind} {id}"), 1),
         _ => {
@@ -104,17 +104,17 @@ fn change_words(change: &Change) -> (String, u8) {
 }
 
 /// Whether a change is one of a status.
-pub(super) fn changes_status(change: &Change) -> bool {
+pub(super) fn changes_status(change: &EntryChange) -> bool {
     change_words(change).1 == 2
 }
 
 /// The line of an item.
-pub(super) fn row(item: &PageItem) -> Row {
-    let row = Row {
+pub(super) fn row(item: &PageItem) -> TimelineRow {
+    let row = TimelineRow {
         place: item.place,
-        target: Target::Time(item.place.time),
+        target: MomentTarget::Time(item.place.time),
         branch: item.branch.clone(),
-        sign: Sign::Fact,
+        sign: RowSign::Fact,
         title: String::new(),
         by: String::new(),
         tags: Vec::new(),
@@ -123,23 +123,27 @@ pub(super) fn row(item: &PageItem) -> Row {
         merged: None,
     };
     match &item.what {
-        Recorded::Checkpoint(checkpoint) => {
+        PageItemContent::Checkpoint(checkpoint) => {
             let sign = match checkpoint.trigger {
-                Trigger::Manual => Sign::Manual,
-                Trigger::Scheduled => Sign::Scheduled,
-                Trigger::Automatic(AutoTrigger::ContextCompactionWarning) => Sign::Compaction,
-                Trigger::Automatic(_) => Sign::Automatic,
+                CheckpointTrigger::Manual => RowSign::Manual,
+                CheckpointTrigger::Scheduled => RowSign::Scheduled,
+                CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning) => {
+                    RowSign::Compaction
+                }
+                CheckpointTrigger::Automatic(_) => RowSign::Automatic,
             };
             let weight = match checkpoint.trigger {
-                Trigger::Manual | Trigger::Automatic(AutoTrigger::ContextCompactionWarning) => 3,
-                Trigger::Automatic(
+                CheckpointTrigger::Manual
+                | CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning) => 3,
+                CheckpointTrigger::Automatic(
                     AutoTrigger::HypothesisStatusChange | AutoTrigger::NewContradictionDetected,
                 ) => 2,
-                Trigger::Automatic(AutoTrigger::SignificantTimePassed) | Trigger::Scheduled => 0,
-                Trigger::Automatic(_) => 1,
+                CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed)
+                | CheckpointTrigger::Scheduled => 0,
+                CheckpointTrigger::Automatic(_) => 1,
             };
-            Row {
-                target: Target::Sequence(checkpoint.sequence),
+            TimelineRow {
+                target: MomentTarget::Sequence(checkpoint.sequence),
                 sign,
                 title: one_line(&checkpoint.message),
                 by: trigger_word(checkpoint.trigger).to_owned(),
@@ -149,15 +153,15 @@ pub(super) fn row(item: &PageItem) -> Row {
                 ..row
             }
         }
-        Recorded::Revision { entry, parents, changes } => {
+        PageItemContent::Revision { entry, parents, changes } => {
             let words: Vec<(String, u8)> = changes.iter().map(change_words).collect();
             let weight = words.iter().map(|(_, weight)| *weight).max().unwrap_or(0);
             let merged = parents.get(1).copied();
             let sign = match (entry.reset_to, merged) {
-                (_, Some(_)) => Sign::Merge,
-                (Some(_), None) => Sign::Restore,
-                (None, None) if weight == 2 => Sign::Status,
-                _ => Sign::Revision,
+                (_, Some(_)) => RowSign::Merge,
+                (Some(_), None) => RowSign::Restore,
+                (None, None) if weight == 2 => RowSign::Status,
+                _ => RowSign::Revision,
             };
             // What matters most is said, the rest counted.
             let first =
@@ -172,45 +176,45 @@ pub(super) fn row(item: &PageItem) -> Row {
                 (None, Some(first)) => first,
                 (None, None) => entry.verb.clone(),
             };
-            Row {
-                target: Target::Sequence(entry.sequence),
+            TimelineRow {
+                target: MomentTarget::Sequence(entry.sequence),
                 sign,
                 title,
                 by: entry.verb.clone(),
                 id: entry.id.to_string(),
-                weight: if sign == Sign::Restore || sign == Sign::Merge { 2 } else { weight },
+                weight: if sign == RowSign::Restore || sign == RowSign::Merge { 2 } else { weight },
                 merged,
                 ..row
             }
         }
-        Recorded::Fact(known) => {
+        PageItemContent::Fact(known) => {
             let fact = &known.fact;
             let sign = fact_sign(fact);
-            Row {
+            TimelineRow {
                 sign,
-                title: says(fact.kind, &fact.value),
+                title: entity_title(fact.kind, &fact.value),
                 by: fact.kind.name().to_owned(),
                 id: fact.id.clone(),
-                weight: u8::from(sign != Sign::Fact || fact.kind == Kind::Prompt),
+                weight: u8::from(sign != RowSign::Fact || fact.kind == Kind::Prompt),
                 ..row
             }
         }
     }
 }
 
-fn fact_sign(fact: &Fact) -> Sign {
+fn fact_sign(fact: &Fact) -> RowSign {
     let status = fact.value.field("status").and_then(Value::as_text);
     let code = fact.value.field("exit_code").and_then(Value::as_i64);
     match (fact.kind, status) {
-        (Kind::Verification, Some("passed")) => Sign::Passed,
-        (Kind::Verification, Some("failed" | "error" | "timed_out")) => Sign::Failed,
-        (Kind::Command, _) if code.is_some_and(|code| code != 0) => Sign::Failed,
-        _ => Sign::Fact,
+        (Kind::Verification, Some("passed")) => RowSign::Passed,
+        (Kind::Verification, Some("failed" | "error" | "timed_out")) => RowSign::Failed,
+        (Kind::Command, _) if code.is_some_and(|code| code != 0) => RowSign::Failed,
+        _ => RowSign::Fact,
     }
 }
 
 /// Whether an item passes a filter.
-pub(super) fn passes(item: &PageItem, filter: &Filter) -> bool {
+pub(super) fn passes(item: &PageItem, filter: &TimelineFilter) -> bool {
     if filter.is_empty() {
         return true;
     }
@@ -224,13 +228,13 @@ pub(super) fn passes(item: &PageItem, filter: &Filter) -> bool {
         return false;
     }
     let (kinds, tags, trigger, text): (Vec<Kind>, &[String], &str, String) = match &item.what {
-        Recorded::Checkpoint(checkpoint) => (
+        PageItemContent::Checkpoint(checkpoint) => (
             Vec::new(),
             &checkpoint.tags,
             trigger_word(checkpoint.trigger),
             format!("{} {} {}", checkpoint.message, checkpoint.id, checkpoint.tags.join(" ")),
         ),
-        Recorded::Revision { entry, changes, .. } => {
+        PageItemContent::Revision { entry, changes, .. } => {
             let mut text = format!("{} {}", entry.verb, entry.id);
             for change in changes {
                 let value = change.new.as_ref().or(change.old.as_ref()).map(|entry| &entry.value);
@@ -242,7 +246,7 @@ pub(super) fn passes(item: &PageItem, filter: &Filter) -> bool {
             }
             (changes.iter().map(|change| change.key.kind).collect(), &[], "", text)
         }
-        Recorded::Fact(known) => {
+        PageItemContent::Fact(known) => {
             let text = format!("{} {}", known.fact.id, text_of(&known.fact.value));
             (vec![known.fact.kind], &[], "", text)
         }

@@ -1,14 +1,14 @@
 //! The state at a moment, as lines.
 
-use super::row::{one_line, says};
-use crate::answer::{Item, Novelty, Series, Tab, View, text_of};
-use crate::effect::Target;
-use crate::theme::Tone;
+use super::row::{entity_title, one_line};
+use crate::answer::{ConfidenceSeries, ItemNovelty, StateItem, StateTab, StateView, text_of};
+use crate::effect::MomentTarget;
+use crate::theme::TextTone;
 use forge_store::error::{Error, Result};
 use forge_store::format::decode_key;
 use forge_store::model::claim::Dependency;
-use forge_store::model::{Entry, Fact, Key, Kind, Timestamp, Value};
-use forge_store::store::{Point, Session, StateAt};
+use forge_store::model::{ClaimEntry, Fact, Key, Kind, Timestamp, Value};
+use forge_store::store::{ResolvedMoment, Session, StateAt};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many lines of one kind are shown.
@@ -18,11 +18,11 @@ const MAX_FACTS: usize = 300;
 
 pub(super) fn view(
     session: &Session,
-    target: Target,
-    point: &Point,
-    since: Option<&Point>,
-    tab: Tab,
-) -> Result<View> {
+    target: MomentTarget,
+    point: &ResolvedMoment,
+    since: Option<&ResolvedMoment>,
+    tab: StateTab,
+) -> Result<StateView> {
     let state = session.state(point)?;
     let mut by_kind: BTreeMap<u8, usize> = BTreeMap::new();
     for (key, _) in state.claims().encoded() {
@@ -30,34 +30,34 @@ pub(super) fn view(
             *by_kind.entry(*code).or_default() += 1;
         }
     }
-    let of_tab = |counts: &BTreeMap<u8, usize>, tab: Tab| -> usize {
+    let of_tab = |counts: &BTreeMap<u8, usize>, tab: StateTab| -> usize {
         tab.kinds().iter().filter_map(|kind| counts.get(&kind.code())).sum()
     };
-    let counts = Tab::ALL.iter().map(|tab| (*tab, of_tab(&by_kind, *tab))).collect();
+    let counts = StateTab::ALL.iter().map(|tab| (*tab, of_tab(&by_kind, *tab))).collect();
 
     let (mut changed, mut gone) = (BTreeMap::new(), Vec::new());
     let mut moved_kinds: BTreeMap<u8, usize> = BTreeMap::new();
     if let Some(since) = since {
-        for (key, old, new) in session.changed(since, point)?.iter() {
+        for (key, old, new) in session.changed_claims(since, point)?.iter() {
             let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
             *moved_kinds.entry(key.kind.code()).or_default() += 1;
             match (old, new) {
                 (_, None) => gone.push(key),
-                (None, Some(_)) => _ = changed.insert(key, Novelty::New),
-                (Some(_), Some(_)) => _ = changed.insert(key, Novelty::Changed),
+                (None, Some(_)) => _ = changed.insert(key, ItemNovelty::New),
+                (Some(_), Some(_)) => _ = changed.insert(key, ItemNovelty::Changed),
             }
         }
     }
-    let moved = Tab::ALL.iter().map(|tab| (*tab, of_tab(&moved_kinds, *tab))).collect();
+    let moved = StateTab::ALL.iter().map(|tab| (*tab, of_tab(&moved_kinds, *tab))).collect();
     gone.retain(|key| tab.kinds().contains(&key.kind));
 
-    let novelty = |key: &Key| changed.get(key).copied().unwrap_or(Novelty::Same);
+    let novelty = |key: &Key| changed.get(key).copied().unwrap_or(ItemNovelty::Same);
     let mut items = Vec::new();
     for kind in tab.kinds() {
         if kind.is_claim() {
             claims(&state, *kind, &novelty, &mut items)?;
         } else {
-            let after = since.and_then(Point::time);
+            let after = since.and_then(ResolvedMoment::time);
             for known in session.recent_facts(point, *kind, MAX_FACTS)? {
                 items
                     .push(fact_item(&known.fact, after.is_some_and(|after| known.fact.at > after)));
@@ -68,7 +68,7 @@ pub(super) fn view(
         items.sort_by_key(|item| std::cmp::Reverse(item.time));
     }
     items.truncate(MAX_ITEMS);
-    Ok(View {
+    Ok(StateView {
         target,
         time: state.time()?,
         branch: state.current_branch()?,
@@ -84,11 +84,11 @@ pub(super) fn view(
 fn claims(
     state: &StateAt,
     kind: Kind,
-    novelty: &impl Fn(&Key) -> Novelty,
-    items: &mut Vec<Item>,
+    novelty: &impl Fn(&Key) -> ItemNovelty,
+    items: &mut Vec<StateItem>,
 ) -> Result<()> {
     let mut all = state.claims_of(kind)?;
-    let field = |entry: &Entry, name: &str| entry.value.field(name).map(text_of);
+    let field = |entry: &ClaimEntry, name: &str| entry.value.field(name).map(text_of);
     let rank = |words: &[&str], word: Option<String>, other: usize| {
         word.and_then(|word| words.iter().position(|known| *known == word)).unwrap_or(other)
     };
@@ -116,9 +116,9 @@ fn claims(
 /// Beliefs as a tree: what rests on a belief stands under it.
 fn beliefs(
     state: &StateAt,
-    all: &[(String, Entry)],
-    novelty: &impl Fn(&Key) -> Novelty,
-    items: &mut Vec<Item>,
+    all: &[(String, ClaimEntry)],
+    novelty: &impl Fn(&Key) -> ItemNovelty,
+    items: &mut Vec<StateItem>,
 ) -> Result<()> {
     let mut above: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut rests: BTreeSet<String> = BTreeSet::new();
@@ -130,7 +130,7 @@ fn beliefs(
             rests.insert(upper.to_owned());
         }
     }
-    let entries: BTreeMap<&str, &Entry> =
+    let entries: BTreeMap<&str, &ClaimEntry> =
         all.iter().map(|(id, entry)| (id.as_str(), entry)).collect();
     let mut seen = BTreeSet::new();
     // Those that rest on nothing first; then whatever only circles lead to.
@@ -153,10 +153,10 @@ fn beliefs(
 fn claim_item(
     kind: Kind,
     id: &str,
-    entry: &Entry,
+    entry: &ClaimEntry,
     depth: u16,
-    novelty: &impl Fn(&Key) -> Novelty,
-) -> Item {
+    novelty: &impl Fn(&Key) -> ItemNovelty,
+) -> StateItem {
     let key = Key::new(kind, id);
     let value = &entry.value;
     let text = |name: &str| value.field(name).map(text_of);
@@ -179,23 +179,23 @@ fn claim_item(
     };
     status = status.replace('_', " ");
     let tone = match status.split(',').next().unwrap_or_default() {
-        "confirmed" | "filled" => Tone::Good,
-        "rejected" | "unfillable" => Tone::Removed,
-        "in doubt" => Tone::Warning,
-        "archived" | "obsolete" => Tone::Dim,
-        "open" if status.ends_with("critical") => Tone::Bad,
-        _ => Tone::Plain,
+        "confirmed" | "filled" => TextTone::Good,
+        "rejected" | "unfillable" => TextTone::Removed,
+        "in doubt" => TextTone::Warning,
+        "archived" | "obsolete" => TextTone::Dim,
+        "open" if status.ends_with("critical") => TextTone::Bad,
+        _ => TextTone::Plain,
     };
     let confidence = match kind {
         Kind::Hypothesis => Some(value.field("confidence").and_then(Value::as_f64).unwrap_or(0.5)),
         _ => value.field("confidence").and_then(Value::as_f64),
     };
     let novelty = novelty(&key);
-    let title = says(kind, value);
-    Item { key, title, status, confidence, tone, depth, novelty, time: entry.added_at }
+    let title = entity_title(kind, value);
+    StateItem { key, title, status, confidence, tone, depth, novelty, time: entry.added_at }
 }
 
-fn fact_item(fact: &Fact, new: bool) -> Item {
+fn fact_item(fact: &Fact, new: bool) -> StateItem {
     let value = &fact.value;
     let text = |name: &str| value.field(name).map(text_of);
     let status = match fact.kind {
@@ -218,26 +218,30 @@ fn fact_item(fact: &Fact, new: bool) -> Item {
         _ => text("status").unwrap_or_default().replace('_', " "),
     };
     let tone = match status.as_str() {
-        "passed" | "completed" | "exit 0" => Tone::Good,
-        "failed" | "error" | "timed out" | "refused" => Tone::Bad,
-        other if other.starts_with("exit ") => Tone::Bad,
-        "asked" => Tone::Warning,
-        _ => Tone::Plain,
+        "passed" | "completed" | "exit 0" => TextTone::Good,
+        "failed" | "error" | "timed out" | "refused" => TextTone::Bad,
+        other if other.starts_with("exit ") => TextTone::Bad,
+        "asked" => TextTone::Warning,
+        _ => TextTone::Plain,
     };
-    Item {
+    StateItem {
         key: Key::new(fact.kind, fact.id.clone()),
-        title: one_line(&says(fact.kind, value)),
+        title: one_line(&entity_title(fact.kind, value)),
         status,
         confidence: None,
         tone,
         depth: 0,
-        novelty: if new { Novelty::New } else { Novelty::Same },
+        novelty: if new { ItemNovelty::New } else { ItemNovelty::Same },
         time: fact.at,
     }
 }
 
 /// How sure somebody was of each hypothesis, over time.
-pub(super) fn confidence(session: &Session, point: &Point, to: Timestamp) -> Result<Vec<Series>> {
+pub(super) fn confidence(
+    session: &Session,
+    point: &ResolvedMoment,
+    to: Timestamp,
+) -> Result<Vec<ConfidenceSeries>> {
     // As many as there are letters.
     const MOST: usize = 52;
     let state = session.state(point)?;
@@ -252,7 +256,12 @@ pub(super) fn confidence(session: &Session, point: &Point, to: Timestamp) -> Res
         }
         points.reverse();
         let field = |name: &str| claim.value.field(name).map(text_of).unwrap_or_default();
-        series.push(Series { title: field("description"), status: field("status"), id, points });
+        series.push(ConfidenceSeries {
+            title: field("description"),
+            status: field("status"),
+            id,
+            points,
+        });
     }
     series.reverse();
     Ok(series)

@@ -3,19 +3,19 @@
 use chrono::FixedOffset;
 use forge_store::model::Timestamp;
 use forge_store::store::Store;
-use forge_tui::action::Action;
-use forge_tui::app::{App, Zone};
-use forge_tui::effect::Effect;
-use forge_tui::key::Chord;
+use forge_tui::action::BrowserAction;
+use forge_tui::app::{App, DisplayZone};
+use forge_tui::effect::AppEffect;
+use forge_tui::key::KeyChord;
 use forge_tui::update::{begin, update};
-use forge_tui::worker::Worker;
+use forge_tui::worker::StoreWorker;
 use forge_tui::{theme, view};
 use std::collections::VecDeque;
 
 /// A browser without a terminal.
 pub(crate) struct Hand {
     pub(crate) app: App,
-    worker: Worker,
+    worker: StoreWorker,
     /// What was copied.
     pub(crate) copied: Vec<String>,
 }
@@ -27,9 +27,9 @@ pub(crate) fn at(text: &str) -> Timestamp {
 impl Hand {
     /// A browser on this store, an hour after the example's end.
     pub(crate) fn on(store: Store, width: u16, height: u16) -> Self {
-        let zone = Zone::Fixed(FixedOffset::east_opt(0).unwrap());
+        let zone = DisplayZone::Fixed(FixedOffset::east_opt(0).unwrap());
         let app = App::new(width, height, at("2025-03-11T13:11:00Z"), zone);
-        let mut hand = Self { app, worker: Worker::new(store, zone), copied: Vec::new() };
+        let mut hand = Self { app, worker: StoreWorker::new(store, zone), copied: Vec::new() };
         hand.app.theme.name = theme::ThemeName::None;
         let effects = begin(&mut hand.app, None);
         hand.settle(effects);
@@ -43,22 +43,22 @@ impl Hand {
         Self::on(store, width, height)
     }
 
-    fn settle(&mut self, effects: Vec<Effect>) {
+    fn settle(&mut self, effects: Vec<AppEffect>) {
         let mut waiting = VecDeque::from(effects);
         while let Some(effect) = waiting.pop_front() {
             match effect {
-                Effect::Ask { generation, request } => {
+                AppEffect::Ask { generation, request } => {
                     let reply = Box::new(self.worker.answer(generation, *request));
-                    waiting.extend(update(&mut self.app, Action::Reply(reply)));
+                    waiting.extend(update(&mut self.app, BrowserAction::Reply(reply)));
                 }
-                Effect::Copy(text) => self.copied.push(text),
-                Effect::Suspend | Effect::Redraw => {}
+                AppEffect::Copy(text) => self.copied.push(text),
+                AppEffect::Suspend | AppEffect::Redraw => {}
             }
         }
     }
 
     /// Something happens.
-    pub(crate) fn act(&mut self, action: Action) -> &mut Self {
+    pub(crate) fn act(&mut self, action: BrowserAction) -> &mut Self {
         let effects = update(&mut self.app, action);
         self.settle(effects);
         self
@@ -66,15 +66,15 @@ impl Hand {
 
     /// Keys are pressed.
     pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
-        for chord in Chord::parse_all(keys).unwrap() {
-            self.act(Action::Key(chord));
+        for chord in KeyChord::parse_all(keys).unwrap() {
+            self.act(BrowserAction::Key(chord));
         }
         self
     }
 
     /// A text is typed, blanks included.
     pub(crate) fn type_in(&mut self, text: &str) -> &mut Self {
-        self.act(Action::Paste(text.to_owned()))
+        self.act(BrowserAction::Paste(text.to_owned()))
     }
 
     /// The screen, blanks at the ends of lines left out. Ids, which are made by chance, are named.

@@ -1,9 +1,9 @@
 //! Whatever is pressed, the screen stays whole.
 
 use crate::hand::{Hand, at};
-use forge_store::model::{Fact, Key, Kind, Origin, Value};
-use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Store};
-use forge_tui::action::Action;
+use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
+use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Store, WriteContext};
+use forge_tui::action::BrowserAction;
 use proptest::prelude::*;
 
 const KEYS: &[&str] = &[
@@ -80,7 +80,7 @@ fn store(what: u8, text: &str) -> Store {
     if what == 0 {
         return store;
     }
-    let act = Act::asked("note add", at("2025-03-11T10:00:00Z"));
+    let act = WriteContext::asked("note add", at("2025-03-11T10:00:00Z"));
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     if what == 1 {
         return store;
@@ -98,7 +98,7 @@ fn store(what: u8, text: &str) -> Store {
         kind: Kind::Message,
         id: "m".to_owned(),
         at: act.now,
-        origin: Origin::Recorded,
+        origin: FactOrigin::Recorded,
         place: 1,
         recorded_at: act.now,
         value: Value::from([("text", text.into())]),
@@ -121,9 +121,9 @@ proptest! {
         for step in steps {
             match step {
                 Step::Keys(keys) => _ = hand.press(keys),
-                Step::Size(width, height) => _ = hand.act(Action::Resize { width, height }),
-                Step::Click(x, y) => _ = hand.act(Action::Click { x, y }),
-                Step::Wheel(rows) => _ = hand.act(Action::Wheel(rows)),
+                Step::Size(width, height) => _ = hand.act(BrowserAction::Resize { width, height }),
+                Step::Click(x, y) => _ = hand.act(BrowserAction::Click { x, y }),
+                Step::Wheel(rows) => _ = hand.act(BrowserAction::Wheel(rows)),
             }
             let screen = hand.screen();
             prop_assert_eq!(screen.lines().count(), 1 + usize::from(hand.app.height));

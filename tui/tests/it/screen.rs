@@ -2,8 +2,8 @@
 
 use crate::hand::{Hand, at};
 use forge_store::model::{Key, Kind, Value};
-use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Store};
-use forge_tui::action::Action;
+use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Store, WriteContext};
+use forge_tui::action::BrowserAction;
 use insta::assert_snapshot;
 
 #[test]
@@ -442,7 +442,7 @@ fn which_hypotheses_a_chart_draws_is_chosen() {
     hand.press("<tab> j c");
     let listed = hand.screen();
     assert!(listed.contains("(1 of 6 drawn)") && listed.contains("> [x] F H6"), "{listed}");
-    hand.act(Action::Click { x: 9, y: 14 });
+    hand.act(BrowserAction::Click { x: 9, y: 14 });
     assert!(hand.screen().contains("(2 of 6 drawn)"), "{}", hand.screen());
     // What is stood on opens in full, and closes to the chart.
     let opened = hand.press("<enter>").screen();
@@ -492,7 +492,7 @@ fn the_help_names_every_key() {
 #[test]
 fn the_sessions_are_listed_and_gone_to() {
     let store = Store::in_memory().unwrap();
-    let act = Act::asked("session new", at("2025-01-01T10:00:00Z"));
+    let act = WriteContext::asked("session new", at("2025-01-01T10:00:00Z"));
     store.create_session(&act, NewSession::named("older")).unwrap();
     forge_testkit::example::fill(&store).unwrap();
     let mut hand = Hand::on(store, 90, 12);
@@ -601,7 +601,7 @@ fn an_id_is_copied_and_the_view_written_to_a_file() {
 }
 
 fn note(store: &Store, session: &str, id: &str, time: &str) {
-    let act = Act::asked("note add", at(time));
+    let act = WriteContext::asked("note add", at(time));
     let value = Value::from([("description", id.into())]);
     let change = ClaimChange::put(Key::new(Kind::Note, id), value);
     store.session(session).unwrap().write(&act).change(change).commit().unwrap();
@@ -612,7 +612,7 @@ fn what_others_write_appears_and_who_stands_elsewhere_stays() {
     let store = Store::in_memory().unwrap();
     forge_testkit::example::fill(&store).unwrap();
     let mut hand = Hand::on(store.clone(), 100, 14);
-    let tick = || Action::Tick(at("2025-03-11T13:12:00Z"));
+    let tick = || BrowserAction::Tick(at("2025-03-11T13:12:00Z"));
     note(&store, "example", "N90", "2025-03-11T13:11:30Z");
     hand.act(tick());
     assert_eq!(
@@ -636,7 +636,7 @@ fn what_others_write_appears_and_who_stands_elsewhere_stays() {
 #[test]
 fn a_long_history_is_never_loaded_whole_and_walked_through_without_gaps() {
     let store = Store::in_memory().unwrap();
-    let act = Act::asked("session new", at("2025-03-11T10:00:00Z"));
+    let act = WriteContext::asked("session new", at("2025-03-11T10:00:00Z"));
     store.create_session(&act, NewSession::named("long")).unwrap();
     for number in 0..750_u64 {
         note(&store, "long", &format!("N{}", number % 7), "2025-03-11T10:00:00Z");
@@ -679,27 +679,27 @@ fn an_empty_store_says_what_to_do_and_comes_to_life() {
     ? help  <esc> back  <enter> open  <tab> other side  / search  t go to
     ");
     forge_testkit::example::fill(&store).unwrap();
-    hand.act(Action::Tick(at("2025-03-11T13:12:00Z")));
+    hand.act(BrowserAction::Tick(at("2025-03-11T13:12:00Z")));
     assert!(hand.screen().contains("the head of"), "{}", hand.screen());
 }
 
 #[test]
 fn a_store_that_cannot_be_read_says_so_and_what_to_do() {
-    use forge_tui::answer::{Failure, Reply};
-    use forge_tui::effect::Slot;
+    use forge_tui::answer::{WorkerFailure, WorkerReply};
+    use forge_tui::effect::PaneSlot;
     let mut hand = Hand::on_example(70, 10);
-    let failure = Failure {
+    let failure = WorkerFailure {
         message: "the object number 7 is damaged".to_owned(),
         advice: "other moments may be whole".to_owned(),
         damaged: true,
     };
-    let reply = |hand: &Hand, slot: Slot| Reply {
+    let reply = |hand: &Hand, slot: PaneSlot| WorkerReply {
         generation: *hand.app.asked.get(&slot).unwrap(),
         slot,
         answer: Err(failure.clone()),
     };
-    let state = reply(&hand, Slot::State);
-    hand.act(Action::Reply(Box::new(state)));
+    let state = reply(&hand, PaneSlot::State);
+    hand.act(BrowserAction::Reply(Box::new(state)));
     assert_snapshot!(hand.press("<tab>").screen(), @"
     example  on monotonic-lease  13 checkpoints, 89 recorded  ● following
     damaged: the object number 7 is damaged
@@ -712,10 +712,10 @@ fn a_store_that_cannot_be_read_says_so_and_what_to_do() {
     $ forge checkpoint at HEAD
     ? help  <esc> back  <enter> open  <tab> other side  / search  t go to
     ");
-    hand.app.stage = forge_tui::app::Stage::Loading;
+    hand.app.stage = forge_tui::app::AppStage::Loading;
     assert_snapshot!(hand.screen().lines().nth(2).unwrap(), @"reading the store ...");
-    let page = reply(&hand, Slot::Page);
-    hand.act(Action::Reply(Box::new(page)));
+    let page = reply(&hand, PaneSlot::Page);
+    hand.act(BrowserAction::Reply(Box::new(page)));
     assert_snapshot!(hand.screen(), @"
     example  on monotonic-lease  13 checkpoints, 89 recorded
     This store is damaged.
@@ -733,7 +733,7 @@ fn a_store_that_cannot_be_read_says_so_and_what_to_do() {
 #[test]
 fn wide_and_combining_letters_and_escapes_stay_in_their_cells() {
     let store = Store::in_memory().unwrap();
-    let act = Act::asked("checkpoint create", at("2025-03-11T10:00:00Z"));
+    let act = WriteContext::asked("checkpoint create", at("2025-03-11T10:00:00Z"));
     let session = store.create_session(&act, NewSession::named("日本語")).unwrap();
     for text in [
         "日本語のとても長いメッセージ、窓より長い",
@@ -791,12 +791,12 @@ fn without_unicode_and_colour_everything_is_still_told() {
 #[test]
 fn the_mouse_stands_on_rows_tabs_and_times() {
     let mut hand = Hand::on_example(120, 30);
-    hand.act(Action::Click { x: 10, y: 4 });
+    hand.act(BrowserAction::Click { x: 10, y: 4 });
     assert_eq!(hand.app.timeline.cursor, 3);
-    hand.act(Action::Wheel(3));
+    hand.act(BrowserAction::Wheel(3));
     assert_eq!(hand.app.timeline.cursor, 6);
-    hand.act(Action::Click { x: 0, y: 26 });
+    hand.act(BrowserAction::Click { x: 0, y: 26 });
     assert_eq!(hand.app.timeline.rows.len() - 1, hand.app.timeline.cursor);
-    hand.act(Action::Click { x: 80, y: 4 });
-    assert_eq!((hand.app.focus, hand.app.state.cursor), (forge_tui::app::Focus::State, 1));
+    hand.act(BrowserAction::Click { x: 80, y: 4 });
+    assert_eq!((hand.app.focus, hand.app.state.cursor), (forge_tui::app::PaneFocus::State, 1));
 }

@@ -2,7 +2,7 @@
 
 use super::script::Script;
 use super::*;
-use crate::claude_code::BadLine;
+use crate::claude_code::UnreadableLine;
 use crate::piece::SkippedLine;
 
 fn skipped(bytes: &[u8]) -> Vec<(u64, u64, String)> {
@@ -31,9 +31,13 @@ fn a_bad_line_is_reported_with_its_number_and_the_rest_is_read() {
         assert_eq!(found.len(), 1, "{reason}");
         assert_eq!((found[0].0, found[0].1), (3, good.len() as u64 + 1));
         assert!(found[0].2.starts_with(reason), "{}", found[0].2);
-        let strict = Options { strict: true, ..Options::default() };
-        let error = Reader::new(strict).read(&bytes, Ending::File, RECORDED_AT).unwrap_err();
-        assert_eq!(error, BadLine { line: 3, offset: found[0].1, reason: found[0].2.clone() });
+        let strict = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
+        let error =
+            TranscriptReader::new(strict).read(&bytes, InputEnding::File, RECORDED_AT).unwrap_err();
+        assert_eq!(
+            error,
+            UnreadableLine { line: 3, offset: found[0].1, reason: found[0].2.clone() }
+        );
         assert!(error.to_string().starts_with("line 3 (at byte "), "{error}");
     }
 }
@@ -63,19 +67,19 @@ fn a_text_cut_within_a_character_is_read_all_the_same() {
 fn a_last_line_waits_until_it_is_whole() {
     let whole = Script::new().user("one").user("two").text;
     let end = whole.len() - 1;
-    let mut reader = Reader::new(Options::default());
-    let first = reader.read(&whole.as_bytes()[..end - 1], Ending::File, RECORDED_AT).unwrap();
+    let mut reader = TranscriptReader::new(TranscriptOptions::default());
+    let first = reader.read(&whole.as_bytes()[..end - 1], InputEnding::File, RECORDED_AT).unwrap();
     assert_eq!((of_kind(&first, Kind::Message).len(), first.skipped.len()), (1, 0));
     let from = reader.carry().offset() as usize;
     let mut more = reader.clone();
     assert_eq!(
-        more.read(&whole.as_bytes()[from..end], Ending::More, RECORDED_AT).unwrap().taken,
+        more.read(&whole.as_bytes()[from..end], InputEnding::More, RECORDED_AT).unwrap().taken,
         0
     );
-    let last = reader.read(&whole.as_bytes()[from..end], Ending::File, RECORDED_AT).unwrap();
+    let last = reader.read(&whole.as_bytes()[from..end], InputEnding::File, RECORDED_AT).unwrap();
     assert_eq!(of_kind(&last, Kind::Message).len(), 1);
     let rest = format!("\n{}", Script::new().user("three").text);
-    let next = reader.read(rest.as_bytes(), Ending::File, RECORDED_AT).unwrap();
+    let next = reader.read(rest.as_bytes(), InputEnding::File, RECORDED_AT).unwrap();
     assert_eq!((next.taken as usize, of_kind(&next, Kind::Message).len()), (rest.len(), 1));
     assert_eq!(next.facts[0].place, whole.len() as u64);
     // What is neither an object nor ended goes on waiting.
@@ -84,15 +88,15 @@ fn a_last_line_waits_until_it_is_whole() {
 
 #[test]
 fn text_behind_a_line_that_was_taken_is_reported() {
-    let mut reader = Reader::new(Options::default());
-    reader.read(b"{}", Ending::File, RECORDED_AT).unwrap();
-    assert_eq!(reader.read(b" junk", Ending::File, RECORDED_AT).unwrap().taken, 0);
-    let piece = reader.read(b" junk\n{\n", Ending::File, RECORDED_AT).unwrap();
+    let mut reader = TranscriptReader::new(TranscriptOptions::default());
+    reader.read(b"{}", InputEnding::File, RECORDED_AT).unwrap();
+    assert_eq!(reader.read(b" junk", InputEnding::File, RECORDED_AT).unwrap().taken, 0);
+    let piece = reader.read(b" junk\n{\n", InputEnding::File, RECORDED_AT).unwrap();
     let lines: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.offset)).collect();
     assert_eq!((piece.taken, lines), (8, vec![(1, 3), (2, 8)]));
 }
 
-fn prompts(piece: &Piece) -> Vec<&str> {
+fn prompts(piece: &TranscriptPiece) -> Vec<&str> {
     let prompts = of_kind(piece, Kind::Prompt);
     prompts.iter().map(|fact| text(&fact.value, "text").unwrap()).collect()
 }
@@ -124,8 +128,10 @@ fn two_records_on_one_line_are_both_read_and_a_torn_one_is_reported() {
     assert_eq!(prompts(&piece), ["one", "three"]);
     let lost: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.offset)).collect();
     assert_eq!(lost, [(2, lines[0].len() as u64 + 1)]);
-    let strict = Options { strict: true, ..Options::default() };
-    let error = Reader::new(strict).read(torn.as_bytes(), Ending::File, RECORDED_AT).unwrap_err();
+    let strict = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
+    let error = TranscriptReader::new(strict)
+        .read(torn.as_bytes(), InputEnding::File, RECORDED_AT)
+        .unwrap_err();
     assert_eq!(error.line, 2);
 }
 
@@ -158,18 +164,18 @@ fn one_bad_element_does_not_lose_a_list() {
 
 #[test]
 fn a_line_that_is_too_long_is_passed_over_in_blocks() {
-    let options = Options { max_line: 1000, ..Options::default() };
+    let options = TranscriptOptions { max_line: 1000, ..TranscriptOptions::default() };
     let good = Script::new().user("hello").text;
     let long = vec![b'x'; 12_345];
     let bytes = [good.as_bytes(), &long, b"\n", good.as_bytes()].concat();
     for block in [1001, 1500, 5000, bytes.len()] {
-        let mut reader = Reader::new(options);
+        let mut reader = TranscriptReader::new(options);
         let (mut facts, mut skipped) = (0, Vec::new());
         while (reader.carry().offset() as usize) < bytes.len() {
             let rest = &bytes[reader.carry().offset() as usize..];
             let (part, ending) = match rest.get(..block) {
-                Some(part) if part.len() < rest.len() => (part, Ending::More),
-                _ => (rest, Ending::File),
+                Some(part) if part.len() < rest.len() => (part, InputEnding::More),
+                _ => (rest, InputEnding::File),
             };
             let piece = reader.read(part, ending, RECORDED_AT).unwrap();
             assert!(piece.taken > 0, "a block longer than the limit always gets on");

@@ -119,6 +119,6 @@ fn late() -> Json {
     notified(&notice("killed", "was stopped"))
 }
 
-fn text_of(piece: &Piece) -> Vec<Option<&str>> {
+fn text_of(piece: &TranscriptPiece) -> Vec<Option<&str>> {
     of_kind(piece, Kind::Command).iter().map(|fact| text(&fact.value, "outcome")).collect()
 }

@@ -139,7 +139,7 @@ fn a_line_that_stands_twice_says_the_same_thing() {
     let script = Script::new().bash("ls", "x", json!({ "stdout": "x" }));
     let twice = at_once(script.text.repeat(2).as_bytes());
     let once = script.read();
-    let ids = |piece: &Piece| {
+    let ids = |piece: &TranscriptPiece| {
         let of = piece.facts.iter().map(|fact| (fact.kind, fact.id.clone(), fact.at));
         of.collect::<std::collections::BTreeSet<_>>()
     };

@@ -4,7 +4,7 @@ use super::script::{Script, time};
 use super::*;
 use serde_json::json;
 
-fn keys(piece: &Piece) -> Vec<(&str, i64)> {
+fn keys(piece: &TranscriptPiece) -> Vec<(&str, i64)> {
     let seconds = |at: Timestamp| at.micros_since(time(0)) / 1_000_000;
     piece.checkpoints.iter().map(|draft| (draft.key.as_str(), seconds(draft.time))).collect()
 }
@@ -61,10 +61,11 @@ fn a_summary_that_comes_later_completes_the_checkpoint() {
     let before = boundary(Script::new());
     let cut = before.text.len();
     let whole = summary(before);
-    let mut reader = Reader::new(Options::default());
-    let first = reader.read(&whole.text.as_bytes()[..cut], Ending::File, RECORDED_AT).unwrap();
+    let mut reader = TranscriptReader::new(TranscriptOptions::default());
+    let first = reader.read(&whole.text.as_bytes()[..cut], InputEnding::File, RECORDED_AT).unwrap();
     assert_eq!(first.checkpoints[0].body.field("summary"), None);
-    let second = reader.read(&whole.text.as_bytes()[cut..], Ending::File, RECORDED_AT).unwrap();
+    let second =
+        reader.read(&whole.text.as_bytes()[cut..], InputEnding::File, RECORDED_AT).unwrap();
     assert_eq!(second.checkpoints, whole.read().checkpoints);
 }
 

@@ -14,7 +14,7 @@ struct Sum {
 
 impl Sum {
     /// Adds a piece; a checkpoint's later draft takes the place of its earlier one.
-    fn add(&mut self, piece: Piece) {
+    fn add(&mut self, piece: TranscriptPiece) {
         self.facts.extend(piece.facts);
         for draft in piece.checkpoints {
             match self.checkpoints.iter_mut().find(|made| made.key == draft.key) {
@@ -39,9 +39,9 @@ fn in_saves(bytes: &[u8], cuts: &[usize]) -> Sum {
     let mut carry = Vec::new();
     for &cut in cuts.iter().chain([&bytes.len()]) {
         let before = kept::read(&carry);
-        let mut reader = Reader::resume(Options::default(), before);
+        let mut reader = TranscriptReader::resume(TranscriptOptions::default(), before);
         let from = reader.carry().offset() as usize;
-        sum.add(reader.read(&bytes[from..cut.max(from)], Ending::File, RECORDED_AT).unwrap());
+        sum.add(reader.read(&bytes[from..cut.max(from)], InputEnding::File, RECORDED_AT).unwrap());
         carry = kept::write(reader.carry());
     }
     sum
@@ -49,13 +49,17 @@ fn in_saves(bytes: &[u8], cuts: &[usize]) -> Sum {
 
 /// How a caller keeps a carry: any serde format does.
 mod kept {
-    use crate::claude_code::Carry;
+    use crate::claude_code::TranscriptState;
 
-    pub(super) fn read(bytes: &[u8]) -> Carry {
-        if bytes.is_empty() { Carry::default() } else { serde_json::from_slice(bytes).unwrap() }
+    pub(super) fn read(bytes: &[u8]) -> TranscriptState {
+        if bytes.is_empty() {
+            TranscriptState::default()
+        } else {
+            serde_json::from_slice(bytes).unwrap()
+        }
     }
 
-    pub(super) fn write(carry: &Carry) -> Vec<u8> {
+    pub(super) fn write(carry: &TranscriptState) -> Vec<u8> {
         serde_json::to_vec(carry).unwrap()
     }
 }
@@ -63,16 +67,16 @@ mod kept {
 /// The file streamed in blocks of this size, made longer only where a line needs it.
 fn in_blocks(bytes: &[u8], block: usize) -> Sum {
     let mut sum = Sum::default();
-    let mut reader = Reader::new(Options::default());
+    let mut reader = TranscriptReader::new(TranscriptOptions::default());
     let mut length = block;
     loop {
         let from = reader.carry().offset() as usize;
         let to = (from + length).min(bytes.len());
-        let ending = if to == bytes.len() { Ending::File } else { Ending::More };
+        let ending = if to == bytes.len() { InputEnding::File } else { InputEnding::More };
         let piece = reader.read(&bytes[from..to], ending, RECORDED_AT).unwrap();
         length = if piece.taken == 0 { length * 2 } else { block };
         sum.add(piece);
-        if ending == Ending::File {
+        if ending == InputEnding::File {
             return sum;
         }
     }
@@ -124,10 +128,10 @@ fn whole_records_before_an_unfinished_one_are_taken_wherever_the_line_is_cut() {
 #[test]
 fn reading_the_same_file_again_takes_nothing() {
     let Some((bytes, _)) = recorded("small") else { return };
-    let mut reader = Reader::new(Options::default());
-    reader.read(&bytes, Ending::File, RECORDED_AT).unwrap();
+    let mut reader = TranscriptReader::new(TranscriptOptions::default());
+    reader.read(&bytes, InputEnding::File, RECORDED_AT).unwrap();
     let carry = reader.carry().clone();
-    let piece = reader.read(&[], Ending::File, RECORDED_AT).unwrap();
+    let piece = reader.read(&[], InputEnding::File, RECORDED_AT).unwrap();
     assert_eq!((piece.taken, piece.facts, piece.checkpoints), (0, vec![], vec![]));
     assert_eq!(reader.into_carry(), carry);
 }

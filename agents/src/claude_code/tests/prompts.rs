@@ -4,7 +4,7 @@ use super::script::{Script, answered, time};
 use super::*;
 use serde_json::{Value as Json, json};
 
-fn prompts(piece: &Piece) -> Vec<(String, Timestamp)> {
+fn prompts(piece: &TranscriptPiece) -> Vec<(String, Timestamp)> {
     let prompts = of_kind(piece, Kind::Prompt);
     prompts.iter().map(|fact| (text(&fact.value, "text").unwrap().to_owned(), fact.at)).collect()
 }
@@ -170,9 +170,11 @@ fn a_copy_of_another_sessions_line_is_a_message_and_no_prompt() {
     let forked = json!({ "message": { "content": "forked" },
                          "forkedFrom": { "sessionId": "first", "messageUuid": "m1" } });
     let script = Script::new().line("user", copied).line("user", forked).user("my own");
-    let reader = Reader::new(Options::default());
-    let piece =
-        reader.of_session("s").read(script.text.as_bytes(), Ending::File, RECORDED_AT).unwrap();
+    let reader = TranscriptReader::new(TranscriptOptions::default());
+    let piece = reader
+        .of_session("s")
+        .read(script.text.as_bytes(), InputEnding::File, RECORDED_AT)
+        .unwrap();
     assert_eq!(prompts(&piece), one("my own", 3));
     assert_eq!(of_kind(&piece, Kind::Message).len(), 3);
     assert_eq!(piece.session.unwrap().title.as_deref(), Some("my own"));

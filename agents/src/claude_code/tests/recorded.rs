@@ -1,7 +1,7 @@
 //! The true counts of three recorded sessions.
 
 use super::*;
-use forge_store::model::{AutoTrigger, TextRef, Trigger};
+use forge_store::model::{AutoTrigger, CheckpointTrigger, TextRef};
 use std::collections::BTreeSet;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ struct Counts {
     commits: usize,
 }
 
-fn counts(piece: &Piece) -> Counts {
+fn counts(piece: &TranscriptPiece) -> Counts {
     let by_agent = |fact: &&&Fact| fact.value.field("agent").is_some();
     let commands = of_kind(piece, Kind::Command);
     let code = of_kind(piece, Kind::Code);
@@ -146,7 +146,7 @@ fn every_compaction_has_its_summary_and_every_trigger_is_automatic() {
                 "commit" => AutoTrigger::CodeModified,
                 _ => AutoTrigger::SignificantTimePassed,
             };
-            assert_eq!(draft.trigger, Trigger::Automatic(expected));
+            assert_eq!(draft.trigger, CheckpointTrigger::Automatic(expected));
             if draft.key.starts_with("compaction:") {
                 let summary = TextRef::from_value(draft.body.field("summary").unwrap()).unwrap();
                 assert!(summary.preview.starts_with("This session is being continued"));

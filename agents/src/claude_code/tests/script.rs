@@ -87,7 +87,7 @@ impl Script {
         script
     }
 
-    pub(super) fn read(&self) -> Piece {
+    pub(super) fn read(&self) -> TranscriptPiece {
         let piece = at_once(self.text.as_bytes());
         assert_eq!(piece.skipped, []);
         assert_eq!(piece.taken, self.text.len() as u64);

@@ -5,7 +5,7 @@ use super::*;
 use serde_json::json;
 
 /// Id, seconds and status of every version, in the order of the file.
-fn versions(piece: &Piece) -> Vec<(String, i64, String)> {
+fn versions(piece: &TranscriptPiece) -> Vec<(String, i64, String)> {
     let facts = of_kind(piece, Kind::Task).into_iter();
     facts
         .map(|fact| {

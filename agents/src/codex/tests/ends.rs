@@ -3,7 +3,7 @@
 use super::*;
 
 /// What the versions of the commands say: command, outcome, exit code and time.
-fn ends(piece: &Piece) -> Vec<(String, String, Option<i64>, String)> {
+fn ends(piece: &TranscriptPiece) -> Vec<(String, String, Option<i64>, String)> {
     let commands = of(piece, Kind::Command).into_iter().map(|fact| {
         let code = field(fact, "exit_code").and_then(Value::as_i64);
         let at = fact.at.to_string().get(14..19).unwrap_or_default().to_owned();
@@ -21,7 +21,7 @@ fn end(
     (id.to_owned(), outcome.to_owned(), code, at.to_owned())
 }
 
-fn verdicts(piece: &Piece) -> Vec<String> {
+fn verdicts(piece: &TranscriptPiece) -> Vec<String> {
     of(piece, Kind::Verification).iter().map(|fact| text(fact, "status").unwrap()).collect()
 }
 

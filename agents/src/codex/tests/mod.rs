@@ -5,8 +5,8 @@ mod ends;
 mod prompts;
 mod wanted;
 
-use crate::claude_code::{Dialect, Ending, Options, Reader};
-use crate::{Piece, resolve};
+use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
+use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
 
@@ -40,15 +40,17 @@ fn output(second: u32, id: &str, output: &Json) -> String {
     item(second, &json!({"type": "function_call_output", "call_id": id, "output": output}))
 }
 
-fn options() -> Options {
-    Options { dialect: Dialect::Codex, ..Options::default() }
+fn options() -> TranscriptOptions {
+    TranscriptOptions { dialect: TranscriptDialect::Codex, ..TranscriptOptions::default() }
 }
 
-fn read(text: &str) -> Piece {
-    Reader::new(options()).read(text.as_bytes(), Ending::File, Timestamp::default()).unwrap()
+fn read(text: &str) -> TranscriptPiece {
+    TranscriptReader::new(options())
+        .read(text.as_bytes(), InputEnding::File, Timestamp::default())
+        .unwrap()
 }
 
-fn of(piece: &Piece, kind: Kind) -> Vec<&Fact> {
+fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
@@ -69,18 +71,18 @@ fn same_in_pieces(script: &str) {
     // Every place of a short one; of a long one so many that no line is always cut at the same place.
     let step = if script.len() < 1500 { 1 } else { 37 };
     for cut in (0..script.len()).step_by(step) {
-        let mut first = Reader::new(options());
+        let mut first = TranscriptReader::new(options());
         let mut facts = Vec::new();
         let mut checkpoints = Vec::new();
         let piece =
-            first.read(&script.as_bytes()[..cut], Ending::More, Timestamp::default()).unwrap();
+            first.read(&script.as_bytes()[..cut], InputEnding::More, Timestamp::default()).unwrap();
         let taken = usize::try_from(piece.taken).unwrap();
         facts.extend(piece.facts);
         checkpoints.extend(piece.checkpoints);
         // What goes on is another process.
         let carry = serde_json::from_slice(&serde_json::to_vec(first.carry()).unwrap()).unwrap();
-        let piece = Reader::resume(options(), carry)
-            .read(&script.as_bytes()[taken..], Ending::File, Timestamp::default())
+        let piece = TranscriptReader::resume(options(), carry)
+            .read(&script.as_bytes()[taken..], InputEnding::File, Timestamp::default())
             .unwrap();
         facts.extend(piece.facts);
         checkpoints.extend(piece.checkpoints);
@@ -299,8 +301,12 @@ fn junk_is_passed_over_and_reported() {
     let skipped: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.reason.as_str())).collect();
     assert_eq!(skipped, [(1, "is not a JSON object"), (2, "has no time"), (3, "has no time")]);
     assert_eq!(piece.session.unwrap().agent_session, "0197-aa");
-    let strict = Options { strict: true, ..options() };
-    assert!(Reader::new(strict).read(b"nonsense\n", Ending::File, Timestamp::default()).is_err());
+    let strict = TranscriptOptions { strict: true, ..options() };
+    assert!(
+        TranscriptReader::new(strict)
+            .read(b"nonsense\n", InputEnding::File, Timestamp::default())
+            .is_err()
+    );
 }
 
 #[test]

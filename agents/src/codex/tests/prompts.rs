@@ -2,11 +2,11 @@
 
 use super::*;
 
-fn prompts(piece: &Piece) -> Vec<String> {
+fn prompts(piece: &TranscriptPiece) -> Vec<String> {
     of(piece, Kind::Prompt).iter().map(|fact| text(fact, "text").unwrap()).collect()
 }
 
-fn title(piece: &Piece) -> Option<String> {
+fn title(piece: &TranscriptPiece) -> Option<String> {
     piece.session.clone().unwrap().title
 }
 

@@ -1,19 +1,19 @@
-use crate::trajectory::{Author, read as read_of};
-use crate::{Piece, resolve};
+use crate::trajectory::{TrajectoryAuthor, read as read_of};
+use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
 
 const START: Timestamp = Timestamp::from_micros(1_000_000);
 
-fn piece(document: &Json) -> Piece {
-    read_of(Author::MiniSweAgent, document.to_string().as_bytes(), START, START).unwrap()
+fn piece(document: &Json) -> TranscriptPiece {
+    read_of(TrajectoryAuthor::MiniSweAgent, document.to_string().as_bytes(), START, START).unwrap()
 }
 
-fn of(piece: &Piece, kind: Kind) -> Vec<&Fact> {
+fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
-fn commands(piece: &Piece) -> Vec<(&str, &str, Option<i64>)> {
+fn commands(piece: &TranscriptPiece) -> Vec<(&str, &str, Option<i64>)> {
     of(piece, Kind::Command)
         .into_iter()
         .map(|fact| {
@@ -118,6 +118,6 @@ fn return_codes_times_and_refusals_are_read_from_their_fields() {
 #[test]
 fn what_is_no_such_trajectory_is_refused() {
     for bytes in [&b"{}"[..], b"", b"[]", b"{\"messages\":3}", &[b'['; 100_000]] {
-        assert!(read_of(Author::MiniSweAgent, bytes, START, START).is_err());
+        assert!(read_of(TrajectoryAuthor::MiniSweAgent, bytes, START, START).is_err());
     }
 }

@@ -9,33 +9,35 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-use super::{Author, Document, Ended, Moment, NotATrajectory, Run};
+use super::{
+    EndedCommand, NotATrajectory, StepMoment, TrajectoryAuthor, TrajectoryDocument, TrajectoryRun,
+};
 use crate::claude_code::call::hash;
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::scene::fields;
-use crate::lenient::{Name, Whole, Word, object};
-use crate::patch::Edit;
-use crate::piece::Piece;
-use crate::text::{self, Place};
+use crate::claude_code::line_context::fields;
+use crate::lenient::{LenientId, LenientInteger, LenientText, object};
+use crate::long_text::{self, SourceSpan};
+use crate::patch::EditDescription;
+use crate::piece::TranscriptPiece;
 use crate::tool_use::input_fields;
-use forge_store::model::{Kind, Map, Timestamp, Value};
+use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-const AUTHOR: Author = Author::OpenHands;
+const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::OpenHands;
 
 /// An event, as far as both forms have the same.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Event<'a> {
-    id: Name,
+struct OpenHandsEvent<'a> {
+    id: LenientId,
     #[serde(borrow)]
-    timestamp: Word<'a>,
+    timestamp: LenientText<'a>,
     #[serde(borrow)]
-    source: Word<'a>,
+    source: LenientText<'a>,
     #[serde(borrow)]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
     action: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -45,7 +47,7 @@ struct Event<'a> {
 /// An object that holds a list of events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Holder<'a> {
+struct EventContainer<'a> {
     #[serde(borrow)]
     trajectory: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -57,20 +59,20 @@ struct Holder<'a> {
 /// What a shell said of itself after a command.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
-    exit_code: Whole,
-    working_dir: Name,
+struct ShellMetadata {
+    exit_code: LenientInteger,
+    working_dir: LenientId,
 }
 
 /// The JSON of an event, where its document is, and what leads to the event there.
-struct Spot<'a> {
+struct EventLocation<'a> {
     json: &'a RawValue,
-    place: Place,
+    place: SourceSpan,
     base: String,
 }
 
 /// What a call asked for.
-enum Asked {
+enum OpenHandsRequest {
     Command {
         line: String,
         command: Value,
@@ -81,28 +83,28 @@ enum Asked {
         stops: bool,
     },
     Edit {
-        fields: Map,
+        fields: FieldMap,
     },
     Tool {
-        fields: Map,
+        fields: FieldMap,
     },
     Agent {
-        fields: Map,
+        fields: FieldMap,
     },
     Tasks,
 }
 
 /// A call that waits for its answer.
-struct Open {
-    moment: Moment,
-    asked: Asked,
+struct OpenHandsOpenCall {
+    moment: StepMoment,
+    asked: OpenHandsRequest,
     /// The id of the call, which is not that of its event.
     call: Option<String>,
 }
 
 /// How a call was answered.
 #[derive(Default)]
-struct Answer<'a> {
+struct OpenHandsCallResult<'a> {
     /// `finished`, `failed` or `refused`; of a command that ended, see `exit_code`.
     outcome: &'static str,
     text: &'a str,
@@ -114,21 +116,21 @@ struct Answer<'a> {
     goes_on: bool,
     timed_out: bool,
     /// What an edit shows of itself.
-    edit: Map,
-    tasks: Option<BTreeMap<String, Map>>,
+    edit: FieldMap,
+    tasks: Option<BTreeMap<String, FieldMap>>,
 }
 
 pub(super) fn read(
-    document: &Document<'_>,
+    document: &TrajectoryDocument<'_>,
     started_at: Timestamp,
     recorded_at: Timestamp,
-) -> Result<Piece, NotATrajectory> {
+) -> Result<TranscriptPiece, NotATrajectory> {
     let spots = spots(document)?;
-    let mut reading = Reading {
-        run: Run::new(recorded_at),
+    let mut reading = OpenHandsReader {
+        run: TrajectoryRun::new(recorded_at),
         open: BTreeMap::new(),
         running: None,
-        moment: Moment { at: started_at, number: 0, place: document.place(), synthetic: true },
+        moment: StepMoment { at: started_at, number: 0, place: document.place(), synthetic: true },
         timed: false,
     };
     let mut known = 0_usize;
@@ -144,14 +146,14 @@ pub(super) fn read(
     Ok(reading.run.piece(hash(first), started_at))
 }
 
-fn spots<'a>(document: &Document<'a>) -> Result<Vec<Spot<'a>>, NotATrajectory> {
+fn spots<'a>(document: &TrajectoryDocument<'a>) -> Result<Vec<EventLocation<'a>>, NotATrajectory> {
     let bad = |why| NotATrajectory::new(AUTHOR, why);
     let whole: Result<&RawValue, _> = serde_json::from_slice(document.bytes);
     let whole = match whole {
         Ok(whole) => whole,
         Err(why) => return by_line(document)?.ok_or_else(|| bad(why)),
     };
-    let list = |raw: &'a RawValue, base: &str| -> Vec<Spot<'a>> {
+    let list = |raw: &'a RawValue, base: &str| -> Vec<EventLocation<'a>> {
         let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
         let place = document.place();
         let mut spots = Vec::new();
@@ -161,13 +163,13 @@ fn spots<'a>(document: &Document<'a>) -> Result<Vec<Spot<'a>>, NotATrajectory> {
             if json.get().starts_with('[') {
                 let pair: Vec<&RawValue> = serde_json::from_str(json.get()).unwrap_or_default();
                 let pair = pair.into_iter().enumerate();
-                spots.extend(pair.map(|(at, json)| Spot {
+                spots.extend(pair.map(|(at, json)| EventLocation {
                     json,
                     place,
                     base: format!("{base}/{at}"),
                 }));
             } else {
-                spots.push(Spot { json, place, base });
+                spots.push(EventLocation { json, place, base });
             }
         }
         spots
@@ -178,15 +180,15 @@ fn spots<'a>(document: &Document<'a>) -> Result<Vec<Spot<'a>>, NotATrajectory> {
     if !whole.get().starts_with('{') {
         return Err(NotATrajectory::unlike(AUTHOR, "no list"));
     }
-    let holder: Holder<'a> = serde_json::from_str(whole.get()).map_err(bad)?;
-    Ok(match held(&holder) {
+    let holder: EventContainer<'a> = serde_json::from_str(whole.get()).map_err(bad)?;
+    Ok(match event_list(&holder) {
         Some((raw, base)) => list(raw, base),
-        None => vec![Spot { json: whole, place: document.place(), base: String::new() }],
+        None => vec![EventLocation { json: whole, place: document.place(), base: String::new() }],
     })
 }
 
 /// The list of events that an object holds, and what leads to it.
-fn held<'a>(holder: &Holder<'a>) -> Option<(&'a RawValue, &'static str)> {
+fn event_list<'a>(holder: &EventContainer<'a>) -> Option<(&'a RawValue, &'static str)> {
     let lists = [
         (holder.trajectory, "/trajectory"),
         (holder.history, "/history"),
@@ -198,7 +200,9 @@ fn held<'a>(holder: &Holder<'a>) -> Option<(&'a RawValue, &'static str)> {
 }
 
 /// One event a line. A line that is none is passed over.
-fn by_line<'a>(document: &Document<'a>) -> Result<Option<Vec<Spot<'a>>>, NotATrajectory> {
+fn by_line<'a>(
+    document: &TrajectoryDocument<'a>,
+) -> Result<Option<Vec<EventLocation<'a>>>, NotATrajectory> {
     let mut offset = document.offset;
     let mut spots = Vec::new();
     for line in document.bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -207,14 +211,14 @@ fn by_line<'a>(document: &Document<'a>) -> Result<Option<Vec<Spot<'a>>>, NotATra
         if text.starts_with(b"{")
             && let Ok(json) = serde_json::from_slice::<&RawValue>(text)
         {
-            if held(&object(Some(json))).is_some() {
+            if event_list(&object(Some(json))).is_some() {
                 return Err(NotATrajectory::unlike(
                     AUTHOR,
                     "several runs: put each line into a file of its own",
                 ));
             }
             let place = (offset + begin as u64, text.len() as u64);
-            spots.push(Spot { json, place, base: String::new() });
+            spots.push(EventLocation { json, place, base: String::new() });
         }
         offset += line.len() as u64;
     }
@@ -226,24 +230,26 @@ fn time(text: &str) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(text).or_else(|| Timestamp::parse_rfc3339(&format!("{text}Z")))
 }
 
-struct Reading {
-    run: Run,
+struct OpenHandsReader {
+    run: TrajectoryRun,
     /// Calls by the name that their answers use.
-    open: BTreeMap<String, Open>,
+    open: BTreeMap<String, OpenHandsOpenCall>,
     /// The command that was not waited for any longer.
-    running: Option<(String, Open)>,
-    moment: Moment,
+    running: Option<(String, OpenHandsOpenCall)>,
+    moment: StepMoment,
     /// Whether an event had a time.
     timed: bool,
 }
 
-impl Reading {
+impl OpenHandsReader {
     /// Reads an event. Says whether it is one of OpenHands.
-    fn event(&mut self, spot: &Spot<'_>) -> bool {
+    fn event(&mut self, spot: &EventLocation<'_>) -> bool {
         if !spot.json.get().starts_with('{') {
             return false;
         }
-        let Ok(event) = serde_json::from_str::<Event<'_>>(spot.json.get()) else { return false };
+        let Ok(event) = serde_json::from_str::<OpenHandsEvent<'_>>(spot.json.get()) else {
+            return false;
+        };
         let at = event.timestamp.text().and_then(time);
         self.moment.number += 1;
         self.moment.place = spot.place;
@@ -267,14 +273,14 @@ impl Reading {
         }
     }
 
-    fn message(&mut self, id: &str, value: Map) {
+    fn message(&mut self, id: &str, value: FieldMap) {
         let moment = self.moment.clone();
         self.run.fact(&moment, Kind::Message, id, value);
     }
 
-    fn call(&mut self, name: String, asked: Asked) {
+    fn call(&mut self, name: String, asked: OpenHandsRequest) {
         let moment = self.moment.clone();
-        self.open.insert(name, Open { moment, asked, call: None });
+        self.open.insert(name, OpenHandsOpenCall { moment, asked, call: None });
     }
 
     /// The name of the event that made a call with this id.
@@ -284,22 +290,24 @@ impl Reading {
     }
 
     /// Closes the call of this name.
-    fn answer(&mut self, name: &str, answer: Answer<'_>) {
+    fn answer(&mut self, name: &str, answer: OpenHandsCallResult<'_>) {
         let Some(open) = self.open.remove(name) else { return };
         match open.asked {
-            Asked::Command { .. } if answer.goes_on => {
+            OpenHandsRequest::Command { .. } if answer.goes_on => {
                 self.command(name, &open, "background", &answer);
                 self.running = Some((name.to_owned(), open));
             }
-            Asked::Command { .. } => {
+            OpenHandsRequest::Command { .. } => {
                 let outcome = ended(&answer);
                 self.command(name, &open, outcome, &answer);
             }
-            Asked::Poll { stops } => self.polled(stops, &answer),
-            Asked::Edit { .. } | Asked::Tool { .. } | Asked::Agent { .. } => {
+            OpenHandsRequest::Poll { stops } => self.polled(stops, &answer),
+            OpenHandsRequest::Edit { .. }
+            | OpenHandsRequest::Tool { .. }
+            | OpenHandsRequest::Agent { .. } => {
                 self.used(name, open, &answer);
             }
-            Asked::Tasks => {
+            OpenHandsRequest::Tasks => {
                 let moment = self.moment.clone();
                 if let Some(tasks) = answer.tasks {
                     self.run.at(&moment, |work, scene| work.todos(scene, &tasks));
@@ -309,7 +317,7 @@ impl Reading {
     }
 
     /// What was said about the command that goes on.
-    fn polled(&mut self, stops: bool, answer: &Answer<'_>) {
+    fn polled(&mut self, stops: bool, answer: &OpenHandsCallResult<'_>) {
         if answer.goes_on {
             return;
         }
@@ -318,8 +326,14 @@ impl Reading {
         self.command(&name, &open, outcome, answer);
     }
 
-    fn command(&mut self, name: &str, open: &Open, outcome: &'static str, answer: &Answer<'_>) {
-        let Asked::Command { line, command, working_dir } = &open.asked else { return };
+    fn command(
+        &mut self,
+        name: &str,
+        open: &OpenHandsOpenCall,
+        outcome: &'static str,
+        answer: &OpenHandsCallResult<'_>,
+    ) {
+        let OpenHandsRequest::Command { line, command, working_dir } = &open.asked else { return };
         if let Some(directory) = &answer.working_dir {
             self.run.carry.session.cwd = Some(directory.clone());
         }
@@ -328,7 +342,7 @@ impl Reading {
         let reason = matches!(outcome, "failed")
             .then_some(answer.text)
             .filter(|_| answer.exit_code.is_none());
-        let ended = Ended {
+        let ended = EndedCommand {
             id: name,
             line,
             command: command.clone(),
@@ -339,30 +353,35 @@ impl Reading {
             more: fields([
                 ("working_dir", directory.into()),
                 ("called_at", called.into()),
-                ("reason", reason.map(|it| text::beginning(it, text::INLINE_BYTES)).into()),
+                (
+                    "reason",
+                    reason.map(|it| long_text::beginning(it, long_text::INLINE_BYTES)).into(),
+                ),
             ]),
         };
         let moment = self.moment.clone();
         self.run.command(&moment, ended);
     }
 
-    fn used(&mut self, name: &str, open: Open, answer: &Answer<'_>) {
+    fn used(&mut self, name: &str, open: OpenHandsOpenCall, answer: &OpenHandsCallResult<'_>) {
         let moment = self.moment.clone();
-        let said = || text::value(answer.text, moment.place, || answer.pointer.clone());
+        let said = || long_text::value(answer.text, moment.place, || answer.pointer.clone());
         let called = (!open.moment.synthetic).then(|| open.moment.at.to_string());
         let (kind, mut value) = match open.asked {
-            Asked::Edit { mut fields } if answer.outcome == "finished" => {
+            OpenHandsRequest::Edit { mut fields } if answer.outcome == "finished" => {
                 fields.remove("input");
                 fields.extend(answer.edit.clone());
                 (Kind::Code, fields)
             }
-            Asked::Agent { mut fields } if answer.outcome != REFUSED => {
+            OpenHandsRequest::Agent { mut fields } if answer.outcome != REFUSED => {
                 let status = if answer.outcome == "finished" { "completed" } else { "failed" };
                 fields.insert("status".to_owned(), status.into());
                 fields.insert("result".to_owned(), said());
                 (Kind::Agent, fields)
             }
-            Asked::Edit { fields } | Asked::Tool { fields } | Asked::Agent { fields } => {
+            OpenHandsRequest::Edit { fields }
+            | OpenHandsRequest::Tool { fields }
+            | OpenHandsRequest::Agent { fields } => {
                 let mut fields = fields;
                 fields.insert("outcome".to_owned(), answer.outcome.into());
                 if answer.outcome != "finished" && !answer.text.is_empty() {
@@ -370,7 +389,9 @@ impl Reading {
                 }
                 (Kind::Tool, fields)
             }
-            Asked::Command { .. } | Asked::Poll { .. } | Asked::Tasks => return,
+            OpenHandsRequest::Command { .. }
+            | OpenHandsRequest::Poll { .. }
+            | OpenHandsRequest::Tasks => return,
         };
         if kind != Kind::Code {
             value.extend(fields([("called_at", called.into())]));
@@ -382,10 +403,13 @@ impl Reading {
     fn finish(&mut self) {
         for (name, open) in std::mem::take(&mut self.open) {
             self.moment = open.moment.clone();
-            let nothing = Answer { outcome: "unknown", ..Answer::default() };
+            let nothing =
+                OpenHandsCallResult { outcome: "unknown", ..OpenHandsCallResult::default() };
             match &open.asked {
-                Asked::Command { .. } => self.command(&name, &open, "unknown", &nothing),
-                Asked::Tool { .. } | Asked::Edit { .. } => self.used(&name, open, &nothing),
+                OpenHandsRequest::Command { .. } => self.command(&name, &open, "unknown", &nothing),
+                OpenHandsRequest::Tool { .. } | OpenHandsRequest::Edit { .. } => {
+                    self.used(&name, open, &nothing);
+                }
                 _ => {}
             }
         }
@@ -394,17 +418,17 @@ impl Reading {
     /// A compaction: what came before is no longer shown to the model.
     fn condensed(&mut self, id: &str, summary: Option<Value>) {
         let moment = self.moment.clone();
-        self.run.at(&moment, |work, scene| work.compacted(scene, id, summary));
+        self.run.at(&moment, |work, scene| work.single_line_compaction(scene, id, summary));
     }
 
     /// The fields of an edit with this input, which `pointer` leads to.
-    fn edit(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> Map {
+    fn edit(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> FieldMap {
         let mut made = self.input(tool, input, pointer);
-        let edit: Edit<'_> = object(input);
+        let edit: EditDescription<'_> = object(input);
         if let Some(patch) = edit.patch() {
             let place = self.moment.place;
             made.append(&mut fields([
-                ("patch", text::value(&patch.text, place, || pointer.to_owned())),
+                ("patch", long_text::value(&patch.text, place, || pointer.to_owned())),
                 ("lines_added", patch.added.into()),
                 ("lines_removed", patch.removed.into()),
             ]));
@@ -413,9 +437,9 @@ impl Reading {
     }
 
     /// The fields of a use of a tool with this input.
-    fn input(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> Map {
+    fn input(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> FieldMap {
         let moment = self.moment.clone();
-        let mut made = Map::new();
+        let mut made = FieldMap::new();
         self.run.at(&moment, |_, scene| made = input_fields(scene, input, pointer));
         made.insert("tool".to_owned(), tool.into());
         made
@@ -423,7 +447,7 @@ impl Reading {
 }
 
 /// How a command ended that is not waited for any longer.
-fn ended(answer: &Answer<'_>) -> &'static str {
+fn ended(answer: &OpenHandsCallResult<'_>) -> &'static str {
     match answer.exit_code {
         _ if matches!(answer.outcome, REFUSED | "failed") => answer.outcome,
         Some(0) => "finished",

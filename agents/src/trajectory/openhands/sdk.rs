@@ -1,89 +1,97 @@
 //! Events of OpenHands' agent SDK, told apart by their `kind`.
 
-use super::{Answer, Asked, Event, Metadata, Reading, Spot, server, stops, without_code};
+use super::{
+    EventLocation, OpenHandsCallResult, OpenHandsEvent, OpenHandsReader, OpenHandsRequest,
+    ShellMetadata, server, stops, without_code,
+};
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::scene::{fields, flag};
-use crate::lenient::{Flag, Name, Whole, Word, object};
-use crate::text;
+use crate::claude_code::line_context::{fields, flag};
+use crate::lenient::{LenientFlag, LenientId, LenientInteger, LenientText, object};
+use crate::long_text;
 use forge_store::model::Value;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Line<'a> {
+struct SdkEvent<'a> {
     #[serde(borrow)]
     llm_message: Option<&'a RawValue>,
     #[serde(borrow)]
     thought: Option<&'a RawValue>,
     #[serde(borrow)]
-    reasoning_content: Word<'a>,
+    reasoning_content: LenientText<'a>,
     #[serde(borrow)]
-    tool_name: Word<'a>,
-    tool_call_id: Name,
+    tool_name: LenientText<'a>,
+    tool_call_id: LenientId,
     #[serde(borrow)]
     tool_call: Option<&'a RawValue>,
-    action_id: Name,
+    action_id: LenientId,
     #[serde(borrow)]
-    rejection_reason: Word<'a>,
+    rejection_reason: LenientText<'a>,
     #[serde(borrow)]
-    error: Word<'a>,
+    error: LenientText<'a>,
     #[serde(borrow)]
-    summary: Word<'a>,
-    sender: Name,
+    summary: LenientText<'a>,
+    sender: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Message<'a> {
+struct SdkMessage<'a> {
     #[serde(borrow)]
-    role: Word<'a>,
+    role: LenientText<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
-    reasoning_content: Word<'a>,
+    reasoning_content: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Action<'a> {
+struct SdkAction<'a> {
     #[serde(borrow)]
-    kind: Word<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
-    command: Word<'a>,
-    is_input: Flag,
+    command: LenientText<'a>,
+    is_input: LenientFlag,
     #[serde(borrow)]
-    message: Word<'a>,
+    message: LenientText<'a>,
     #[serde(borrow)]
-    thought: Word<'a>,
+    thought: LenientText<'a>,
     #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Observed<'a> {
+struct SdkObservation<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     /// The text of earlier versions.
     #[serde(borrow)]
     output: Option<&'a RawValue>,
-    exit_code: Whole,
-    timeout: Flag,
-    is_error: Flag,
+    exit_code: LenientInteger,
+    timeout: LenientFlag,
+    is_error: LenientFlag,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
     #[serde(borrow)]
-    path: Word<'a>,
+    path: LenientText<'a>,
     #[serde(borrow)]
     task_list: Option<&'a RawValue>,
 }
 
 /// Reads an event of the SDK. Says whether it is one.
-pub(super) fn event(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, id: &str) -> bool {
-    let line: Line<'_> = object(Some(spot.json));
+pub(super) fn event(
+    reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
+    event: &OpenHandsEvent<'_>,
+    id: &str,
+) -> bool {
+    let line: SdkEvent<'_> = object(Some(spot.json));
     let answers =
         line.action_id.0.clone().or_else(|| line.tool_call_id.0.clone()).unwrap_or_default();
     match event.kind.text().unwrap_or_default() {
@@ -91,20 +99,20 @@ pub(super) fn event(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, i
         "ActionEvent" => action(reading, spot, &line, event, id),
         "ObservationEvent" => observation(reading, spot, event, &answers),
         "UserRejectObservation" => {
-            let answer = Answer {
+            let answer = OpenHandsCallResult {
                 outcome: REFUSED,
                 text: line.rejection_reason.text().unwrap_or_default(),
                 pointer: format!("{}/rejection_reason", spot.base),
-                ..Answer::default()
+                ..OpenHandsCallResult::default()
             };
             reading.answer(&answers, answer);
         }
         "AgentErrorEvent" => {
-            let answer = Answer {
+            let answer = OpenHandsCallResult {
                 outcome: "failed",
                 text: line.error.text().unwrap_or_default(),
                 pointer: format!("{}/error", spot.base),
-                ..Answer::default()
+                ..OpenHandsCallResult::default()
             };
             // It may name the call alone, not the event that made it.
             let name = reading.called(&answers).unwrap_or(answers);
@@ -114,7 +122,7 @@ pub(super) fn event(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, i
             let summary = line
                 .summary
                 .text()
-                .map(|it| text::value(it, spot.place, || format!("{}/summary", spot.base)));
+                .map(|it| long_text::value(it, spot.place, || format!("{}/summary", spot.base)));
             reading.condensed(id, summary);
         }
         kind => return kind.ends_with("Event") || kind.ends_with("Request"),
@@ -122,16 +130,22 @@ pub(super) fn event(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, i
     true
 }
 
-fn message(reading: &mut Reading, spot: &Spot<'_>, line: &Line<'_>, event: &Event<'_>, id: &str) {
-    let message: Message<'_> = object(line.llm_message);
-    let said = text::of_content(message.content, "/llm_message/content");
+fn message(
+    reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
+    line: &SdkEvent<'_>,
+    event: &OpenHandsEvent<'_>,
+    id: &str,
+) {
+    let message: SdkMessage<'_> = object(line.llm_message);
+    let said = long_text::content_text(message.content, "/llm_message/content");
     let by_user = event.source.text() == Some("user");
-    let value = said
-        .as_ref()
-        .map(|(text, pointer)| text::value(text, spot.place, || format!("{}{pointer}", spot.base)));
+    let value = said.as_ref().map(|(text, pointer)| {
+        long_text::value(text, spot.place, || format!("{}{pointer}", spot.base))
+    });
     let role = message.role.text().unwrap_or(if by_user { "user" } else { "assistant" });
     let thinking = message.reasoning_content.text().filter(|it| !it.is_empty()).map(|it| {
-        text::value(it, spot.place, || format!("{}/llm_message/reasoning_content", spot.base))
+        long_text::value(it, spot.place, || format!("{}/llm_message/reasoning_content", spot.base))
     });
     let fact = fields([
         ("role", role.into()),
@@ -147,21 +161,27 @@ fn message(reading: &mut Reading, spot: &Spot<'_>, line: &Line<'_>, event: &Even
     }
 }
 
-fn action(reading: &mut Reading, spot: &Spot<'_>, line: &Line<'_>, event: &Event<'_>, id: &str) {
-    let action: Action<'_> = object(event.action);
+fn action(
+    reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
+    line: &SdkEvent<'_>,
+    event: &OpenHandsEvent<'_>,
+    id: &str,
+) {
+    let action: SdkAction<'_> = object(event.action);
     let at = |field: &str| format!("{}/action/{field}", spot.base);
-    let thought = text::of_content(line.thought, "/thought");
+    let thought = long_text::content_text(line.thought, "/thought");
     let kind = action.kind.text().unwrap_or_default();
     let tool = line.tool_name.text().unwrap_or(kind);
     let name = event.id.0.clone().unwrap_or_else(|| id.to_owned());
     let shown = |text: Option<&str>, pointer: String| {
         Value::from(
-            text.filter(|it| !it.is_empty()).map(|it| text::value(it, spot.place, || pointer)),
+            text.filter(|it| !it.is_empty()).map(|it| long_text::value(it, spot.place, || pointer)),
         )
     };
-    let words = thought
-        .as_ref()
-        .map(|(text, pointer)| text::value(text, spot.place, || format!("{}{pointer}", spot.base)));
+    let words = thought.as_ref().map(|(text, pointer)| {
+        long_text::value(text, spot.place, || format!("{}{pointer}", spot.base))
+    });
     let mut value = fields([
         ("role", "assistant".into()),
         ("text", words.into()),
@@ -194,49 +214,54 @@ fn action(reading: &mut Reading, spot: &Spot<'_>, line: &Line<'_>, event: &Event
 }
 
 fn asked(
-    reading: &mut Reading,
-    spot: &Spot<'_>,
-    line: &Line<'_>,
-    event: &Event<'_>,
-    action: &Action<'_>,
+    reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
+    line: &SdkEvent<'_>,
+    event: &OpenHandsEvent<'_>,
+    action: &SdkAction<'_>,
     (kind, tool): (&str, &str),
-) -> Asked {
+) -> OpenHandsRequest {
     let pointer = format!("{}/action", spot.base);
     match kind {
         "TerminalAction" | "ExecuteBashAction" | "BashAction" => {
             let command = action.command.text().unwrap_or_default();
             if action.is_input.0 || command.trim().is_empty() || stops(command) {
-                return Asked::Poll { stops: stops(command) };
+                return OpenHandsRequest::Poll { stops: stops(command) };
             }
-            Asked::Command {
+            OpenHandsRequest::Command {
                 line: command.to_owned(),
-                command: text::value(command, spot.place, || format!("{pointer}/command")),
+                command: long_text::value(command, spot.place, || format!("{pointer}/command")),
                 working_dir: None,
             }
         }
         "FileEditorAction" | "StrReplaceEditorAction" if action.command.text() != Some("view") => {
-            Asked::Edit { fields: reading.edit(tool, event.action, &pointer) }
+            OpenHandsRequest::Edit { fields: reading.edit(tool, event.action, &pointer) }
         }
-        "TaskTrackerAction" if action.command.text() == Some("plan") => Asked::Tasks,
-        "MCPToolAction" => {
-            Asked::Tool { fields: reading.input(tool, action.data, &format!("{pointer}/data")) }
-        }
+        "TaskTrackerAction" if action.command.text() == Some("plan") => OpenHandsRequest::Tasks,
+        "MCPToolAction" => OpenHandsRequest::Tool {
+            fields: reading.input(tool, action.data, &format!("{pointer}/data")),
+        },
         // A call that was not valid has no action.
-        _ if event.action.is_none_or(|raw| raw.get() == "null") => Asked::Tool {
+        _ if event.action.is_none_or(|raw| raw.get() == "null") => OpenHandsRequest::Tool {
             fields: reading.input(tool, line.tool_call, &format!("{}/tool_call", spot.base)),
         },
-        _ => Asked::Tool { fields: reading.input(tool, event.action, &pointer) },
+        _ => OpenHandsRequest::Tool { fields: reading.input(tool, event.action, &pointer) },
     }
 }
 
-fn observation(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, answers: &str) {
-    let seen: Observed<'_> = object(event.observation);
-    let metadata: Metadata = object(seen.metadata);
+fn observation(
+    reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
+    event: &OpenHandsEvent<'_>,
+    answers: &str,
+) {
+    let seen: SdkObservation<'_> = object(event.observation);
+    let metadata: ShellMetadata = object(seen.metadata);
     let base = format!("{}/observation", spot.base);
-    let error = text::of_content(seen.error, "/error");
+    let error = long_text::content_text(seen.error, "/error");
     let failed = seen.is_error.0 || error.is_some();
-    let told = text::of_content(seen.content, "/content")
-        .or_else(|| text::of_content(seen.output, "/output"))
+    let told = long_text::content_text(seen.content, "/content")
+        .or_else(|| long_text::content_text(seen.output, "/output"))
         .or(error);
     let (told, pointer) = told.unwrap_or_default();
     let code = seen.exit_code.0.or(metadata.exit_code.0).filter(|code| *code != -1);
@@ -247,7 +272,7 @@ fn observation(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, answer
     let tasks = seen
         .task_list
         .map(|list| server::tasks(Some(list), spot.place, &format!("{base}/task_list")));
-    let answer = Answer {
+    let answer = OpenHandsCallResult {
         outcome: if failed && code.is_none() { "failed" } else { "finished" },
         text: &told,
         pointer: format!("{base}{pointer}"),

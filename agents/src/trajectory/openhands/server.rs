@@ -1,27 +1,30 @@
 //! Events of OpenHands' server: an action, or the observation that answers one.
 
-use super::{Answer, Asked, Event, Metadata, Reading, Spot, stops, without_code};
+use super::{
+    EventLocation, OpenHandsCallResult, OpenHandsEvent, OpenHandsReader, OpenHandsRequest,
+    ShellMetadata, stops, without_code,
+};
 use crate::claude_code::call::hash;
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::scene::fields;
-use crate::lenient::{Name, Whole, Word, object, objects};
-use crate::text;
-use forge_store::model::{Map, Value};
+use crate::claude_code::line_context::fields;
+use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
+use crate::long_text;
+use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Line<'a> {
-    id: Name,
-    cause: Name,
+struct ServerEvent<'a> {
+    id: LenientId,
+    cause: LenientId,
     #[serde(borrow)]
-    action: Word<'a>,
+    action: LenientText<'a>,
     #[serde(borrow)]
-    observation: Word<'a>,
+    observation: LenientText<'a>,
     #[serde(borrow)]
-    content: Word<'a>,
+    content: LenientText<'a>,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -32,73 +35,78 @@ struct Line<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Args<'a> {
+struct ServerActionArgs<'a> {
     #[serde(borrow)]
-    content: Word<'a>,
+    content: LenientText<'a>,
     #[serde(borrow)]
-    thought: Word<'a>,
+    thought: LenientText<'a>,
     #[serde(borrow)]
-    final_thought: Word<'a>,
+    final_thought: LenientText<'a>,
     #[serde(borrow)]
-    command: Word<'a>,
+    command: LenientText<'a>,
     #[serde(borrow)]
     is_input: Option<&'a RawValue>,
     #[serde(borrow)]
-    name: Word<'a>,
+    name: LenientText<'a>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(borrow)]
-    agent: Word<'a>,
+    agent: LenientText<'a>,
     #[serde(borrow)]
     inputs: Option<&'a RawValue>,
     #[serde(borrow)]
-    summary: Word<'a>,
+    summary: LenientText<'a>,
     #[serde(borrow)]
-    cwd: Word<'a>,
+    cwd: LenientText<'a>,
     #[serde(borrow)]
     task_list: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Extras<'a> {
+struct ServerObservationExtras<'a> {
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
-    exit_code: Whole,
+    exit_code: LenientInteger,
     #[serde(borrow)]
-    path: Word<'a>,
+    path: LenientText<'a>,
     #[serde(borrow)]
-    diff: Word<'a>,
+    diff: LenientText<'a>,
     #[serde(borrow)]
     task_list: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct ToolCall {
-    function_name: Name,
+struct ToolCallMetadata {
+    function_name: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Inputs<'a> {
+struct DelegateInputs<'a> {
     #[serde(borrow)]
-    task: Word<'a>,
+    task: LenientText<'a>,
 }
 
 /// A task of a list, in both forms.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Task<'a> {
+pub(super) struct OpenHandsTask<'a> {
     #[serde(borrow)]
-    pub(super) title: Word<'a>,
+    pub(super) title: LenientText<'a>,
     #[serde(borrow)]
-    pub(super) status: Word<'a>,
+    pub(super) status: LenientText<'a>,
 }
 
 /// Reads an event of the server. Says whether it is one.
-pub(super) fn event(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, id: &str) -> bool {
-    let line: Line<'_> = object(Some(spot.json));
+pub(super) fn event(
+    reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
+    event: &OpenHandsEvent<'_>,
+    id: &str,
+) -> bool {
+    let line: ServerEvent<'_> = object(Some(spot.json));
     // What a call and its answer name it by.
     let name = line.id.0.clone().unwrap_or_else(|| id.to_owned());
     match (line.action.text(), line.observation.text()) {
@@ -116,21 +124,23 @@ pub(super) fn event(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, i
 }
 
 fn action(
-    reading: &mut Reading,
-    spot: &Spot<'_>,
-    line: &Line<'_>,
+    reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
+    line: &ServerEvent<'_>,
     (action, by_user): (&str, bool),
     (id, name): (&str, &str),
 ) {
-    let args: Args<'_> = object(line.args);
+    let args: ServerActionArgs<'_> = object(line.args);
     let place = spot.place;
     let at = |field: &str| format!("{}/args/{field}", spot.base);
     let shown = |text: Option<&str>, field: &str| {
-        Value::from(text.filter(|it| !it.is_empty()).map(|it| text::value(it, place, || at(field))))
+        Value::from(
+            text.filter(|it| !it.is_empty()).map(|it| long_text::value(it, place, || at(field))),
+        )
     };
-    let call: ToolCall = object(line.tool_call_metadata);
+    let call: ToolCallMetadata = object(line.tool_call_metadata);
     let tool = call.function_name.0.as_deref().unwrap_or(action);
-    let said = |reading: &mut Reading, text: Value, thinking: Value| {
+    let said = |reading: &mut OpenHandsReader, text: Value, thinking: Value| {
         let role = if by_user { "user" } else { "assistant" };
         let value = fields([("role", role.into()), ("text", text), ("thinking", thinking)]);
         reading.message(id, value);
@@ -160,7 +170,8 @@ fn action(
             return;
         }
         "condensation" => {
-            let summary = args.summary.text().map(|it| text::value(it, place, || at("summary")));
+            let summary =
+                args.summary.text().map(|it| long_text::value(it, place, || at("summary")));
             return reading.condensed(id, summary);
         }
         // The server's own doings.
@@ -189,68 +200,70 @@ fn action(
 }
 
 fn asked(
-    reading: &mut Reading,
-    line: &Line<'_>,
-    args: &Args<'_>,
+    reading: &mut OpenHandsReader,
+    line: &ServerEvent<'_>,
+    args: &ServerActionArgs<'_>,
     (action, tool): (&str, &str),
     pointer: &str,
-) -> Asked {
+) -> OpenHandsRequest {
     let place = reading.moment.place;
     match action {
         "run" => {
             let command = args.command.text().unwrap_or_default();
             let input = args.is_input.is_some_and(|raw| matches!(raw.get(), "true" | "\"true\""));
             if input || command.trim().is_empty() || stops(command) {
-                return Asked::Poll { stops: stops(command) };
+                return OpenHandsRequest::Poll { stops: stops(command) };
             }
-            Asked::Command {
+            OpenHandsRequest::Command {
                 line: command.to_owned(),
-                command: text::value(command, place, || format!("{pointer}/command")),
+                command: long_text::value(command, place, || format!("{pointer}/command")),
                 working_dir: args.cwd.text().map(str::to_owned),
             }
         }
         "edit" if args.command.text() == Some("view") => {
-            Asked::Tool { fields: reading.input(tool, line.args, pointer) }
+            OpenHandsRequest::Tool { fields: reading.input(tool, line.args, pointer) }
         }
-        "edit" | "write" => Asked::Edit { fields: reading.edit(tool, line.args, pointer) },
+        "edit" | "write" => {
+            OpenHandsRequest::Edit { fields: reading.edit(tool, line.args, pointer) }
+        }
         "call_tool_mcp" => {
             let tool = args.name.text().unwrap_or(tool);
             let fields = reading.input(tool, args.arguments, &format!("{pointer}/arguments"));
-            Asked::Tool { fields }
+            OpenHandsRequest::Tool { fields }
         }
         "delegate" => {
-            let inputs: Inputs<'_> = object(args.inputs);
+            let inputs: DelegateInputs<'_> = object(args.inputs);
             let prompt = inputs
                 .task
                 .text()
-                .map(|it| text::value(it, place, || format!("{pointer}/inputs/task")));
+                .map(|it| long_text::value(it, place, || format!("{pointer}/inputs/task")));
             let fields = fields([("type", args.agent.text().into()), ("prompt", prompt.into())]);
-            Asked::Agent { fields }
+            OpenHandsRequest::Agent { fields }
         }
         "task_tracking" if args.command.text() == Some("plan") || args.task_list.is_some() => {
-            Asked::Tasks
+            OpenHandsRequest::Tasks
         }
-        _ => Asked::Tool { fields: reading.input(tool, line.args, pointer) },
+        _ => OpenHandsRequest::Tool { fields: reading.input(tool, line.args, pointer) },
     }
 }
 
 fn observation(
-    reading: &mut Reading,
-    spot: &Spot<'_>,
-    line: &Line<'_>,
+    reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
+    line: &ServerEvent<'_>,
     observation: &str,
     cause: &str,
 ) {
-    let extras: Extras<'_> = object(line.extras);
-    let metadata: Metadata = object(extras.metadata);
+    let extras: ServerObservationExtras<'_> = object(line.extras);
+    let metadata: ShellMetadata = object(extras.metadata);
     let told = line.content.text().unwrap_or_default();
     let code = metadata.exit_code.0.or(extras.exit_code.0).filter(|code| *code != -1);
     let (goes_on, timed_out) = if code.is_none() { without_code(told) } else { (false, false) };
     let place = spot.place;
-    let mut edit: Map = fields([("path", extras.path.text().into())]);
+    let mut edit: FieldMap = fields([("path", extras.path.text().into())]);
     if let Some(diff) = extras.diff.text().filter(|diff| !diff.is_empty()) {
         let at = format!("{}/extras/diff", spot.base);
-        edit.insert("patch".to_owned(), text::value(diff, place, || at));
+        edit.insert("patch".to_owned(), long_text::value(diff, place, || at));
     }
     let outcome = match observation {
         "user_rejected" => REFUSED,
@@ -259,7 +272,7 @@ fn observation(
     };
     let base = format!("{}/extras/task_list", spot.base);
     let tasks = (observation == "task_tracking").then(|| tasks(extras.task_list, place, &base));
-    let answer = Answer {
+    let answer = OpenHandsCallResult {
         outcome,
         text: told,
         pointer: format!("{}/content", spot.base),
@@ -276,17 +289,17 @@ fn observation(
 /// The tasks of a list; `base` leads to it.
 pub(super) fn tasks(
     list: Option<&RawValue>,
-    place: text::Place,
+    place: long_text::SourceSpan,
     base: &str,
-) -> BTreeMap<String, Map> {
-    let items = objects::<Task<'_>>(list).into_iter().filter_map(|(index, task)| {
+) -> BTreeMap<String, FieldMap> {
+    let items = objects::<OpenHandsTask<'_>>(list).into_iter().filter_map(|(index, task)| {
         let title = task.title.text()?;
         let status = match task.status.text() {
             Some("done") => "completed",
             Some("todo") | None => "pending",
             Some(status) => status,
         };
-        let subject = text::value(title, place, || format!("{base}/{index}/title"));
+        let subject = long_text::value(title, place, || format!("{base}/{index}/title"));
         Some((hash(title), fields([("subject", subject), ("status", status.into())])))
     });
     items.collect()

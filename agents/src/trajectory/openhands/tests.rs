@@ -1,15 +1,15 @@
-use crate::trajectory::{Author, read as read_of};
-use crate::{Piece, resolve};
+use crate::trajectory::{TrajectoryAuthor, read as read_of};
+use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
 
 const START: Timestamp = Timestamp::from_micros(1_000_000);
 
-fn read(text: &str) -> Piece {
-    read_of(Author::OpenHands, text.as_bytes(), START, START).unwrap()
+fn read(text: &str) -> TranscriptPiece {
+    read_of(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START).unwrap()
 }
 
-fn of(piece: &Piece, kind: Kind) -> Vec<&Fact> {
+fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
@@ -17,7 +17,7 @@ fn text(fact: &Fact, name: &str) -> String {
     fact.value.field(name).and_then(Value::as_text).unwrap_or("-").to_owned()
 }
 
-fn commands(piece: &Piece) -> Vec<(String, String, Option<i64>)> {
+fn commands(piece: &TranscriptPiece) -> Vec<(String, String, Option<i64>)> {
     let code = |fact: &Fact| fact.value.field("exit_code").and_then(Value::as_i64);
     let told = |fact: &Fact| (text(fact, "command"), text(fact, "outcome"), code(fact));
     of(piece, Kind::Command).into_iter().map(told).collect()
@@ -93,7 +93,7 @@ fn server() -> Vec<Json> {
     ]
 }
 
-fn check_server(piece: &Piece) {
+fn check_server(piece: &TranscriptPiece) {
     let some = |command: &str, outcome: &str, code| (command.to_owned(), outcome.to_owned(), code);
     assert_eq!(
         commands(piece),
@@ -279,11 +279,14 @@ fn the_events_of_the_sdk_are_read() {
 fn what_holds_no_event_is_refused() {
     for text in ["", "3", "[]", "{}", "[3,null]", "{\"a\":1}\n{\"b\":2}\n", "[{\"role\":\"user\"}]"]
     {
-        assert!(read_of(Author::OpenHands, text.as_bytes(), START, START).is_err(), "{text}");
+        assert!(
+            read_of(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START).is_err(),
+            "{text}"
+        );
     }
     let runs = format!("{0}\n{0}\n", json!({"instance_id": "a", "history": server()}));
-    let error = read_of(Author::OpenHands, runs.as_bytes(), START, START).unwrap_err();
+    let error = read_of(TrajectoryAuthor::OpenHands, runs.as_bytes(), START, START).unwrap_err();
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("several runs"));
     let nested = "[".repeat(100_000);
-    assert!(read_of(Author::OpenHands, nested.as_bytes(), START, START).is_err());
+    assert!(read_of(TrajectoryAuthor::OpenHands, nested.as_bytes(), START, START).is_err());
 }

@@ -1,5 +1,5 @@
-use crate::Piece;
-use crate::trajectory::{Author, read as read_of};
+use crate::TranscriptPiece;
+use crate::trajectory::{TrajectoryAuthor, read as read_of};
 use forge_store::model::{Kind, TextRef, Timestamp};
 
 const START: Timestamp = Timestamp::from_micros(1_000_000);
@@ -8,15 +8,15 @@ fn read(
     bytes: &[u8],
     start: Timestamp,
     recorded_at: Timestamp,
-) -> Result<Piece, crate::trajectory::NotATrajectory> {
-    read_of(Author::SweAgent, bytes, start, recorded_at)
+) -> Result<TranscriptPiece, crate::trajectory::NotATrajectory> {
+    read_of(TrajectoryAuthor::SweAgent, bytes, start, recorded_at)
 }
 
-fn piece(document: &str) -> Piece {
+fn piece(document: &str) -> TranscriptPiece {
     read(document.as_bytes(), START, Timestamp::from_micros(7)).unwrap()
 }
 
-fn at(piece: &Piece, kind: Kind) -> Vec<(&str, i64)> {
+fn at(piece: &TranscriptPiece, kind: Kind) -> Vec<(&str, i64)> {
     let facts = piece.facts.iter().filter(|fact| fact.kind == kind);
     facts.map(|fact| (fact.id.as_str(), fact.at.micros_since(START))).collect()
 }

@@ -7,9 +7,9 @@ use crate::report::branch::with_names;
 use crate::report::merge::{Merged, name};
 use crate::workplace::{self, Access, Need};
 use crate::writing::Writing;
-use forge_store::diff::{Conflict, Settled, Side};
+use forge_store::diff::{ClaimConflict, ConflictResolution, MergeSide};
 use forge_store::model::{AutoTrigger, Value};
-use forge_store::store::{MergeReport, MergeResult, Merging, Session};
+use forge_store::store::{MergeReport, MergeRequest, MergeResult, Session};
 
 /// Arguments of `forge branch merge`.
 #[derive(Debug, clap::Args)]
@@ -41,15 +41,15 @@ pub struct MergeArgs {
 
 /// Takes what one branch changed over into another.
 pub fn run(args: &MergeArgs, context: &mut Context) -> Result<(), CommandError> {
-    let mut merging = Merging {
+    let mut merging = MergeRequest {
         source: args.source.as_str().to_owned(),
         target: args.into.as_ref().map(|name| name.as_str().to_owned()),
         prefer: match (args.ours, args.theirs) {
-            (true, _) => Some(Side::Ours),
-            (_, true) => Some(Side::Theirs),
+            (true, _) => Some(MergeSide::Ours),
+            (_, true) => Some(MergeSide::Theirs),
             (false, false) => None,
         },
-        ..Merging::default()
+        ..MergeRequest::default()
     };
     if args.dry_run {
         let store = workplace::open(context, Access::Read)?;
@@ -68,7 +68,7 @@ pub fn run(args: &MergeArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn preview(session: &Session, merging: &Merging) -> Result<MergeReport, CommandError> {
+fn preview(session: &Session, merging: &MergeRequest) -> Result<MergeReport, CommandError> {
     session.merge_preview(merging).map_err(|error| with_names(error, session))
 }
 
@@ -88,23 +88,27 @@ fn show(
 }
 
 /// Reads how conflicts are settled: which there are says where a name ends, whatever characters an id has.
-fn settle(session: &Session, merging: &mut Merging, given: &[String]) -> Result<(), CommandError> {
+fn settle(
+    session: &Session,
+    merging: &mut MergeRequest,
+    given: &[String],
+) -> Result<(), CommandError> {
     if given.is_empty() {
         return Ok(());
     }
     let conflicts = preview(session, merging)?.conflicts;
-    let conflicts: Vec<Conflict> = conflicts.into_iter().map(|one| one.conflict).collect();
+    let conflicts: Vec<ClaimConflict> = conflicts.into_iter().map(|one| one.conflict).collect();
     for text in given {
-        let named = |conflict: &&Conflict| value_of(text, conflict).is_some();
+        let named = |conflict: &&ClaimConflict| value_of(text, conflict).is_some();
         let longest = conflicts.iter().filter(named).max_by_key(|conflict| name(conflict).len());
         let Some((conflict, value)) = longest.and_then(|one| Some((one, value_of(text, one)?)))
         else {
             return Err(unknown(text, &conflicts));
         };
         let settled = match (value, &conflict.field) {
-            ("ours", _) => Settled::Side(Side::Ours),
-            ("theirs", _) => Settled::Side(Side::Theirs),
-            (value, Some(_)) => Settled::Value(field_value(value, conflict)),
+            ("ours", _) => ConflictResolution::Side(MergeSide::Ours),
+            ("theirs", _) => ConflictResolution::Side(MergeSide::Theirs),
+            (value, Some(_)) => ConflictResolution::Value(field_value(value, conflict)),
             (_, None) => {
                 return Err(CommandError::invalid(format!(
                     "'{text}' settles a claim as a whole: use {0}=ours or {0}=theirs",
@@ -120,12 +124,12 @@ fn settle(session: &Session, merging: &mut Merging, given: &[String]) -> Result<
     Ok(())
 }
 
-fn value_of<'a>(text: &'a str, conflict: &Conflict) -> Option<&'a str> {
+fn value_of<'a>(text: &'a str, conflict: &ClaimConflict) -> Option<&'a str> {
     text.strip_prefix(&name(conflict))?.strip_prefix('=')
 }
 
 /// What was written as a value of a field: a text where the field is one on any side, else as JSON has it.
-fn field_value(text: &str, conflict: &Conflict) -> Value {
+fn field_value(text: &str, conflict: &ClaimConflict) -> Value {
     let json = serde_json::from_str::<Value>(text).ok();
     let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
     let is_text = sides.into_iter().flatten().any(|value| value.as_text().is_some());
@@ -136,7 +140,7 @@ fn field_value(text: &str, conflict: &Conflict) -> Value {
     }
 }
 
-fn unknown(text: &str, conflicts: &[Conflict]) -> CommandError {
+fn unknown(text: &str, conflicts: &[ClaimConflict]) -> CommandError {
     let names: Vec<String> = conflicts.iter().take(8).map(name).collect();
     let error = CommandError::invalid(format!("'{text}' settles nothing that is in conflict"));
     match names.as_slice() {

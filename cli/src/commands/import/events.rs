@@ -7,7 +7,7 @@ use crate::output::progress::Progress;
 use crate::report::import::Events;
 use crate::transcript::open_plain;
 use crate::workplace::{self, Access};
-use forge_store::store::Stream;
+use forge_store::store::StreamImportRequest;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -56,7 +56,8 @@ pub(super) fn run(args: &EventsArgs, context: &mut Context) -> Result<(), Comman
         (Input::File(file), bytes, source, part(args.file.file_stem()))
     };
     let act = workplace::act(context, "import events");
-    let stream = Stream { source: &source, name: name.trim(), session: context.session() };
+    let stream =
+        StreamImportRequest { source: &source, name: name.trim(), session: context.session() };
     let progress = Progress::new(&context.out, "importing", Some(bytes));
     let taken = store
         .import_events(&act, stream, &mut || input.open(), &|bytes| progress.reach(bytes))

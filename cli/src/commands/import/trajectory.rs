@@ -6,12 +6,14 @@ use crate::error::{CommandError, ErrorKind};
 use crate::report::import::Trajectory;
 use crate::transcript::{Opened, folder_of, mistaken};
 use crate::workplace::{self, Access};
-use forge_agents::trajectory::{self, Author};
-use forge_agents::{Form, Piece};
+use forge_agents::trajectory::{self, TrajectoryAuthor};
+use forge_agents::{FileFormat, TranscriptPiece};
 use forge_store::model::Timestamp;
-use forge_store::model::when::MomentBase;
-use forge_store::redact::{Ending, Form as Written};
-use forge_store::store::{Bookmark, Clean, NewSession, Session, SourceChange, Store, Taken};
+use forge_store::model::time_grammar::MomentBase;
+use forge_store::redact::{PartEnding, TextForm as Written};
+use forge_store::store::{
+    NewSession, RedactedSource, Session, SourceBookmark, SourceChange, SourceChunk, Store,
+};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -23,7 +25,7 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// Does it.
 pub(super) fn run(
-    author: Author,
+    author: TrajectoryAuthor,
     args: &TrajectoryArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
@@ -37,7 +39,11 @@ pub(super) fn run(
     once(author, args, context)
 }
 
-fn once(author: Author, args: &TrajectoryArgs, context: &mut Context) -> Result<(), CommandError> {
+fn once(
+    author: TrajectoryAuthor,
+    args: &TrajectoryArgs,
+    context: &mut Context,
+) -> Result<(), CommandError> {
     let started_at = match &args.started_at {
         None => Timestamp::default(),
         Some(moment) => match context.moment(moment)?.base {
@@ -48,11 +54,11 @@ fn once(author: Author, args: &TrajectoryArgs, context: &mut Context) -> Result<
     let store = workplace::open(context, Access::Write)?;
     let shown = args.file.display().to_string();
     let content = content(author, &args.file, &folder_of(&store))?;
-    let clean = store.clean(&content, Written::Json, Ending::End);
+    let clean = store.redact_source(&content, Written::Json, PartEnding::End);
     let piece = trajectory::read(author, clean.bytes(), started_at, context.now);
     let piece = piece.map_err(|error| {
-        let wanted = Form::Trajectory(author);
-        match Form::of(&content, Some(wanted)) {
+        let wanted = FileFormat::Trajectory(author);
+        match FileFormat::detect(&content, Some(wanted)) {
             Some(found) if found != wanted => mistaken(&args.file, wanted, found),
             _ => CommandError::invalid(format!("cannot import '{shown}'")),
         }
@@ -82,8 +88,8 @@ fn once(author: Author, args: &TrajectoryArgs, context: &mut Context) -> Result<
 }
 
 /// The whole file.
-fn content(author: Author, path: &Path, folder: &Path) -> Result<Vec<u8>, CommandError> {
-    let wanted = Form::Trajectory(author);
+fn content(author: TrajectoryAuthor, path: &Path, folder: &Path) -> Result<Vec<u8>, CommandError> {
+    let wanted = FileFormat::Trajectory(author);
     let opened = Opened::new(path, Some(wanted), folder)?;
     opened.check(path, wanted)?;
     if opened.bytes > MAX_BYTES {
@@ -102,19 +108,19 @@ fn content(author: Author, path: &Path, folder: &Path) -> Result<Vec<u8>, Comman
 }
 
 /// Whether a file is what was taken before, and no longer save of the same run.
-fn is_same(store: &Store, known: &Bookmark, clean: &Clean<'_>) -> bool {
+fn is_same(store: &Store, known: &SourceBookmark, clean: &RedactedSource<'_>) -> bool {
     let source = clean.source();
     known.bytes == source.len() as u64
         && known.compare(store.hash_key(), 0, source) == SourceChange::Kept
 }
 
 fn take(
-    author: Author,
+    author: TrajectoryAuthor,
     context: &Context,
     store: &Store,
     session: &Session,
     (source, again): (&str, bool),
-    (piece, clean): (Piece, Clean<'_>),
+    (piece, clean): (TranscriptPiece, RedactedSource<'_>),
     report: &mut Trajectory,
 ) -> Result<(), CommandError> {
     let facts = if again { session.unknown_facts(piece.facts)? } else { piece.facts };
@@ -124,28 +130,35 @@ fn take(
     let lines = clean.source().iter().filter(|byte| **byte == b'\n').count() as u64;
     let drafts = piece.checkpoints.into_iter().map(crate::transcript::checkpoint).collect();
     let checkpoints = crate::compaction::adopt(session, &facts, drafts)?;
-    let taken =
-        Taken { bytes: clean, lines, keep: true, again, facts, checkpoints, ..Taken::default() };
+    let taken = SourceChunk {
+        bytes: clean,
+        lines,
+        keep: true,
+        again,
+        facts,
+        checkpoints,
+        ..SourceChunk::default()
+    };
     let act = workplace::act(context, verb(author));
-    session.take(&act, store.new_operation()?, source, taken)?;
+    session.import_chunk(&act, store.new_operation()?, source, taken)?;
     store.sync()?;
     Ok(())
 }
 
-const fn verb(author: Author) -> &'static str {
+const fn verb(author: TrajectoryAuthor) -> &'static str {
     match author {
-        Author::SweAgent => "import swe-agent",
-        Author::MiniSweAgent => "import mini-swe-agent",
-        Author::OpenHands => "import openhands",
+        TrajectoryAuthor::SweAgent => "import swe-agent",
+        TrajectoryAuthor::MiniSweAgent => "import mini-swe-agent",
+        TrajectoryAuthor::OpenHands => "import openhands",
     }
 }
 
 fn begin(
-    author: Author,
+    author: TrajectoryAuthor,
     context: &Context,
     store: &Store,
     file: &Path,
-    piece: &Piece,
+    piece: &TranscriptPiece,
 ) -> Result<Session, CommandError> {
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let draft = piece.session.clone().unwrap_or_default();

@@ -9,7 +9,9 @@ use crate::report::execution::{ExecutionJson, Executions, Failed, FailedJson, St
 use crate::report::progress::{Done, History, Resume, SavedAt, Show, Validated};
 use crate::workplace::{self, Access};
 use forge_store::model::Value;
-use forge_store::systems::progress::{self, Backoff, Document, Execution, PRESETS, ResumeAnswer};
+use forge_store::systems::progress::{
+    self, PRESETS, PipelineExecution, ProgressDocument, ResumeDecision, RetryBackoff,
+};
 use std::path::PathBuf;
 
 /// Arguments of `forge progress done`.
@@ -113,7 +115,7 @@ pub(super) fn done(args: &DoneArgs, context: &mut Context) -> Result<(), Command
     let (stage, id) = (args.stage.as_str(), args.id.as_str());
     let executions = match &args.execution {
         Some(name) => vec![named(&store, &args.review, name)?],
-        None => Execution::list(&store, Some(args.review.as_str()))?,
+        None => PipelineExecution::list(&store, Some(args.review.as_str()))?,
     };
     let mut report = Done {
         review: args.review.as_str().to_owned(),
@@ -151,7 +153,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<(), Command
     let saved = execution.history()?.into_iter().map(|one| SavedAt {
         sequence: one.sequence,
         time: one.time,
-        document: one.document.map(Document::into_value),
+        document: one.document.map(ProgressDocument::into_value),
     });
     let saved = saved.collect();
     let (review, execution) = (execution.review().to_owned(), execution.execution().to_owned());
@@ -168,7 +170,7 @@ pub(super) fn resume(args: &ResumeArgs, context: &mut Context) -> Result<(), Com
         context.now,
         args.force,
     )?;
-    if matches!(answer, ResumeAnswer::Refused { .. }) {
+    if matches!(answer, ResumeDecision::Refused { .. }) {
         context.exit_code = EXIT_NO;
     }
     context.out.emit(&Resume::of(answer))
@@ -181,7 +183,9 @@ pub(super) fn validate(args: &ValidateArgs, context: &mut Context) -> Result<(),
             let value: Result<Value, _> = serde_json::from_str(&text);
             let stage = args.stage.as_ref().map(Name::as_str);
             let document = match value {
-                Ok(value) => Document::read(value, stage).map_err(|shape| shape.to_string()),
+                Ok(value) => {
+                    ProgressDocument::read(value, stage).map_err(|shape| shape.to_string())
+                }
                 Err(error) => Err(format!("it is no JSON document: {error}")),
             };
             let now = context.now;
@@ -206,7 +210,7 @@ pub(super) fn failed(args: &FailedArgs, context: &mut Context) -> Result<(), Com
     let store = workplace::open(context, Access::Read)?;
     let (execution, document) = found(&store, &args.of)?;
     let stage = args.of.stage.as_ref().map(Name::as_str).or(document.stage()).unwrap_or_default();
-    let backoff = Backoff::default();
+    let backoff = RetryBackoff::default();
     let items = execution.failed(stage)?.into_iter();
     context.out.emit(&Failed {
         review: execution.review().to_owned(),
@@ -219,7 +223,7 @@ pub(super) fn failed(args: &FailedArgs, context: &mut Context) -> Result<(), Com
 pub(super) fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Read)?;
     let mut executions = Vec::new();
-    for one in Execution::list(&store, args.review.as_ref().map(Name::as_str))? {
+    for one in PipelineExecution::list(&store, args.review.as_ref().map(Name::as_str))? {
         if let Some(document) = one.document()? {
             executions.push(ExecutionJson::new(&one, &document));
         }

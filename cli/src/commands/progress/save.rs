@@ -7,10 +7,12 @@ use crate::error::CommandError;
 use crate::given;
 use crate::report::progress::{Reported, Saved};
 use crate::workplace::{self, Access};
-use forge_store::model::claim::Word;
+use forge_store::model::claim::VocabularyWord;
 use forge_store::model::{Timestamp, Value};
-use forge_store::store::{Act, Store};
-use forge_store::systems::progress::{Document, Execution, FailureClass, ItemNews, validate};
+use forge_store::store::{Store, WriteContext};
+use forge_store::systems::progress::{
+    FailureClass, ItemReport, PipelineExecution, ProgressDocument, validate,
+};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -73,22 +75,22 @@ pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandE
 
 /// One thing that is said on standard input.
 enum News {
-    Document(Box<Document>),
-    Item(String, ItemNews),
+    Document(Box<ProgressDocument>),
+    Item(String, ItemReport),
 }
 
 impl News {
     fn read(value: Value, stage: Option<&Name>) -> Result<Self, CommandError> {
         let text = |name: &str| value.field(name).and_then(Value::as_text).map(str::to_owned);
         if let Some(id) = text("item_done") {
-            return Ok(Self::Item(id, ItemNews::Done));
+            return Ok(Self::Item(id, ItemReport::Done));
         }
         if let Some(id) = text("item_failed") {
             let class = text("class").map(|class| class.parse::<FailureClass>()).transpose();
             let class = class.map_err(|error| CommandError::invalid(error.to_string()))?;
-            return Ok(Self::Item(id, ItemNews::Failed { class, error: text("error") }));
+            return Ok(Self::Item(id, ItemReport::Failed { class, error: text("error") }));
         }
-        let document = Document::read(value, stage.map(Name::as_str));
+        let document = ProgressDocument::read(value, stage.map(Name::as_str));
         document
             .map(|document| Self::Document(Box::new(document)))
             .map_err(|shape| CommandError::invalid(shape.to_string()))
@@ -127,10 +129,15 @@ fn take(
     now: Timestamp,
     news: News,
 ) -> Result<(), CommandError> {
-    let act = Act { now, ..workplace::act(context, "progress save") };
+    let act = WriteContext { now, ..workplace::act(context, "progress save") };
     let execution = match (&news, &args.stage) {
         (News::Item(..), None) => named(store, &args.review, &args.execution)?,
-        _ => Execution::open_or_create(store, &act, args.review.as_str(), args.execution.as_str())?,
+        _ => PipelineExecution::open_or_create(
+            store,
+            &act,
+            args.review.as_str(),
+            args.execution.as_str(),
+        )?,
     };
     match news {
         News::Item(id, news) => report(args, context, &act, &execution, &id, &news),
@@ -148,8 +155,8 @@ fn take(
 /// Takes the items named in the arguments.
 fn items(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
-    let failed = ItemNews::Failed { class: args.class, error: args.error.clone() };
-    let done = args.item_done.iter().map(|id| (id, &ItemNews::Done));
+    let failed = ItemReport::Failed { class: args.class, error: args.error.clone() };
+    let done = args.item_done.iter().map(|id| (id, &ItemReport::Done));
     for (id, news) in done.chain(args.item_failed.iter().map(|id| (id, &failed))) {
         let news = News::Item(id.as_str().to_owned(), news.clone());
         take(args, context, &store, context.now, news)?;
@@ -161,16 +168,16 @@ fn items(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
 fn report(
     args: &SaveArgs,
     context: &mut Context,
-    act: &Act,
-    execution: &Execution,
+    act: &WriteContext,
+    execution: &PipelineExecution,
     id: &str,
-    news: &ItemNews,
+    news: &ItemReport,
 ) -> Result<(), CommandError> {
     let stage = match &args.stage {
         Some(stage) => stage.as_str().to_owned(),
         None => {
             let document = execution.document()?;
-            let stage = document.as_ref().and_then(Document::stage).map(str::to_owned);
+            let stage = document.as_ref().and_then(ProgressDocument::stage).map(str::to_owned);
             stage.ok_or_else(|| {
                 CommandError::invalid("it is not known of which stage: say '--stage'")
             })?
@@ -178,10 +185,10 @@ fn report(
     };
     let done = execution.report(act, &stage, id, news)?;
     let (status, class) = match news {
-        ItemNews::Done => ("done", None),
-        ItemNews::Failed { class, error } => {
+        ItemReport::Done => ("done", None),
+        ItemReport::Failed { class, error } => {
             let guessed = error.as_deref().and_then(FailureClass::of_message);
-            ("failed", class.or(guessed).map(Word::word))
+            ("failed", class.or(guessed).map(VocabularyWord::word))
         }
     };
     context.out.emit(&Reported::new(execution, stage, id, (status, class), &done))

@@ -6,13 +6,13 @@ use crate::error::{CommandError, EXIT_NO};
 use crate::git::UNFILTERED;
 use crate::git::restore::{Keep, Left, Made, Patch, Place, Wanted};
 use crate::integration::agent::shell_word;
-use crate::output::sanitise::{Newlines, sanitise};
+use crate::output::sanitise::{NewlineMode, sanitise};
 use crate::reading::Reading;
 use crate::report::recover::{Code, Recovered};
 use crate::text::Length;
 use crate::workplace;
 use forge_store::model::Value;
-use forge_store::store::Recovery;
+use forge_store::store::RecoverySummary;
 use std::path::{Path, PathBuf};
 
 /// What the code was, and what would come of making it again here.
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// As every read; that it cannot be made here is part of the answer.
 pub(super) fn step(
     reading: &Reading,
-    found: &Recovery,
+    found: &RecoverySummary,
     context: &Context,
 ) -> Result<Code, CommandError> {
     let Some(known) = &found.code else { return Ok(Code::default()) };
@@ -53,7 +53,7 @@ pub(super) fn step(
 pub(super) fn restore(
     args: &RecoverArgs,
     reading: &Reading,
-    found: &Recovery,
+    found: &RecoverySummary,
     context: &mut Context,
 ) -> Result<(), CommandError> {
     let Some(known) = &found.code else {
@@ -144,7 +144,7 @@ fn joined(mut one: Vec<Left>, other: Vec<Left>) -> Vec<Left> {
 /// The state that was captured last and the edits since, and what of it was never kept.
 fn wanted(
     reading: &Reading,
-    found: &Recovery,
+    found: &RecoverySummary,
     place: &Place,
     context: &Context,
 ) -> Result<(Wanted, Vec<Left>), CommandError> {
@@ -176,7 +176,7 @@ fn wanted(
                 .push(Left { path: path.to_owned(), why: "it is not in this checkout".to_owned() }),
         }
     }
-    let session = sanitise(&found.brief.session, Newlines::Escape).into_owned();
+    let session = sanitise(&found.brief.session, NewlineMode::Escape).into_owned();
     wanted.message = format!(
         "forge: code of {session} at {}\n\nMade again by 'forge recover' from what was recorded; nobody has tried it.",
         wanted.time

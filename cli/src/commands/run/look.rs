@@ -9,8 +9,8 @@ use crate::report::run::{
     Runs, Show, ShowRun, Step,
 };
 use crate::workplace::{self, Access};
-use forge_store::store::Point;
-use forge_store::systems::run::Run;
+use forge_store::store::ResolvedMoment;
+use forge_store::systems::run::WorkflowRun;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -135,12 +135,16 @@ pub struct ResumeArgs {
 }
 
 /// The point of a run that was named, or now.
-fn point(context: &Context, run: &Run, at: Option<&Moment>) -> Result<Point, CommandError> {
+fn point(
+    context: &Context,
+    run: &WorkflowRun,
+    at: Option<&Moment>,
+) -> Result<ResolvedMoment, CommandError> {
     workplace::point_or_head(context, run.session(), at)
 }
 
 /// The run with this item.
-fn of_item(context: &Context, args: &ItemArgs) -> Result<Run, CommandError> {
+fn of_item(context: &Context, args: &ItemArgs) -> Result<WorkflowRun, CommandError> {
     found(&workplace::open(context, Access::Read)?, args.run.as_ref(), &args.item)
 }
 
@@ -195,7 +199,7 @@ pub(super) fn exists(args: &StepArgs, context: &mut Context) -> Result<(), Comma
     let store = workplace::open(context, Access::Read)?;
     let run = match &args.item.run {
         Some(name) => Some(named(&store, name)?),
-        None => Run::find_item(&store, item)?,
+        None => WorkflowRun::find_item(&store, item)?,
     };
     let exists = run.as_ref().map(|run| run.exists(item, step)).transpose()?.unwrap_or(false);
     let run = run.map(|run| run.key().to_owned());
@@ -212,7 +216,7 @@ pub(super) fn path(args: &ItemArgs, context: &mut Context) -> Result<(), Command
     context.out.emit(&Path {
         run: run.key().to_owned(),
         item: item.item.clone(),
-        at: item.at().map(str::to_owned),
+        at: item.current_step().map(str::to_owned),
         path: item.path,
     })
 }
@@ -225,7 +229,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<(), Command
         let items = run.items_at(&run.session().head()?)?;
         let mut steps: BTreeMap<String, usize> = BTreeMap::new();
         for item in items.iter().filter(|item| item.is_active()) {
-            *steps.entry(item.at().unwrap_or("").to_owned()).or_default() += 1;
+            *steps.entry(item.current_step().unwrap_or("").to_owned()).or_default() += 1;
         }
         let summary = run.summary()?;
         let steps = steps.into_iter().map(|(step, items)| Step { step, items }).collect();
@@ -279,14 +283,14 @@ pub(super) fn at_step(args: &AtStepArgs, context: &mut Context) -> Result<(), Co
 
 pub(super) fn incomplete(args: &IncompleteArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Read)?;
-    let runs = Run::incomplete(&store, context.now, value::micros(args.older_than))?;
+    let runs = WorkflowRun::incomplete(&store, context.now, value::micros(args.older_than))?;
     let runs = runs.into_iter().map(RunJson::from).collect();
     context.out.emit(&Runs { schema: "forge.run.incomplete/1", runs })
 }
 
 pub(super) fn list(context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Read)?;
-    let runs = Run::list(&store)?.into_iter().map(RunJson::from).collect();
+    let runs = WorkflowRun::list(&store)?.into_iter().map(RunJson::from).collect();
     context.out.emit(&Runs { schema: "forge.run.list/1", runs })
 }
 

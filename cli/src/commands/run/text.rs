@@ -8,7 +8,7 @@ use crate::error::{CommandError, EXIT_NO, ErrorKind};
 use crate::given::{self, Given};
 use crate::report::run::{Audit, AuditFinding, Render};
 use crate::workplace::{self, Access};
-use forge_store::systems::run::{self, FindingKind, Run, placeholders};
+use forge_store::systems::run::{self, FindingKind, WorkflowRun, placeholders};
 use std::path::PathBuf;
 
 /// Arguments of `forge run render`.
@@ -74,7 +74,7 @@ pub(super) fn audit(args: &AuditArgs, context: &mut Context) -> Result<(), Comma
         let store = workplace::open(context, Access::Read)?;
         let runs = match &args.run {
             Some(name) => vec![named(&store, name)?],
-            None => Run::all(&store)?,
+            None => WorkflowRun::all(&store)?,
         };
         for run in runs {
             for output in run.all_outputs()? {

@@ -7,7 +7,9 @@ use crate::error::{CommandError, EXIT_NO};
 use crate::report::thread::{AppendedJson, Checked, SanitizedJson, Shown, messages_of};
 use crate::workplace::{self, Access};
 use forge_store::error::Error;
-use forge_store::systems::thread::{Appending, Guard, Options, Orphans, Thread, form_of, sanitise};
+use forge_store::systems::thread::{
+    AppendGuard, AppendOptions, OrphanPolicy, SanitizeOptions, Thread, form_of, sanitize_history,
+};
 use std::path::PathBuf;
 
 /// What is done about calls without results.
@@ -21,7 +23,7 @@ pub enum GuardWord {
     Hold,
 }
 
-impl From<GuardWord> for Guard {
+impl From<GuardWord> for AppendGuard {
     fn from(word: GuardWord) -> Self {
         match word {
             GuardWord::Mark => Self::Mark,
@@ -103,7 +105,7 @@ pub(super) fn append(args: &AppendArgs, context: &mut Context) -> Result<(), Com
     let given = args
         .file
         .as_deref()
-        .map(|file| document(context, file)?.whole().map_err(CommandError::from));
+        .map(|file| document(context, file)?.reject_broken_lines().map_err(CommandError::from));
     let messages = given.transpose()?.map(|document| document.messages).unwrap_or_default();
     if let Some(file) = &args.file {
         form_of(&messages).map_err(|error| refused(&given_name(file), error))?;
@@ -112,7 +114,7 @@ pub(super) fn append(args: &AppendArgs, context: &mut Context) -> Result<(), Com
     let name = args.thread.as_str();
     let hold = args.writer.hold.map(value::micros);
     let done = when_free(context, "thread append", |act| {
-        let how = Appending {
+        let how = AppendOptions {
             guard: args.guard.into(),
             writer: args.writer.name().map(str::to_owned),
             until: hold.map(|micros| act.now.plus_micros(micros)),
@@ -140,7 +142,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<(), Command
     let point = workplace::point_or_head(context, thread.session(), args.at.as_ref())?;
     let status = thread.status(&point)?;
     let messages = if args.sanitized {
-        thread.sanitized(&point, &Options::default())?.messages
+        thread.sanitized(&point, &SanitizeOptions::default())?.messages
     } else {
         messages_of(thread.messages(&point)?, args.held)
     };
@@ -161,7 +163,7 @@ fn messages(of: &Of, context: &Context) -> Result<Vec<String>, CommandError> {
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> Result<(), CommandError> {
     let messages = messages(&args.of, context)?;
-    let found = sanitise(&messages, &Options::default());
+    let found = sanitize_history(&messages, &SanitizeOptions::default());
     let found = found.map_err(|error| refused(&args.of.what(), error))?;
     if !found.is_clean() {
         context.exit_code = EXIT_NO;
@@ -171,8 +173,8 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> Result<(), Comma
 }
 
 pub(super) fn sanitize(args: &SanitizeArgs, context: &mut Context) -> Result<(), CommandError> {
-    let orphans = if args.remove { Orphans::Remove } else { Orphans::Answer };
-    let options = Options { orphans, ..Options::default() };
+    let orphans = if args.remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
+    let options = SanitizeOptions { orphans, ..SanitizeOptions::default() };
     if let Some(name) = &args.of.thread {
         let store = workplace::open(context, Access::Write)?;
         let writer = args.writer.as_ref().map(Name::as_str);
@@ -180,13 +182,13 @@ pub(super) fn sanitize(args: &SanitizeArgs, context: &mut Context) -> Result<(),
             Thread::open(&store, name.as_str())?.sanitize(act, &options, writer)
         })?;
         let revision = done.committed.revision.map(|(number, _)| number);
-        context.out.emit(&SanitizedJson::new(Some(name.as_str()), revision, done.sanitised))?;
+        context.out.emit(&SanitizedJson::new(Some(name.as_str()), revision, done.sanitized))?;
         workplace::finish(&store);
         return Ok(());
     }
     let file = args.of.file.as_deref().unwrap_or_else(|| std::path::Path::new("-"));
     let document = document(context, file)?;
-    let done = sanitise(&document.messages, &options);
+    let done = sanitize_history(&document.messages, &options);
     let done = done.map_err(|error| refused(&given_name(file), error))?;
     let written = document.write(&done.messages);
     let report = SanitizedJson::new(None, None, done);

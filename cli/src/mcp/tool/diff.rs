@@ -12,7 +12,7 @@ use crate::report::diff::readable;
 use crate::workplace;
 use forge_store::diff::{TypedChange, summary};
 use forge_store::model::Kind;
-use forge_store::model::claim::Word;
+use forge_store::model::claim::VocabularyWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

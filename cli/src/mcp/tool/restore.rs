@@ -10,8 +10,8 @@ use crate::commands::Command;
 use crate::commands::checkpoint::{CheckpointCommand, RestoreArgs};
 use crate::error::CommandError;
 use crate::workplace;
-use forge_store::model::text::{Newlines, sanitise};
-use forge_store::store::{Point, Session};
+use forge_store::model::text::{NewlineMode, sanitise};
+use forge_store::store::{ResolvedMoment, Session};
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequiredResult,
 };
@@ -196,7 +196,7 @@ fn answer(
 }
 
 /// What says that nothing has changed since the preview: session, present revision, and the one gone back to.
-fn token(session: &Session, point: &Point) -> Result<String, CommandError> {
+fn token(session: &Session, point: &ResolvedMoment) -> Result<String, CommandError> {
     let mut hash = blake3::Hasher::new();
     hash.update(session.summary()?.info.id.to_string().as_bytes());
     for point in [&session.head()?, point] {
@@ -244,7 +244,7 @@ fn question(document: &Document, token: &str) -> Result<InputRequiredResult, Com
         .map_err(CommandError::internal)?;
     let params = ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: sanitise(&message, Newlines::Escape).into_owned(),
+        message: sanitise(&message, NewlineMode::Escape).into_owned(),
         requested_schema: schema,
     };
     let request = InputRequest::Elicitation(ElicitRequest::new(params));

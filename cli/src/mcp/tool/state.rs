@@ -13,7 +13,7 @@ use crate::reading::{Known, known_of, one_of};
 use crate::report::entity::Entity;
 use crate::text::{Length, Texts};
 use forge_store::model::{Kind, Timestamp};
-use forge_store::store::{Point, Session, StateAt};
+use forge_store::store::{ResolvedMoment, Session, StateAt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -72,7 +72,10 @@ impl Moment {
     /// # Errors
     ///
     /// As every read.
-    pub(in crate::mcp) fn of(session: &Session, point: &Point) -> Result<Self, CommandError> {
+    pub(in crate::mcp) fn of(
+        session: &Session,
+        point: &ResolvedMoment,
+    ) -> Result<Self, CommandError> {
         Ok(Self {
             at: session.time_of(point)?.map(|time| time.to_string()),
             branch: session.branch_of(point)?,

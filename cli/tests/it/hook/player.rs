@@ -3,7 +3,7 @@
 use super::call_by;
 use crate::environment::Environment;
 use forge_cli::compaction::{self, Compaction};
-use forge_store::model::{Kind, Origin, Timestamp};
+use forge_store::model::{FactOrigin, Kind, Timestamp};
 use forge_store::store::{Options, Session, Store};
 use forge_testkit::skip::skipped;
 use serde_json::{Value, json};
@@ -163,7 +163,7 @@ pub(crate) fn imported(session: &Session) -> Vec<String> {
     for kind in Kind::facts() {
         for known in state.facts_of(kind).unwrap() {
             let fact = known.fact;
-            if fact.origin == Origin::Imported {
+            if fact.origin == FactOrigin::Imported {
                 lines.push(format!("{kind} {} {} {:?}", fact.id, fact.at, fact.value));
             }
         }

@@ -3,7 +3,7 @@
 use super::player::{Player, imported, reference};
 use super::{call, log};
 use crate::transcript::{call as called, line, result};
-use forge_store::model::{AutoTrigger, Kind, Origin, Timestamp, Trigger};
+use forge_store::model::{AutoTrigger, CheckpointTrigger, FactOrigin, Kind, Timestamp};
 use serde_json::json;
 use std::process::Command;
 
@@ -33,8 +33,8 @@ fn a_tool_call_is_there_at_once_and_its_transcript_takes_its_place() {
         facts.map(|known| (known.fact.id, known.fact.origin)).collect::<Vec<_>>()
     };
     let by = |origin| vec![("c1".to_owned(), origin), ("c2".to_owned(), origin)];
-    assert_eq!(facts(&player, Kind::Command), by(Origin::Hook));
-    assert_eq!(facts(&player, Kind::Verification), [("c1".to_owned(), Origin::Hook)]);
+    assert_eq!(facts(&player, Kind::Command), by(FactOrigin::Hook));
+    assert_eq!(facts(&player, Kind::Verification), [("c1".to_owned(), FactOrigin::Hook)]);
     let text = [
         line(0, "user", "\"message\":{\"role\":\"user\",\"content\":\"go\"}"),
         called(2, "c1", "Bash", "{\"command\":\"cargo test\"}"),
@@ -45,7 +45,7 @@ fn a_tool_call_is_there_at_once_and_its_transcript_takes_its_place() {
     .concat();
     player.append(&text);
     player.hook("Stop", at(30), json!({}));
-    assert_eq!(facts(&player, Kind::Command), by(Origin::Imported));
+    assert_eq!(facts(&player, Kind::Command), by(FactOrigin::Imported));
     assert_eq!(imported(&player.opened()), reference(&text));
 }
 
@@ -130,7 +130,7 @@ fn the_state_of_the_code_is_saved_when_it_changes() {
     let before = newest(&player).0;
     git(&["checkout", "-q", "-b", "other"]);
     player.hook("Stop", at(400), json!({}));
-    let switched = (before + 1, Trigger::Automatic(AutoTrigger::BranchSwitch), at(400));
+    let switched = (before + 1, CheckpointTrigger::Automatic(AutoTrigger::BranchSwitch), at(400));
     assert_eq!(newest(&player), switched);
     git(&["checkout", "-q", "main"]);
     player.hook("Stop", at(410), json!({}));

@@ -1,7 +1,7 @@
 //! A journal whose payloads are encrypted.
 
 use super::*;
-use crate::backend::Breach;
+use crate::backend::IntegrityBreach;
 
 fn cipher(secret: u8) -> Option<Cipher> {
     Some(Cipher::new(&[secret; 32]))
@@ -25,10 +25,10 @@ fn payloads_are_hidden_in_the_files_and_read_as_they_were_written() {
         assert!(!bytes.windows(4).any(|four| four == b"the "));
     }
     let (pieces, end) =
-        rescue(&place.folder(), &Seals::Absent, cipher(1).as_ref(), &|_, _| false).unwrap();
+        rescue(&place.folder(), &SealMode::Absent, cipher(1).as_ref(), &|_, _| false).unwrap();
     assert_eq!(end, journal.read(0, u64::MAX).unwrap().end);
-    let said = |piece: &Piece| match piece {
-        Piece::Record(frame, false) => String::from_utf8(frame.payload.clone()).unwrap(),
+    let said = |piece: &JournalPiece| match piece {
+        JournalPiece::Record(frame, false) => String::from_utf8(frame.payload.clone()).unwrap(),
         other => panic!("{other:?}"),
     };
     assert_eq!(
@@ -44,14 +44,14 @@ fn another_key_opens_nothing_and_a_wrong_byte_is_damage() {
     let end = add(&journal, 0, "the first").end;
     journal.sync(end).unwrap();
     match opened(&place, 2).read(0, u64::MAX) {
-        Err(Error::Breach { breach: Breach::Altered, what }) => {
+        Err(Error::Breach { breach: IntegrityBreach::Altered, what }) => {
             assert_eq!(what, "the record at position 0 does not open with the store's key");
         }
         other => panic!("{other:?}"),
     }
     let (pieces, _) =
-        rescue(&place.folder(), &Seals::Absent, cipher(2).as_ref(), &|_, _| false).unwrap();
-    assert_eq!(pieces, [Piece::Lost { from: 0, to: end }]);
+        rescue(&place.folder(), &SealMode::Absent, cipher(2).as_ref(), &|_, _| false).unwrap();
+    assert_eq!(pieces, [JournalPiece::Lost { from: 0, to: end }]);
     let path = place.segment(0);
     let mut bytes = fs::read(&path).unwrap();
     bytes[HEADER_BYTES + 3] ^= 1;

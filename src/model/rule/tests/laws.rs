@@ -59,7 +59,7 @@ proptest! {
     fn rejecting_twice_is_rejecting_once(mut state in any_state()) {
         let outcome = reject_hypothesis(&state, "H0", Some("why")).unwrap();
         apply(&mut state, &outcome);
-        prop_assert_eq!(reject_hypothesis(&state, "H0", Some("why")).unwrap(), Outcome::default());
+        prop_assert_eq!(reject_hypothesis(&state, "H0", Some("why")).unwrap(), RuleOutcome::default());
         for (_, value) in state.all(Kind::Hypothesis) {
             if text(&value, "parent") == Some("H0") {
                 prop_assert!(matches!(text(&value, "status"), Some("rejected" | "archived")));

@@ -6,7 +6,7 @@ fn point(text: &str, now: &str) -> ResumePoint {
     let document = document(text);
     let now = Timestamp::parse_rfc3339(now).unwrap();
     match resume_point(&document, "e1", now, false) {
-        ResumeAnswer::Go(point) => *point,
+        ResumeDecision::Go(point) => *point,
         other => panic!("{other:?}"),
     }
 }
@@ -23,7 +23,7 @@ fn screening_goes_on_with_the_batch_behind_the_last_finished_one() {
             "created_at":"2026-01-25T10:15:00.000Z","updated_at":"2026-01-25T14:32:12.000Z"}"#,
         "2026-03-01T00:00:00Z",
     );
-    assert_eq!((point.mode, point.next_batch), (Mode::Batch, Some(16)));
+    assert_eq!((point.mode, point.next_batch), (ResumeMode::Batch, Some(16)));
     assert_eq!((point.processed, point.remaining), (1500, Some(2700)));
     assert_eq!(point.after_id.as_deref(), Some("a3b8"));
     assert!(point.warnings.is_empty());
@@ -38,13 +38,13 @@ fn a_search_goes_on_by_its_pages_while_the_token_lives() {
         "error_info":{"last_error":null,"error_count":0,"recoverable":true},
         "updated_at":"2026-01-25T09:45:30.000Z"}"#;
     let found = point(text, "2026-01-26T09:45:30Z");
-    assert_eq!((found.mode, found.next_batch), (Mode::Paginated, Some(9)));
+    assert_eq!((found.mode, found.next_batch), (ResumeMode::Paginated, Some(9)));
     let page = found.page.unwrap();
     assert_eq!((page.webenv.as_str(), page.query_key.as_deref()), ("MCID_63f8", Some("1")));
     assert_eq!((page.offset, page.size), (4000, Some(500)));
     let late = Timestamp::parse_rfc3339("2026-01-26T09:45:31Z").unwrap();
     let answer = resume_point(&document(text), "e1", late, false);
-    assert!(matches!(answer, ResumeAnswer::Refused { .. }), "{answer:?}");
+    assert!(matches!(answer, ResumeDecision::Refused { .. }), "{answer:?}");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn extraction_goes_on_behind_the_last_item_and_names_the_failed_ones() {
             "updated_at":"2026-01-25T16:22:46.000Z"}"#,
         "2026-01-25T17:00:00Z",
     );
-    assert_eq!((found.mode, found.after_id.as_deref()), (Mode::Sequential, Some("b7c8")));
+    assert_eq!((found.mode, found.after_id.as_deref()), (ResumeMode::Sequential, Some("b7c8")));
     assert_eq!((found.next_batch, found.remaining), (None, Some(72)));
     assert_eq!(found.failed_ids, ["c1", "d2", "e3"]);
 }

@@ -38,7 +38,7 @@ struct Naive {
     terminal: BTreeMap<String, bool>,
 }
 
-fn check(run: &Run, naive: &Naive) -> Result<(), TestCaseError> {
+fn check(run: &WorkflowRun, naive: &Naive) -> Result<(), TestCaseError> {
     let resumed = run.resume().unwrap();
     let mut held = BTreeMap::new();
     for loaded in &resumed.items {
@@ -70,7 +70,7 @@ proptest! {
         let mut naive = Naive::default();
         for (second, deed) in (1..).zip(deeds) {
             match deed {
-                Deed::Crash => run = Run::open(&store, "nightly").unwrap(),
+                Deed::Crash => run = WorkflowRun::open(&store, "nightly").unwrap(),
                 Deed::Forget { item, step } => {
                     let (item, step) = (format!("i{item}"), format!("s{step}"));
                     let known = naive.outputs.remove(&(item.clone(), step.clone())).is_some();
@@ -84,11 +84,11 @@ proptest! {
                     let (item, name) = (format!("i{item}"), format!("s{name}"));
                     let again = run.item(&item).is_ok_and(|known| known.step.as_ref() == Some(&name));
                     let goes = match (terminal, next) {
-                        (true, _) => Next::Terminal,
+                        (true, _) => NextStep::Terminal,
                         (false, Some(next)) => to(&format!("s{next}")),
-                        (false, None) => Next::Unknown,
+                        (false, None) => NextStep::Unknown,
                     };
-                    let stays = again && goes == Next::Unknown;
+                    let stays = again && goes == NextStep::Unknown;
                     let record = step(&item, &name, &output.to_string(), goes);
                     run.record(&act(second), &record).unwrap();
                     prop_assert!(run.record(&act(second + 1000), &record).unwrap().is_unchanged());
@@ -116,7 +116,7 @@ proptest! {
         let mut second = 0;
         for life in deaths.into_iter().chain([usize::MAX]) {
             let mut left = life;
-            let resumed = Run::open(&store, "nightly").unwrap().resume().unwrap();
+            let resumed = WorkflowRun::open(&store, "nightly").unwrap().resume().unwrap();
             'work: for loaded in resumed.active() {
                 let place = loaded.item.next.as_deref().map_or(0, |next| {
                     STEPS.iter().position(|step| *step == next).unwrap()
@@ -129,7 +129,7 @@ proptest! {
                     second += 1;
                     prop_assert!(!loaded.is_done(name));
                     *done.entry((loaded.item.item.clone(), *name)).or_default() += 1;
-                    let next = STEPS.get(at + 1).map_or(Next::Terminal, |next| to(next));
+                    let next = STEPS.get(at + 1).map_or(NextStep::Terminal, |next| to(next));
                     first.record(&act(second), &step(&loaded.item.item, name, "x", next)).unwrap();
                 }
             }
@@ -149,7 +149,7 @@ proptest! {
                 let run = run.clone();
                 scope.spawn(move || {
                     let name = format!("s{place}");
-                    run.record(&act(1), &step("a", &name, &name, Next::Unknown)).unwrap();
+                    run.record(&act(1), &step("a", &name, &name, NextStep::Unknown)).unwrap();
                 });
             }
         });

@@ -16,7 +16,7 @@ fn a_wave_that_begins_in_another_process_has_every_output_of_the_one_before() {
     let path = folder.path().join("store");
     {
         let store = Store::create(&path, Options::default()).unwrap();
-        let run = Run::open_or_create(&store, &act(0), "4567").unwrap();
+        let run = WorkflowRun::open_or_create(&store, &act(0), "4567").unwrap();
         for posting in 1..=122 {
             let summary = format!("Summary: role {posting}");
             let record = StepRecord {
@@ -29,12 +29,12 @@ fn a_wave_that_begins_in_another_process_has_every_output_of_the_one_before() {
     }
     // Nothing of the first wave is in memory any more.
     let store = Store::open(&path, Options::default()).unwrap();
-    let run = Run::open(&store, "4567").unwrap();
+    let run = WorkflowRun::open(&store, "4567").unwrap();
     let resumed = run.resume().unwrap();
     assert_eq!(resumed.active().count(), 122);
     for loaded in resumed.items {
         let posting = &loaded.item.item;
-        assert_eq!(loaded.item.at(), Some("3342"));
+        assert_eq!(loaded.item.current_step(), Some("3342"));
         assert_eq!(loaded.output("3341").map(|output| output.order), Some(Some(2)));
         assert_eq!(&run.load(posting).unwrap(), &loaded);
         let prompt = run.render(TEMPLATE, posting).unwrap().unwrap();

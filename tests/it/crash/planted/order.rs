@@ -8,7 +8,7 @@ use crate::crash::power::{IMAGE_BYTES, Keys, begin, folder};
 use crate::crash::work::Planted;
 use crate::crash::{create, open};
 use crate::fault::{Breaker, Disk, can_strike};
-use forge_store::store::Depth;
+use forge_store::store::VerifyDepth;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -48,13 +48,13 @@ fn worked(path: &Path) -> Oracle {
     for line in lines {
         oracle.hear(&line);
     }
-    assert_eq!(oracle.audit(path, u64::MAX, Depth::Quick), Ok(()));
+    assert_eq!(oracle.audit(path, u64::MAX, VerifyDepth::Quick), Ok(()));
     oracle
 }
 
 /// Where calls lied something must be missed, else nothing.
 fn judge(name: &str, lied: bool, path: &Path, oracle: &mut Oracle) {
-    let found = oracle.audit(path, u64::MAX, Depth::Quick);
+    let found = oracle.audit(path, u64::MAX, VerifyDepth::Quick);
     if !lied {
         return assert_eq!(found, Ok(()), "{name}");
     }

@@ -1,0 +1,308 @@
+//! Ends of what runs in the background: commands and agents whose call has its result at once.
+//!
+//! Claude Code reports an end in a notice (`<task-notification>`, in older clients `<bash-notification>` and
+//! `<agent-notification>`): in a `user` line, in an attachment, in the queue, often in several of these. The result
+//! of a tool that asks for a task or stops it reports it too. The first report counts.
+
+use super::call_result::ClaudeCallResult;
+use super::command::CommandRun;
+use super::line_context::{LineContext, PieceBuilder, fields};
+use super::transcript_state::TranscriptState;
+use super::typed_text::tagged;
+use crate::lenient::{LenientId, LenientInteger, LenientText};
+use crate::verification::CheckCommandLine;
+use forge_store::model::{Timestamp, Value};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// A command that runs in the background.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BackgroundCommand {
+    pub(super) task: Option<String>,
+    pub(super) command: Value,
+    pub(super) description: Value,
+    pub(super) cwd: Option<String>,
+    pub(super) called_at: Timestamp,
+    pub(super) agent: Option<String>,
+    pub(super) commit: bool,
+    pub(super) verification: Option<CheckCommandLine>,
+}
+
+/// Tools that ask for a background task, and tools that stop one.
+const TASK_QUERY_TOOLS: [&str; 5] =
+    ["TaskOutput", "BashOutput", "AgentOutputTool", "AgentOutput", "BashOutputTool"];
+const TASK_STOP_TOOLS: [&str; 3] = ["TaskStop", "KillShell", "KillBash"];
+/// How the tags of notices begin, and how they all end.
+const NOTIFIERS: [&str; 3] = ["<task", "<bash", "<agent"];
+const NOTICE: &str = "-notification>";
+
+/// What is said of a task that ended.
+#[derive(Debug, Default)]
+struct TaskEnd<'t> {
+    task: Option<&'t str>,
+    call: Option<&'t str>,
+    status: Option<&'t str>,
+    summary: &'t str,
+    exit_code: Option<i64>,
+    duration_ms: Option<i64>,
+    tokens: Option<i64>,
+    output_file: Option<&'t str>,
+    /// What the agent came back with, or what the command printed: text, part and pointer.
+    result: Option<(&'t str, Range<usize>, &'t str)>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TaskQueryResult<'a> {
+    #[serde(borrow)]
+    task: QueriedTask<'a>,
+    #[serde(alias = "shellId", alias = "task_id")]
+    shell_id: LenientId,
+    #[serde(borrow)]
+    status: LenientText<'a>,
+    #[serde(alias = "exitCode")]
+    exit_code: LenientInteger,
+    #[serde(borrow)]
+    stdout: LenientText<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct QueriedTask<'a> {
+    #[serde(alias = "taskId", alias = "agentId")]
+    task_id: LenientId,
+    #[serde(borrow)]
+    status: LenientText<'a>,
+    #[serde(alias = "exitCode")]
+    exit_code: LenientInteger,
+    #[serde(borrow)]
+    output: LenientText<'a>,
+    #[serde(borrow)]
+    result: LenientText<'a>,
+}
+
+impl PieceBuilder<'_> {
+    /// Reads the notices in a text. `pointer` leads to the text.
+    pub(super) fn notices(&mut self, scene: &LineContext<'_>, text: &str, pointer: &str) {
+        for notice in notices(text) {
+            let part = text.get(notice.clone()).unwrap_or_default();
+            let summary = tagged(part, "summary").unwrap_or_default().trim();
+            let name = |tag| tagged(part, tag).map(str::trim).filter(|name| !name.is_empty());
+            let result =
+                part.find("<result>").zip(part.rfind("</result>")).and_then(|(from, to)| {
+                    let from = notice.start + from + "<result>".len();
+                    let range = from..notice.start + to;
+                    (range.start <= range.end).then_some((text, range, pointer))
+                });
+            let end = TaskEnd {
+                task: name("task-id").or_else(|| name("shell-id")).or_else(|| name("agent-id")),
+                call: name("tool-use-id"),
+                status: name("status").or_else(|| status_in(summary)),
+                summary,
+                exit_code: exit_code(summary),
+                duration_ms: name("duration_ms").and_then(|number| number.parse().ok()),
+                tokens: name("subagent_tokens").and_then(|number| number.parse().ok()),
+                output_file: name("output-file"),
+                result,
+            };
+            self.end(scene, &end);
+        }
+    }
+
+    /// What an attachment says of the state of a task.
+    pub(super) fn task_state(
+        &mut self,
+        scene: &LineContext<'_>,
+        task: Option<&str>,
+        status: Option<&str>,
+    ) {
+        self.end(scene, &TaskEnd { task, status, ..TaskEnd::default() });
+    }
+
+    /// What a tool said that asks for background tasks or stops them.
+    pub(super) fn asked_task(
+        &mut self,
+        scene: &LineContext<'_>,
+        tool: &str,
+        answer: &ClaudeCallResult<'_>,
+    ) {
+        let (asking, stopping) =
+            (TASK_QUERY_TOOLS.contains(&tool), TASK_STOP_TOOLS.contains(&tool));
+        if answer.error || !(asking || stopping) {
+            return;
+        }
+        let asked: TaskQueryResult<'_> = answer.object();
+        let told = answer.shown_to_agent.as_ref();
+        let named = |tag| told.and_then(|(text, _)| tagged(text, tag)).map(str::trim);
+        let task = asked.task.task_id.0.as_deref().or(asked.shell_id.0.as_deref());
+        let status = if stopping {
+            Some("killed")
+        } else {
+            asked.task.status.text().or(asked.status.text()).or_else(|| named("status"))
+        };
+        let exit_code = asked.task.exit_code.0.or(asked.exit_code.0);
+        let exit_code = exit_code.or_else(|| named("exit_code")?.parse().ok());
+        let whole = |text: &'_ str| 0..text.len();
+        let result = asked
+            .task
+            .result
+            .text()
+            .map(|text| (text, whole(text), "/toolUseResult/task/result"))
+            .or_else(|| {
+                let text = asked.task.output.text()?;
+                Some((text, whole(text), "/toolUseResult/task/output"))
+            })
+            .or_else(|| {
+                Some((asked.stdout.text()?, whole(asked.stdout.text()?), "/toolUseResult/stdout"))
+            });
+        let task = task.or_else(|| named("task_id"));
+        self.end(scene, &TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
+    }
+
+    fn end(&mut self, scene: &LineContext<'_>, end: &TaskEnd<'_>) {
+        let Some(status) = end.status else { return };
+        let background = &self.carry.claude.background;
+        let found = end.call.filter(|call| background.contains_key(*call)).map(str::to_owned);
+        let call = found.or_else(|| {
+            let task = end.task?;
+            let mut running = background.iter();
+            let found = running.find(|(_, running)| running.task.as_deref() == Some(task));
+            found.map(|(call, _)| call.clone())
+        });
+        if let Some(call) = call {
+            self.command_ended(scene, &call, end, status);
+        } else if let Some(agent) = agent(self.carry, end) {
+            let waits = end.summary.ends_with("is waiting on its own background work");
+            let status = match status {
+                "completed" if waits => "running",
+                "stopped" => "killed",
+                other => other,
+            };
+            let result = end.result.as_ref().filter(|(_, range, _)| !range.is_empty());
+            let text = result.and_then(|(text, range, _)| text.get(range.clone()));
+            let shown =
+                result.map(|(text, range, pointer)| scene.part(text, range.clone(), pointer));
+            let more = fields([
+                ("result", shown.into()),
+                ("duration_ms", end.duration_ms.into()),
+                ("tokens", end.tokens.into()),
+            ]);
+            self.agent_ended(scene, &agent, (status, text.unwrap_or_default()), more);
+        }
+    }
+
+    fn command_ended(
+        &mut self,
+        scene: &LineContext<'_>,
+        call: &str,
+        end: &TaskEnd<'_>,
+        status: &str,
+    ) {
+        let outcome = match status {
+            "completed" => "finished",
+            "failed" => "failed",
+            "killed" | "stopped" if end.summary.contains("time limit") => "timed_out",
+            "killed" | "stopped" => "interrupted",
+            _ => return,
+        };
+        let Some(ran) = self.carry.claude.background.remove(call) else { return };
+        let printed = end.result.as_ref().and_then(|(text, range, pointer)| {
+            Some((text.get(range.clone())?, scene.part(text, range.clone(), pointer)))
+        });
+        let more = fields([
+            ("working_dir", ran.cwd.into()),
+            ("called_at", ran.called_at.to_string().into()),
+            ("background_task", ran.task.into()),
+            ("output_file", end.output_file.into()),
+            ("stdout_preview", printed.as_ref().map(|(_, shown)| shown.clone()).into()),
+        ]);
+        let output = printed.map_or("", |(text, _)| text);
+        let scene = LineContext { agent: ran.agent, ..scene.clone() };
+        let done = CommandRun {
+            command: ran.command,
+            description: ran.description,
+            exit_code: end.exit_code,
+            outcome,
+            more,
+            output,
+            verification: ran.verification.as_ref(),
+            commits: ran.commit && outcome == "finished",
+        };
+        self.push_command_run(&scene, call, done);
+    }
+}
+
+/// The agent that ended.
+fn agent(carry: &TranscriptState, end: &TaskEnd<'_>) -> Option<String> {
+    let agents = &carry.agents;
+    if let Some(task) = end.task.filter(|task| agents.contains_key(*task)) {
+        return Some(task.to_owned());
+    }
+    let call = Value::from(end.call?);
+    agents.iter().find(|(_, state)| state.is_of(&call)).map(|(agent, _)| agent.clone())
+}
+
+/// The notices in a text.
+fn notices(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(length) = text.get(from..).and_then(|rest| rest.find(NOTICE)) {
+        let end = from + length + NOTICE.len();
+        let before = text.get(from..from + length).unwrap_or_default();
+        from = end;
+        let Some(who) = NOTIFIERS.iter().find(|who| before.ends_with(**who)) else { continue };
+        let start = end - NOTICE.len() - who.len();
+        let closing = format!("</{}{NOTICE}", who.trim_start_matches('<'));
+        let length = text.get(end..).and_then(|rest| rest.find(&closing));
+        from = length.map_or(text.len(), |length| end + length + closing.len());
+        found.push(start..from);
+    }
+    found
+}
+
+/// The exit code in "... failed with exit code 3" or "... completed (exit code 0)".
+fn exit_code(summary: &str) -> Option<i64> {
+    let (_, rest) = summary.rsplit_once("exit code ")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+/// What a summary says of the end where no status does.
+fn status_in(summary: &str) -> Option<&'static str> {
+    let (_, end) = summary.rsplit_once('"')?;
+    [
+        ("completed", "completed"),
+        ("finished", "completed"),
+        ("failed", "failed"),
+        ("was stopped", "killed"),
+    ]
+    .iter()
+    .find_map(|(word, status)| end.trim_start().starts_with(word).then_some(*status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_code_is_read_from_the_summary() {
+        for (summary, expected) in [
+            ("Background command \"Run\" failed with exit code 101", Some(101)),
+            ("Background command \"exit code 9\" completed (exit code 0)", Some(0)),
+            ("Background command \"grep\" completed (exit code 1: No matches found)", Some(1)),
+            ("Background command \"x\" was stopped", None),
+        ] {
+            assert_eq!(exit_code(summary), expected, "{summary}");
+        }
+        assert_eq!(status_in("Background command \"x\" is still running after 5 min"), None);
+        assert_eq!(status_in("Background command \"was stopped\" completed"), Some("completed"));
+    }
+
+    #[test]
+    fn several_notices_in_a_text_are_told_apart() {
+        let text = "<task-notification>a</task-notification>\n<bash-notification>b</bash-notification> <task-notification>";
+        let found: Vec<_> = notices(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[1], "<bash-notification>b</bash-notification>");
+    }
+}

@@ -1,0 +1,235 @@
+//! Calls that never started: refused by a person, a rule, a hook or a check, or given up with other calls.
+//!
+//! Newer clients say it in fields of the line (`toolDenialKind`); else the text of the result begins with one
+//! of the sentences that Claude Code writes for it. A command that printed such a sentence did run: the
+//! client puts its exit code before what it printed.
+
+use super::line::CallDenial;
+use std::ops::Range;
+
+/// How a call ended whose result is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallFailure {
+    /// It ran and failed.
+    Failed,
+    /// It never started.
+    Refused,
+    /// It was stopped while it ran.
+    Interrupted,
+    /// The record says that it does not know.
+    Unknown,
+}
+
+impl CallFailure {
+    pub(crate) fn outcome(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Refused => super::command::REFUSED,
+            Self::Interrupted => "interrupted",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the result of a call begins with that never started.
+const NEVER_STARTED: [&str; 19] = [
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action",
+    "User rejected tool use",
+    "User denied permission",
+    "Permission for this ",
+    "This command requires approval",
+    "Claude requested permissions to ",
+    "This tool call was refused",
+    "Cancelled: ",
+    "Sibling tool call errored",
+    "Blocked: ",
+    "Streaming fallback",
+    "No such tool available",
+    "InputValidationError",
+    "Operation stopped by hook",
+    "Execution stopped by ",
+    "Blocked by hook",
+    "[Tool call skipped",
+    "[Tool call not completed",
+];
+/// What the result of a call begins with that may or may not have run.
+const NOT_KNOWN: [&str; 4] = [
+    "[Tool call interrupted",
+    "[Tool call result not in this copy",
+    "[Tool call did not complete",
+    "A safety monitor blocked this turn",
+];
+/// In a refusal: the call ran for a while all the same.
+const STOPPED_WHILE_RUNNING: &str = "this call was stopped while running";
+/// What comes before a person's reason.
+const REASON: [&str; 3] = [
+    "To tell you how to proceed, the user said:\n",
+    "the following reason for the rejection:",
+    "the user said:\n",
+];
+/// What comes after it.
+const AFTER_REASON: &str = "\n\nNote: The user's next message may contain a correction";
+
+/// How a call ended by what its line says of it, and by the error it gave.
+pub(crate) fn classify_failure(
+    denial: &CallDenial<'_>,
+    text: &str,
+    is_command: bool,
+) -> CallFailure {
+    if denial.before_run {
+        return CallFailure::Refused;
+    }
+    let stopped = text.contains(STOPPED_WHILE_RUNNING);
+    match denial.kind.text() {
+        Some(_) if denial.after_run => CallFailure::Failed,
+        Some("user-rejected") if stopped => CallFailure::Interrupted,
+        Some("interrupted") => failure_from_text(text, is_command).unwrap_or(CallFailure::Unknown),
+        Some(_) => CallFailure::Refused,
+        None => failure_from_text(text, is_command).unwrap_or(CallFailure::Failed),
+    }
+}
+
+/// Whether an error says that its call never started.
+pub(crate) fn is_refusal(text: &str) -> bool {
+    failure_from_text(text, false) == Some(CallFailure::Refused)
+}
+
+fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
+    let text = text.trim_start();
+    let text = text.strip_prefix("Error: ").unwrap_or(text);
+    let checked = text.strip_prefix("<tool_use_error>");
+    let text = checked.unwrap_or(text);
+    let text = text.strip_prefix("Error: ").unwrap_or(text);
+    let begins = |with: &[&str]| with.iter().any(|with| text.starts_with(with));
+    if begins(&["[Request interrupted"]) {
+        return Some(CallFailure::Interrupted);
+    }
+    if begins(&NOT_KNOWN) {
+        return Some(CallFailure::Unknown);
+    }
+    let first = text.lines().next().unwrap_or_default();
+    let permission = text.starts_with("Permission to ") && first.contains(" denied");
+    let hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
+        || first.starts_with("Hook PreToolUse:");
+    // A command is checked before it starts, and what it does is reported with its exit code.
+    let check = is_command && checked.is_some() && !text.starts_with("Error calling tool");
+    // Of a folder outside the allowed ones; the name of the command comes first.
+    let folder = first.contains(" was blocked. For security, Claude Code ");
+    if begins(&NEVER_STARTED) || permission || hook || check || folder {
+        let stopped = text.contains(STOPPED_WHILE_RUNNING);
+        return Some(if stopped { CallFailure::Interrupted } else { CallFailure::Refused });
+    }
+    None
+}
+
+/// The part of a refusal that a person typed as its reason; else all of it that says something.
+pub(crate) fn reason(text: &str) -> Range<usize> {
+    let typed = REASON.iter().find_map(|before| {
+        let start = text.find(before)? + before.len();
+        let end = text.find(AFTER_REASON).filter(|end| *end > start).unwrap_or(text.len());
+        let words = text.get(start..end)?;
+        let start = start + words.len() - words.trim_start().len();
+        Some(start..start + words.trim().len()).filter(|range| !range.is_empty())
+    });
+    typed.unwrap_or_else(|| {
+        let start = if text.starts_with("Error: ") { "Error: ".len() } else { 0 };
+        let rest = text.get(start..).unwrap_or_default();
+        let inside = rest.strip_prefix("<tool_use_error>").map(|inside| {
+            let from = start + rest.len() - inside.len();
+            let inside = inside.trim_end();
+            from..from + inside.strip_suffix("</tool_use_error>").unwrap_or(inside).len()
+        });
+        inside.unwrap_or(start..text.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lenient::LenientText;
+
+    fn ended(text: &str) -> CallFailure {
+        classify_failure(&CallDenial::default(), text, true)
+    }
+
+    #[test]
+    fn a_call_that_never_started_is_refused() {
+        for text in [
+            "<tool_use_error>Cancelled: parallel tool call Bash(go vet) errored</tool_use_error>",
+            "Error: <tool_use_error>Sibling tool call errored</tool_use_error>",
+            "Sibling tool call errored",
+            "This command requires approval",
+            "<tool_use_error>Blocked: sleep 60 followed by: go test</tool_use_error>",
+            "<tool_use_error>InputValidationError: Bash failed</tool_use_error>",
+            "PreToolUse:Bash hook error: [check.sh]: not allowed",
+            "Error: Hook PreToolUse:Bash denied this tool",
+            "cd in '/x' was blocked. For security, Claude Code may only change directories to these: '/w'.",
+            "Permission to use Bash with command go test has been denied.",
+            "Permission for this action was denied by the Claude Code auto mode classifier. Reason: x.",
+            "Claude requested permissions to use Bash, but you haven't granted it yet.",
+            "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+            "[Tool call skipped: the turn ended.]",
+        ] {
+            assert_eq!(ended(text), CallFailure::Refused, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_prints_such_words_did_run() {
+        for text in [
+            "Exit code 1\nPermission to use Bash has been denied",
+            "Error: Exit code 2\nThis command requires approval",
+            "make: Permission denied",
+            "Permission denied (publickey).",
+            "Error calling tool",
+        ] {
+            assert_eq!(ended(text), CallFailure::Failed, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_stopped_or_lost_is_not_refused() {
+        let stopped = "The user doesn't want to proceed with this tool use. Correction to the text above: this call was \
+                       stopped while running, not refused before it ran.";
+        assert_eq!(ended(stopped), CallFailure::Interrupted);
+        assert_eq!(ended("[Request interrupted by user for tool use]"), CallFailure::Interrupted);
+        let lost =
+            "[Tool call interrupted: the session ended before this call's result was recorded]";
+        assert_eq!(ended(lost), CallFailure::Unknown);
+    }
+
+    #[test]
+    fn what_the_line_says_counts_before_its_text() {
+        let denial = |kind: &'static str, before_run, after_run| CallDenial {
+            kind: LenientText(Some(kind.into())),
+            before_run,
+            after_run,
+        };
+        for (denial, expected) in [
+            (denial("permission-rule", false, false), CallFailure::Refused),
+            (denial("automode-blocked", false, false), CallFailure::Refused),
+            (denial("cancelled", false, false), CallFailure::Refused),
+            (denial("permission-rule", false, true), CallFailure::Failed),
+            (denial("interrupted", true, false), CallFailure::Refused),
+            (denial("interrupted", false, false), CallFailure::Unknown),
+        ] {
+            assert_eq!(classify_failure(&denial, "some words", true), expected, "{denial:?}");
+        }
+    }
+
+    #[test]
+    fn the_reason_is_what_the_person_typed() {
+        for (text, expected) in [
+            ("Rejected. To tell you how to proceed, the user said:\nnot yet", "not yet"),
+            (
+                "The user provided the following reason for the rejection:  use make\n\nNote: The user's next message may contain a correction or",
+                "use make",
+            ),
+            ("Error: <tool_use_error>Blocked: sleep</tool_use_error>", "Blocked: sleep"),
+            ("This command requires approval", "This command requires approval"),
+        ] {
+            assert_eq!(&text[reason(text)], expected);
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Results of tool calls: commands, edits and checks that happened.
+
+use super::background_end::BackgroundCommand;
+use super::call_failure::{self, CallFailure};
+use super::command::{self, CommandRun, REFUSED};
+use super::line::{CallDenial, LocatedText, MessageContent};
+use super::line_context::{LineContext, PieceBuilder, fields, flag};
+use super::message::parsed;
+use super::transcript_state::{CallRequest, OpenCall};
+use crate::lenient::{LenientFlag, LenientId, LenientInteger, LenientText};
+use crate::patch::EditDescription;
+use forge_store::model::{FieldMap, Kind, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// A result as a call's facts see it.
+#[derive(Debug)]
+pub(crate) struct ClaudeCallResult<'a> {
+    pub(crate) error: bool,
+    /// What the agent was told, and the pointer to it.
+    pub(crate) shown_to_agent: Option<LocatedText<'a>>,
+    /// What the program that runs the tools noted.
+    pub(crate) tool_use_result: ToolUseResult<'a>,
+    /// What the line says of a call that did not run.
+    pub(crate) denial: CallDenial<'a>,
+}
+
+#[derive(Debug)]
+pub(crate) enum ToolUseResult<'a> {
+    Nothing,
+    Text(Cow<'a, str>),
+    Object(&'a RawValue),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct CommandOutput<'a> {
+    #[serde(borrow)]
+    stdout: LenientText<'a>,
+    #[serde(borrow)]
+    stderr: LenientText<'a>,
+    interrupted: LenientFlag,
+    background_task_id: LenientId,
+    duration_ms: LenientInteger,
+    #[serde(borrow)]
+    return_code_interpretation: LenientText<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct EditResult<'a> {
+    user_modified: LenientFlag,
+    #[serde(borrow)]
+    original_file: LenientText<'a>,
+    #[serde(borrow)]
+    original_file_contents: LenientText<'a>,
+    #[serde(borrow, rename = "original_file")]
+    original_notebook: LenientText<'a>,
+    #[serde(borrow)]
+    error: LenientText<'a>,
+}
+
+impl PieceBuilder<'_> {
+    /// Closes the call a result belongs to. Says whether it was one whose result is a fact of its own.
+    pub(crate) fn result(
+        &mut self,
+        scene: &LineContext<'_>,
+        id: &str,
+        answer: &ClaudeCallResult<'_>,
+    ) -> bool {
+        let Some(call) = self.carry.calls.remove(id) else { return false };
+        match &call.asked {
+            CallRequest::Command { .. } => self.command(scene, id, &call, answer),
+            CallRequest::Edit { .. } => self.edit(scene, id, &call, answer),
+            CallRequest::Agent { .. } => {
+                self.agent_done(scene, id, &call, answer);
+                if answer.failure(false) == Some(CallFailure::Refused) {
+                    self.tool(scene, id, &call, answer);
+                }
+            }
+            CallRequest::NewTask { .. }
+            | CallRequest::TaskChange { .. }
+            | CallRequest::Todos { .. } => {
+                self.tasks(scene, &call, answer);
+            }
+            CallRequest::Tool { .. } => {
+                self.tool(scene, id, &call, answer);
+                self.asked_task(scene, &call.tool, answer);
+                return false;
+            }
+            // No call of Claude Code's.
+            CallRequest::Patch { .. } => {}
+        }
+        true
+    }
+
+    fn command(
+        &mut self,
+        scene: &LineContext<'_>,
+        id: &str,
+        call: &OpenCall,
+        answer: &ClaudeCallResult<'_>,
+    ) {
+        let CallRequest::Command { command, description, background, commit, verification } =
+            &call.asked
+        else {
+            return;
+        };
+        let printed: CommandOutput<'_> = answer.object();
+        let (code, start) =
+            answer.text().map_or((None, 0), |(text, _)| exit_code(&text, answer.error));
+        let task = printed.background_task_id.0.clone().or_else(|| background_task(answer));
+        let outcome = outcome(&printed, answer, code, *background || task.is_some());
+        let exit_code = match outcome {
+            // A result that is no error is of exit code 0, but for those that the client reads in their own way.
+            "finished" if printed.return_code_interpretation.text().is_none() => code.or(Some(0)),
+            "background" | REFUSED => None,
+            _ => code,
+        };
+        let (streams, output) = streams(scene, answer, &printed, outcome, start);
+        let mut more = fields([
+            ("working_dir", call.cwd.clone().into()),
+            ("called_at", call.called_at.to_string().into()),
+            ("duration_ms", printed.duration_ms.0.into()),
+            ("interrupted", flag(outcome == "interrupted")),
+            ("background_task", task.clone().into()),
+        ]);
+        more.extend(streams);
+        if outcome == "background" {
+            let running = BackgroundCommand {
+                task,
+                command: command.clone(),
+                description: description.clone(),
+                cwd: call.cwd.clone(),
+                called_at: call.called_at,
+                agent: scene.agent.clone(),
+                commit: *commit,
+                verification: verification.clone(),
+            };
+            self.carry.claude.background.insert(id.to_owned(), running);
+        }
+        let ran = CommandRun {
+            command: command.clone(),
+            description: description.clone(),
+            exit_code,
+            outcome,
+            more,
+            output: &output,
+            verification: verification.as_ref(),
+            commits: *commit && !answer.error,
+        };
+        self.push_command_run(scene, id, ran);
+    }
+
+    fn edit(
+        &mut self,
+        scene: &LineContext<'_>,
+        id: &str,
+        call: &OpenCall,
+        answer: &ClaudeCallResult<'_>,
+    ) {
+        let CallRequest::Edit { path, patch, added, removed } = &call.asked else { return };
+        if answer.error {
+            self.tool(scene, id, call, answer);
+            return;
+        }
+        let mut value = fields([
+            ("tool", call.tool.as_str().into()),
+            ("path", path.clone().into()),
+            ("patch", patch.clone()),
+            ("lines_added", (*added).into()),
+            ("lines_removed", (*removed).into()),
+            ("agent", scene.agent.clone().into()),
+            ("cwd", call.cwd.clone().into()),
+            ("git_branch", scene.git_branch.into()),
+            ("user_modified", false.into()),
+        ]);
+        match answer.tool_use_result {
+            // It says why nothing was changed.
+            ToolUseResult::Text(_) => return,
+            ToolUseResult::Nothing => {}
+            ToolUseResult::Object(raw) => {
+                let edited: EditResult<'_> = parsed(Some(raw)).unwrap_or_default();
+                if edited.error.text().is_some() {
+                    return;
+                }
+                value.insert("user_modified".to_owned(), edited.user_modified.0.into());
+                for (name, original) in [
+                    ("originalFile", &edited.original_file),
+                    ("originalFileContents", &edited.original_file_contents),
+                    ("original_file", &edited.original_notebook),
+                ] {
+                    if let Some(text) = original.text() {
+                        let original = scene.text(text, format!("/toolUseResult/{name}"));
+                        value.insert("original_file".to_owned(), original);
+                    }
+                }
+                described(scene, raw, &mut value);
+            }
+        }
+        self.facts.push(scene.fact(Kind::Code, id, value));
+    }
+}
+
+/// Puts what the result says of the change in the place of what the call said.
+fn described(scene: &LineContext<'_>, raw: &RawValue, value: &mut FieldMap) {
+    let edit: EditDescription<'_> = parsed(Some(raw)).unwrap_or_default();
+    if let Some(path) = edit.path() {
+        value.insert("path".to_owned(), path.into());
+    }
+    if let Some(patch) = edit.patch() {
+        value.insert("patch".to_owned(), scene.text(&patch.text, "/toolUseResult"));
+        value.insert("lines_added".to_owned(), patch.added.into());
+        value.insert("lines_removed".to_owned(), patch.removed.into());
+    }
+}
+
+/// The background task that a command became, as its result says it.
+fn background_task(answer: &ClaudeCallResult<'_>) -> Option<String> {
+    let (told, _) = answer.shown_to_agent.as_ref().filter(|_| !answer.error)?;
+    let started = ["Command running in background", "Command was manually backgrounded"];
+    let rest = started.iter().find_map(|begin| told.strip_prefix(begin))?;
+    let (_, id) = rest.split_once("with ID: ")?;
+    let end = id.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(id.len());
+    id.get(..end).filter(|id| !id.is_empty()).map(str::to_owned)
+}
+
+/// How a command ended.
+fn outcome(
+    printed: &CommandOutput<'_>,
+    answer: &ClaudeCallResult<'_>,
+    code: Option<i64>,
+    background: bool,
+) -> &'static str {
+    // What has an exit code ran, whatever it printed.
+    let failure = if code.is_some() { None } else { answer.failure(true) };
+    let stopped = |text: &str| {
+        let text = text.trim_end();
+        text.ends_with("[Request interrupted by user]")
+            || text.ends_with("[Request interrupted by user for tool use]")
+    };
+    let late = |text: &str| {
+        let (_, start) = exit_code(text, true);
+        text.get(start..).is_some_and(|text| text.starts_with("Command timed out after "))
+    };
+    match failure {
+        Some(CallFailure::Refused) => REFUSED,
+        _ if printed.interrupted.0 || (answer.error && answer.says(stopped)) => "interrupted",
+        _ if answer.error && answer.says(late) => "timed_out",
+        Some(failure) => failure.outcome(),
+        None if answer.error => {
+            if code == Some(0) {
+                "finished"
+            } else {
+                "failed"
+            }
+        }
+        None if background => "background",
+        None => "finished",
+    }
+}
+
+/// What a command printed as fields, and as the text in which its verdict is looked for.
+fn streams(
+    scene: &LineContext<'_>,
+    answer: &ClaudeCallResult<'_>,
+    printed: &CommandOutput<'_>,
+    outcome: &str,
+    start: usize,
+) -> (FieldMap, String) {
+    if outcome == REFUSED || outcome == "unknown" {
+        let reason = answer.refused_text().map(|(text, pointer)| {
+            let part = call_failure::reason(&text);
+            scene.part(&text, part, pointer)
+        });
+        return (fields([("reason", reason.into())]), String::new());
+    }
+    let merged = if matches!(answer.tool_use_result, ToolUseResult::Object(_)) {
+        None
+    } else {
+        answer.text()
+    };
+    if let Some((text, pointer)) = merged.filter(|(text, _)| text.len() > start) {
+        let output = text.get(start..).unwrap_or_default().to_owned();
+        return (command::merged(scene, outcome, &text, start..text.len(), pointer), output);
+    }
+    let (stdout, stderr) = (printed.stdout.text(), printed.stderr.text());
+    let mut output = stdout.unwrap_or_default().to_owned();
+    if let Some(text) = stderr {
+        output.push('\n');
+        output.push_str(text);
+    }
+    let shown =
+        |text: Option<&str>, pointer: &str| Value::from(text.map(|text| scene.text(text, pointer)));
+    let streams = fields([
+        ("stdout_preview", shown(stdout, "/toolUseResult/stdout")),
+        ("stderr_preview", shown(stderr, "/toolUseResult/stderr")),
+    ]);
+    (streams, output)
+}
+
+impl<'a> ClaudeCallResult<'a> {
+    /// A result in a line that says this of its call; `at` leads to its block.
+    pub(crate) fn from_line(
+        error: bool,
+        content: &'a MessageContent<'a>,
+        result: Option<&'a RawValue>,
+        at: &str,
+        denial: CallDenial<'a>,
+    ) -> Self {
+        let noted = match result.map(|raw| (raw.get().as_bytes().first(), raw)) {
+            Some((Some(b'{'), raw)) => ToolUseResult::Object(raw),
+            Some((Some(b'"'), raw)) => {
+                let text: LenientText<'_> = parsed(Some(raw)).unwrap_or_default();
+                text.0.map_or(ToolUseResult::Nothing, ToolUseResult::Text)
+            }
+            _ => ToolUseResult::Nothing,
+        };
+        let told =
+            content.full_text().map(|(text, pointer)| (text, format!("{at}/content{pointer}")));
+        ClaudeCallResult { error, shown_to_agent: told, tool_use_result: noted, denial }
+    }
+
+    /// What was said about the run in one text: noted, else told.
+    fn text(&self) -> Option<(Cow<'_, str>, &str)> {
+        match &self.tool_use_result {
+            ToolUseResult::Text(text) => Some((Cow::Borrowed(text), "/toolUseResult")),
+            _ => self
+                .shown_to_agent
+                .as_ref()
+                .map(|(text, pointer)| (Cow::Borrowed(&**text), pointer.as_str())),
+        }
+    }
+
+    /// The text that says why a call did not run: the one for the agent, because it holds the person's words.
+    pub(crate) fn refused_text(&self) -> Option<(Cow<'_, str>, &str)> {
+        let told = self.shown_to_agent.as_ref().filter(|(text, _)| !text.is_empty());
+        told.map(|(text, pointer)| (Cow::Borrowed(&**text), pointer.as_str()))
+            .or_else(|| self.text())
+    }
+
+    fn says(&self, what: impl Fn(&str) -> bool) -> bool {
+        let noted = if let ToolUseResult::Text(text) = &self.tool_use_result {
+            Some(&**text)
+        } else {
+            None
+        };
+        let told = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
+        noted.into_iter().chain(told).any(what)
+    }
+
+    /// How the call failed, if its result is an error.
+    pub(crate) fn failure(&self, is_command: bool) -> Option<CallFailure> {
+        if !self.error {
+            return None;
+        }
+        let noted = if let ToolUseResult::Text(text) = &self.tool_use_result {
+            Some(&**text)
+        } else {
+            None
+        };
+        let told = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
+        let of = |text: &str| call_failure::classify_failure(&self.denial, text, is_command);
+        let found = [told, noted].into_iter().flatten().map(of);
+        let found = found.max_by_key(|failure| *failure != CallFailure::Failed);
+        Some(found.unwrap_or_else(|| of("")))
+    }
+
+    /// The object that was noted, read leniently.
+    pub(crate) fn object<T: Deserialize<'a> + Default>(&self) -> T {
+        match self.tool_use_result {
+            ToolUseResult::Object(raw) => parsed(Some(raw)).unwrap_or_default(),
+            _ => T::default(),
+        }
+    }
+}
+
+/// The exit code an error begins with, and where the output behind it starts.
+fn exit_code(text: &str, error: bool) -> (Option<i64>, usize) {
+    if !error {
+        return (None, 0);
+    }
+    let body = text.strip_prefix("Error: ").unwrap_or(text);
+    let start = text.len() - body.len();
+    let code = body.strip_prefix("Exit code ").and_then(|rest| {
+        let end = rest.find('\n').unwrap_or(rest.len());
+        let code = rest.get(..end)?.trim().parse().ok()?;
+        Some((code, text.len() - rest.len() + end))
+    });
+    let Some((code, end)) = code else { return (None, start) };
+    // Behind the line break.
+    (Some(code), (end + 1).min(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::exit_code;
+
+    #[test]
+    fn an_exit_code_leads_an_error() {
+        for (text, expected) in [
+            ("Exit code 1\nout", (Some(1), 12)),
+            ("Error: Exit code 127\nout", (Some(127), 21)),
+            ("Exit code 2", (Some(2), 11)),
+            ("Error: Sibling tool call errored", (None, 7)),
+            ("Exit code none", (None, 0)),
+        ] {
+            assert_eq!(exit_code(text, true), expected, "{text}");
+        }
+        assert_eq!(exit_code("Exit code 1\nprinted", false), (None, 0));
+    }
+}

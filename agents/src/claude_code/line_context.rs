@@ -1,0 +1,105 @@
+//! Where a line stands, and what is made there.
+
+use super::line::{CallDenial, ClaudeMessage, MessageContent};
+use super::transcript_state::TranscriptState;
+use crate::long_text::{self, SourceSpan};
+use crate::piece::CheckpointDraft;
+use forge_store::model::{Fact, FactOrigin, FieldMap, Kind, Timestamp, Value};
+use serde_json::value::RawValue;
+use std::ops::Range;
+
+/// Who wrote a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineSpeaker {
+    User,
+    Assistant,
+    System,
+}
+
+impl LineSpeaker {
+    pub(crate) fn from_kind(kind: &str) -> Option<Self> {
+        match kind {
+            "user" => Some(Self::User),
+            "assistant" => Some(Self::Assistant),
+            "system" => Some(Self::System),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::System => "system",
+        }
+    }
+}
+
+/// A line that says something, of the session or of a sub-agent.
+#[derive(Debug)]
+pub(crate) struct SpokenLine<'a> {
+    pub(crate) speaker: LineSpeaker,
+    pub(crate) uuid: &'a str,
+    pub(crate) message: ClaudeMessage<'a>,
+    pub(crate) content: MessageContent<'a>,
+    pub(crate) result: Option<&'a RawValue>,
+    pub(crate) denial: CallDenial<'a>,
+}
+
+/// Where and when a line was written.
+#[derive(Clone, Debug)]
+pub(crate) struct LineContext<'a> {
+    pub(crate) place: SourceSpan,
+    pub(crate) at: Timestamp,
+    pub(crate) recorded_at: Timestamp,
+    /// The sub-agent whose line it is.
+    pub(crate) agent: Option<String>,
+    /// Where the line stands in the JSON document: `""`, or below a progress line's data.
+    pub(crate) base: &'static str,
+    pub(crate) cwd: Option<&'a str>,
+    pub(crate) git_branch: Option<&'a str>,
+}
+
+impl LineContext<'_> {
+    pub(crate) fn fact(&self, kind: Kind, id: &str, value: FieldMap) -> Fact {
+        Fact {
+            kind,
+            id: id.to_owned(),
+            at: self.at,
+            origin: FactOrigin::Imported,
+            place: self.place.0,
+            recorded_at: self.recorded_at,
+            value: Value::Map(value),
+        }
+    }
+
+    /// A text of this line; `pointer` leads to it from the line's own object.
+    pub(crate) fn text(&self, text: &str, pointer: impl AsRef<str>) -> Value {
+        long_text::value(text, self.place, || format!("{}{}", self.base, pointer.as_ref()))
+    }
+
+    /// A part of a text of this line.
+    pub(crate) fn part(&self, text: &str, part: Range<usize>, pointer: &str) -> Value {
+        long_text::part(text, part, self.place, || format!("{}{pointer}", self.base))
+    }
+}
+
+/// The fields of a fact; those that are null are left out.
+pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> FieldMap {
+    let present = fields.into_iter().filter(|(_, value)| *value != Value::Null);
+    present.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A flag as it stands in a fact: there when it is true.
+pub(crate) fn flag(value: bool) -> Value {
+    if value { true.into() } else { Value::Null }
+}
+
+/// Reads lines: what they say goes into the facts, what later lines need into the carry.
+#[derive(Debug)]
+pub(crate) struct PieceBuilder<'w> {
+    pub(crate) carry: &'w mut TranscriptState,
+    pub(crate) facts: &'w mut Vec<Fact>,
+    pub(crate) checkpoints: &'w mut Vec<CheckpointDraft>,
+    pub(crate) infer: bool,
+}

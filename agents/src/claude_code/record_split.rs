@@ -1,0 +1,314 @@
+//! Finds the whole records of a line that holds more than one, or a torn one before a whole one.
+//!
+//! A client that is stopped while it writes leaves a record without its end, and the next record follows on the same
+//! line. A file system that loses power fills what was not written with NUL bytes.
+
+use super::reader::{TranscriptDialect, nests_too_deep};
+use crate::lenient::{LenientId, LenientText};
+use crate::long_text;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::ops::Range;
+
+/// The text between records: white space, NUL bytes and byte order marks.
+const BLANK: [char; 7] = [' ', '\t', '\n', '\r', '\x0c', '\0', '\u{feff}'];
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+/// A search for records reads each byte of its line at most this often, on average.
+const READINGS: usize = 16;
+pub(super) const NO_OBJECT: &str = "is not a JSON object";
+pub(super) const NOT_WHOLE: &str = "is not whole JSON";
+
+/// A part of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum LinePart {
+    /// The bytes of a whole JSON object.
+    Record(Range<usize>),
+    /// Bytes from here on that are no record, and why.
+    Lost(usize, String),
+}
+
+/// The part of a line without the blanks around it.
+pub(super) fn trimmed(line: &[u8]) -> Range<usize> {
+    let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let (mut start, mut end) = (0, line.len());
+    while let Some(rest) = line.get(start..end) {
+        if rest.first().is_some_and(blank) {
+            start += 1;
+        } else if rest.starts_with(BYTE_ORDER_MARK) {
+            start += BYTE_ORDER_MARK.len();
+        } else if rest.last().is_some_and(blank) {
+            end -= 1;
+        } else {
+            break;
+        }
+    }
+    start..end
+}
+
+/// Whether this is one whole JSON object or several, with nothing else between them.
+pub(super) fn all_whole(line: &[u8]) -> bool {
+    whole_prefix(line) == line.len()
+}
+
+/// The length of the whole JSON objects that a line begins with, and of the blanks around them. 0 without any.
+pub(super) fn whole_prefix(line: &[u8]) -> usize {
+    let Range { start, .. } = trimmed(line);
+    let text = line.get(start..).unwrap_or_default();
+    if !text.starts_with(b"{") || nests_too_deep(text) {
+        return 0;
+    }
+    let valid = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let mut rest = valid;
+    while rest.starts_with('{') {
+        let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        let Some(Ok(_)) = objects.next() else { break };
+        rest = rest.get(objects.byte_offset()..).unwrap_or_default().trim_start_matches(BLANK);
+    }
+    let length = valid.len() - rest.len();
+    if length == 0 { 0 } else { start + length }
+}
+
+/// The session that a line of Claude Code names, its last record that names one if it holds several.
+#[must_use]
+pub fn session_of(line: &[u8]) -> Option<String> {
+    let named = |record: &[u8]| {
+        let head: RecordHead<'_> = serde_json::from_slice(record).ok()?;
+        head.session_id.text().map(str::to_owned)
+    };
+    let whole = line.get(trimmed(line)).unwrap_or_default();
+    named(whole).or_else(|| {
+        split(line, TranscriptDialect::ClaudeCode).into_iter().rev().find_map(|part| match part {
+            LinePart::Record(range) => named(line.get(range)?),
+            LinePart::Lost(..) => None,
+        })
+    })
+}
+
+/// The records of a line in their order, and what lies between them.
+///
+/// An object at the beginning of the line or right after a record is a record. After a torn one the next
+/// record is the first object that has what each record of the agent has and is followed by another record or
+/// by nothing.
+pub(super) fn split(line: &[u8], dialect: TranscriptDialect) -> Vec<LinePart> {
+    let line = line.get(..trimmed(line).end).unwrap_or_default();
+    let mut search = RecordSearch {
+        dialect,
+        budget: line.len() * READINGS,
+        line,
+        lost: None,
+        parts: Vec::new(),
+    };
+    let mut offset = 0;
+    for chunk in line.utf8_chunks() {
+        let text = long_text::replace_lone_surrogates(chunk.valid());
+        for piece in text.split('\0') {
+            search.piece(piece, offset);
+            offset += piece.len() + 1;
+        }
+        // There is one separator less than there are pieces.
+        offset -= 1;
+        if !chunk.invalid().is_empty() {
+            search.broken(offset);
+            offset += chunk.invalid().len();
+        }
+    }
+    search.close(line.len());
+    search.parts
+}
+
+struct RecordSearch<'l> {
+    dialect: TranscriptDialect,
+    /// How many more bytes may be read in vain.
+    budget: usize,
+    line: &'l [u8],
+    /// Where the bytes begin that are no record, and why they are none.
+    lost: Option<(usize, String)>,
+    parts: Vec<LinePart>,
+}
+
+impl RecordSearch<'_> {
+    /// Searches a piece of the line without NUL bytes; `offset` is its place in the line.
+    fn piece(&mut self, text: &str, offset: usize) {
+        let mut at = 0;
+        loop {
+            let rest = text.get(at..).unwrap_or_default();
+            let start = at + rest.len() - rest.trim_start_matches(BLANK).len();
+            let rest = text.get(start..).unwrap_or_default();
+            if rest.is_empty() {
+                return;
+            }
+            if self.lost.is_none() {
+                match head(rest) {
+                    Ok((_, length)) => {
+                        at = start + length;
+                        self.parts.push(LinePart::Record(offset + start..offset + at));
+                        continue;
+                    }
+                    Err((reason, cost)) => {
+                        self.lost = Some((offset + start, reason));
+                        self.budget = self.budget.saturating_sub(cost);
+                    }
+                }
+            }
+            match self.next_record(text, start, offset) {
+                Some(end) => at = end,
+                None => return,
+            }
+        }
+    }
+
+    /// Takes the next record of a piece after something that is none; gives where it ends.
+    fn next_record(&mut self, text: &str, from: usize, offset: usize) -> Option<usize> {
+        let mut from = from;
+        while self.budget > 0 {
+            let start = from + text.get(from..)?.find("{\"")?;
+            let (next, cost) = match head(text.get(start..)?) {
+                Ok((head, length)) => {
+                    let end = start + length;
+                    let after = text.get(end..)?.trim_start_matches(BLANK);
+                    if head.is_record(self.dialect) && (after.is_empty() || after.starts_with('{'))
+                    {
+                        self.close(offset + start);
+                        self.parts.push(LinePart::Record(offset + start..offset + end));
+                        return Some(end);
+                    }
+                    (end, length)
+                }
+                Err((_, cost)) => (start + 1, cost),
+            };
+            self.budget = self.budget.saturating_sub(cost);
+            from = next;
+        }
+        None
+    }
+
+    /// Notes bytes that are no UTF-8.
+    fn broken(&mut self, at: usize) {
+        let start = self.lost.as_ref().map_or(at, |(start, _)| *start);
+        if !self.lost.as_ref().is_some_and(|(_, reason)| reason.starts_with("is not UTF-8")) {
+            self.lost = Some((start, format!("is not UTF-8 at its byte {}", at - start)));
+        }
+    }
+
+    /// Ends what is no record, if there is something.
+    fn close(&mut self, end: usize) {
+        let Some((start, mut reason)) = self.lost.take() else { return };
+        let lost = self.line.get(start..end).unwrap_or_default();
+        if reason.starts_with(NOT_WHOLE) && nests_too_deep(lost) {
+            reason = super::reader::too_deep();
+        }
+        self.parts.push(LinePart::Lost(start, reason));
+    }
+}
+
+/// The fields that distinguish a record from an object inside of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RecordHead<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: LenientText<'a>,
+    #[serde(borrow, rename = "sessionId")]
+    session_id: LenientText<'a>,
+    #[serde(borrow)]
+    timestamp: LenientText<'a>,
+    id: LenientId,
+    payload: Option<IgnoredAny>,
+    #[serde(rename = "$set")]
+    set: Option<IgnoredAny>,
+}
+
+impl RecordHead<'_> {
+    fn is_record(&self, dialect: TranscriptDialect) -> bool {
+        let (kind, session) = (self.kind.text().is_some(), self.session_id.text().is_some());
+        let timed = kind && self.timestamp.text().is_some();
+        match dialect {
+            TranscriptDialect::ClaudeCode => kind && session,
+            TranscriptDialect::Codex => timed && self.payload.is_some(),
+            TranscriptDialect::Gemini => {
+                session || self.set.is_some() || (timed && self.id.0.is_some())
+            }
+        }
+    }
+}
+
+/// The object that a text begins with and its length; else why there is none, and how many bytes were read.
+fn head(text: &str) -> Result<(RecordHead<'_>, usize), (String, usize)> {
+    if !text.starts_with('{') {
+        return Err((NO_OBJECT.to_owned(), 1));
+    }
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter();
+    match objects.next() {
+        Some(Ok(head)) => Ok((head, objects.byte_offset())),
+        Some(Err(error)) => {
+            let cost = if error.line() > 1 { text.len() } else { error.column() };
+            Err((format!("{NOT_WHOLE}: {error}"), cost.max(1)))
+        }
+        None => Err((NO_OBJECT.to_owned(), 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"{"type":"user","sessionId":"s","x":{"y":[{"type":"text"}]}}"#;
+
+    fn found(line: &str) -> Vec<String> {
+        split(line.as_bytes(), TranscriptDialect::ClaudeCode)
+            .into_iter()
+            .map(|part| match part {
+                LinePart::Record(range) if &line[range.clone()] == WHOLE => "whole".to_owned(),
+                LinePart::Record(range) => line[range].to_owned(),
+                LinePart::Lost(at, _) => format!("lost at {at}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn whole_records_on_one_line_are_found_whatever_blanks_are_between_them() {
+        for between in ["", " ", "\0\0\0", "\u{feff}", "\t\0 \r"] {
+            assert_eq!(found(&format!("{WHOLE}{between}{WHOLE}")), ["whole", "whole"]);
+        }
+        assert_eq!(found(&format!("{{}}{WHOLE}{{\"a\":1}}")), ["{}", "whole", "{\"a\":1}"]);
+    }
+
+    #[test]
+    fn a_whole_record_is_found_wherever_the_one_before_it_was_torn() {
+        let torn = r#"{"type":"user","n":12.5,"sessionId":"s","m":{"c":["a\\b",{"t":"\"x"}],"d":true},"e":null}"#;
+        for end in 1..torn.len() {
+            let line = format!("{}{WHOLE}{WHOLE}", &torn[..end]);
+            assert_eq!(found(&line), ["lost at 0", "whole", "whole"], "{line}");
+            let line = format!("{WHOLE}{}\0\0\0{WHOLE}", &torn[..end]);
+            let lost = format!("lost at {}", WHOLE.len());
+            assert_eq!(found(&line), ["whole", &lost, "whole"], "{line}");
+        }
+    }
+
+    #[test]
+    fn an_object_inside_of_a_torn_record_is_no_record() {
+        let torn =
+            r#"{"type":"progress","sessionId":"s","data":{"message":{"type":"user","uuid":"u"}"#;
+        assert_eq!(found(torn), ["lost at 0"]);
+        assert_eq!(found(&format!("{torn},{WHOLE}]")), ["lost at 0"]);
+    }
+
+    #[test]
+    fn a_character_cut_in_half_does_not_hide_the_next_record() {
+        let line =
+            [br#"{"type":"user","text":"caf"#.as_slice(), b"\xc3", WHOLE.as_bytes()].concat();
+        let parts = split(&line, TranscriptDialect::ClaudeCode);
+        assert_eq!(parts[0], LinePart::Lost(0, "is not UTF-8 at its byte 26".to_owned()));
+        assert_eq!(parts[1], LinePart::Record(27..line.len()));
+    }
+
+    #[test]
+    fn lines_made_to_be_slow_are_searched_in_linear_time() {
+        // Without a limit each of these takes minutes.
+        for unit in
+            ["{", "{\"", "{\"a\":", "{\"a\":[", "{\"a\":\"", "[{\"a\":1},", "{\"a\":{\"b\":1},"]
+        {
+            let line = unit.repeat((2 << 20) / unit.len());
+            assert!(!split(line.as_bytes(), TranscriptDialect::ClaudeCode).is_empty(), "{unit}");
+        }
+    }
+}

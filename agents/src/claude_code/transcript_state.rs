@@ -1,0 +1,227 @@
+//! What reading on needs to know of what was read.
+
+use super::background_end::BackgroundCommand;
+use super::queue::PromptQueue;
+use crate::piece::SessionDraft;
+use crate::verification::CheckCommandLine;
+use forge_store::model::{FieldMap, Timestamp, Value};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The state of a [`super::TranscriptReader`] between two pieces of one file: kept with the import's bookmark.
+///
+/// Its size follows what is open (calls without a result, tasks, sub-agents), not the length of the file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TranscriptState {
+    pub(crate) offset: u64,
+    pub(crate) lines: u64,
+    pub(crate) tail: LastLineState,
+    pub(crate) session: SessionState,
+    /// The time the next "five minutes" count from: of the last checkpoint, else of the first message.
+    pub(crate) last_checkpoint: Option<Timestamp>,
+    /// A compaction whose summary has not come yet.
+    pub(crate) compaction: Option<PendingCompaction>,
+    pub(crate) calls: BTreeMap<String, OpenCall>,
+    /// The task list: the fields of each task as last seen.
+    pub(crate) tasks: BTreeMap<String, FieldMap>,
+    /// What each agent's own list of to-dos held last, by agent (`""`: the main one).
+    pub(crate) todos: BTreeMap<String, BTreeMap<String, FieldMap>>,
+    pub(crate) agents: BTreeMap<String, SubAgentState>,
+    /// The last lines of side chains that name no agent, each with the agent it belongs to.
+    pub(crate) chains: Vec<(String, String)>,
+    /// What other agents' lines need.
+    pub(crate) other: OtherAgentState,
+    /// What Claude Code's lines need besides.
+    pub(crate) claude: ClaudeState,
+}
+
+/// What the lines of Claude Code need to know of earlier ones, besides what other agents' lines need too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClaudeState {
+    /// The session whose transcript it is, where the caller knows it.
+    pub(crate) own_session: Option<String>,
+    /// Prompts that were typed while the agent worked.
+    pub(crate) queue: PromptQueue,
+    /// Commands that run in the background, by the id of their call.
+    pub(crate) background: BTreeMap<String, BackgroundCommand>,
+    /// The model that answered last.
+    pub(crate) model: Option<String>,
+    /// The permission mode that was named last.
+    pub(crate) mode: Option<String>,
+}
+
+/// What the lines of agents other than Claude Code need to know of earlier ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct OtherAgentState {
+    /// The model that was named last.
+    pub(crate) model: Option<String>,
+    /// What only Codex' lines need.
+    pub(crate) codex: crate::codex::CodexState,
+    /// The last messages and calls that were told completely: their lines may come again.
+    pub(crate) told: Vec<String>,
+    /// The session is a sub-agent's own: nobody typed its prompts.
+    pub(crate) sub_agent: bool,
+    /// Commands in the background by the process they run in: a later line may say how they ended.
+    pub(crate) running: BTreeMap<String, BackgroundProcess>,
+}
+
+/// A command that went on in the background, as far as its end makes another version of its fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BackgroundProcess {
+    pub(crate) id: String,
+    pub(crate) command: Value,
+    pub(crate) description: Value,
+    pub(crate) more: FieldMap,
+    pub(crate) verification: Option<CheckCommandLine>,
+}
+
+impl OtherAgentState {
+    /// Whether this was told before; from now on it was.
+    pub(crate) fn mark_reported(&mut self, id: &str) -> bool {
+        /// A message is written again while its calls go on, not later.
+        const KEPT: usize = 256;
+        if self.told.iter().any(|told| told == id) {
+            return true;
+        }
+        if self.told.len() == KEPT {
+            self.told.remove(0);
+        }
+        self.told.push(id.to_owned());
+        false
+    }
+}
+
+impl TranscriptState {
+    /// How many bytes of the file were read: where the next piece begins.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many lines those were.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+}
+
+/// How the last line that was taken ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LastLineState {
+    /// With its line break.
+    #[default]
+    Whole,
+    /// Without: it was a whole object at the end of the file.
+    Unended,
+    /// Not yet: it is too long and being passed over.
+    Overlong,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SessionState {
+    pub(crate) id: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) git_branch: Option<String>,
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) title: Option<String>,
+    pub(crate) first_prompt: Option<String>,
+}
+
+impl SessionState {
+    pub(crate) fn draft(&self) -> Option<SessionDraft> {
+        Some(SessionDraft {
+            agent_session: self.id.clone()?,
+            cwd: self.cwd.clone(),
+            git_branch: self.git_branch.clone(),
+            started_at: self.started_at,
+            title: self.title.clone().or_else(|| self.first_prompt.clone()),
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingCompaction {
+    pub(crate) uuid: String,
+    pub(crate) at: Timestamp,
+    pub(crate) body: FieldMap,
+}
+
+/// A tool call that awaits its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OpenCall {
+    pub(crate) called_at: Timestamp,
+    pub(crate) cwd: Option<String>,
+    pub(crate) tool: String,
+    pub(crate) asked: CallRequest,
+}
+
+/// What a call asked for, as far as its result does not say it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CallRequest {
+    Command {
+        command: Value,
+        description: Value,
+        background: bool,
+        commit: bool,
+        verification: Option<CheckCommandLine>,
+    },
+    Edit {
+        path: Option<String>,
+        /// The patch as the call describes it; used where the result says no more than that it was done.
+        patch: Value,
+        added: u64,
+        removed: u64,
+    },
+    Agent {
+        kind: Option<String>,
+        description: Option<String>,
+        /// The hash of its prompt: how a side chain without a name is recognised.
+        prompt: String,
+    },
+    Patch {
+        files: Vec<PatchedFile>,
+    },
+    /// Any other tool.
+    Tool {
+        /// What its call says, as fields of its fact.
+        fields: FieldMap,
+    },
+    NewTask {
+        fields: FieldMap,
+    },
+    TaskChange {
+        id: String,
+        fields: FieldMap,
+    },
+    Todos {
+        items: BTreeMap<String, FieldMap>,
+    },
+}
+
+/// What a patch does to one file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PatchedFile {
+    pub(crate) path: String,
+    pub(crate) moved_to: Option<String>,
+    pub(crate) patch: Value,
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
+}
+
+/// A sub-agent so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SubAgentState {
+    /// What does not change: its type, description, prompt, the call that started it.
+    pub(crate) fields: FieldMap,
+    pub(crate) messages: u64,
+    pub(crate) tool_calls: u64,
+    /// The hash of what the last notice of its end said.
+    pub(crate) ended: Option<String>,
+}

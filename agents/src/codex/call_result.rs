@@ -1,0 +1,427 @@
+//! What the model was told of a call: how a command ended, and whether it started at all.
+
+use crate::claude_code::command::REFUSED;
+use crate::long_text;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::ops::Range;
+
+/// What a result says of the run.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct CodexRunStatus {
+    pub(super) exit_code: Option<i64>,
+    pub(super) outcome: &'static str,
+    pub(super) duration_ms: Option<i64>,
+    /// The part of the text that is output; of a refusal its reason.
+    pub(super) part: Range<usize>,
+    /// Whether nothing ran.
+    pub(super) not_started: bool,
+    /// The process that goes on.
+    pub(super) process: Option<String>,
+    /// The result itself says that it went well.
+    pub(super) success: Option<bool>,
+}
+
+/// A result: its text, the pointer to it, and what it says.
+#[derive(Debug)]
+pub(super) struct CodexCallResult {
+    pub(super) text: String,
+    pub(super) pointer: String,
+    pub(super) status: CodexRunStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct StructuredOutput {
+    output: Option<String>,
+    content: Option<String>,
+    success: Option<bool>,
+    metadata: OutputMetadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct OutputMetadata {
+    exit_code: Option<i64>,
+    duration_seconds: Option<f64>,
+}
+
+/// Reads a result.
+pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
+    let json = raw?.get();
+    let Ok(text) = serde_json::from_str::<String>(json) else {
+        // Newer ones hold a list of blocks, or an object with the text and whether it went well.
+        let structured =
+            json.starts_with('{').then(|| serde_json::from_str::<StructuredOutput>(json));
+        if let Some(Ok(StructuredOutput { content: Some(text), success, .. })) = structured {
+            let mut told = parse_run_status(&text);
+            told.success = success;
+            if told.exit_code.is_none() && matches!(told.outcome, "unknown" | "finished") {
+                told.outcome = match success {
+                    Some(true) => "finished",
+                    Some(false) => "failed",
+                    None => told.outcome,
+                };
+            }
+            return Some(CodexCallResult {
+                text,
+                pointer: "/output/content".to_owned(),
+                status: told,
+            });
+        }
+        let (text, pointer) = long_text::content_text(raw, "/output")?;
+        let told = parse_run_status(&text);
+        return Some(CodexCallResult { text, pointer, status: told });
+    };
+    // The first shells answered in JSON.
+    if text.starts_with('{')
+        && let Ok(StructuredOutput { output: Some(output), metadata, .. }) =
+            serde_json::from_str::<StructuredOutput>(&text)
+    {
+        let mut told = CodexRunStatus {
+            exit_code: metadata.exit_code,
+            outcome: outcome(metadata.exit_code),
+            duration_ms: metadata.duration_seconds.map(milliseconds),
+            part: 0..output.len(),
+            ..CodexRunStatus::default()
+        };
+        told.stop_at_timeout(&output);
+        return Some(CodexCallResult {
+            text: output,
+            pointer: "/output#json/output".to_owned(),
+            status: told,
+        });
+    }
+    let told = parse_run_status(&text);
+    Some(CodexCallResult { text, pointer: "/output".to_owned(), status: told })
+}
+
+/// The outcome of a run that ended with this exit code.
+pub(super) fn outcome(exit_code: Option<i64>) -> &'static str {
+    match exit_code {
+        None => "unknown",
+        Some(0) => "finished",
+        Some(_) => "failed",
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a cast from float to whole number saturates")]
+fn milliseconds(seconds: f64) -> i64 {
+    (seconds * 1000.0).round() as i64
+}
+
+/// The lines that stand above the output of a command.
+const HEADS: [&str; 8] = [
+    "Chunk ID:",
+    "Wall time",
+    "Exit code:",
+    "Process exited with code",
+    "Process running with session ID",
+    "Original token count:",
+    "Total output lines:",
+    "Warning: truncated output",
+];
+
+/// Reads what stands above `Output:`, or what stands there in its place.
+fn parse_run_status(text: &str) -> CodexRunStatus {
+    let begin = after_command(text.trim_start());
+    let skipped = text.len() - begin.len();
+    if !HEADS.iter().any(|head| begin.starts_with(head)) && !begin.starts_with("Output:") {
+        return without_head(text);
+    }
+    let mut told = CodexRunStatus {
+        part: text.len()..text.len(),
+        outcome: "unknown",
+        ..CodexRunStatus::default()
+    };
+    let mut at = skipped;
+    for line in begin.split_inclusive('\n') {
+        at += line.len();
+        let line = line.trim_end();
+        if matches!(line, "Output:" | "Final output:") {
+            told.part = at..text.len();
+            break;
+        }
+        if line == "aborted by user" {
+            told.outcome = "interrupted";
+        }
+        let after = |name: &str| line.strip_prefix(name).map(str::trim);
+        if let Some(code) = after("Exit code:").or_else(|| after("Process exited with code")) {
+            told.exit_code = code.parse().ok();
+        } else if let Some(time) = after("Wall time:") {
+            let seconds = time.split(' ').next().and_then(|it| it.parse::<f64>().ok());
+            told.duration_ms = seconds.map(milliseconds);
+        } else if let Some(process) = after("Process running with session ID") {
+            told.process = Some(process.to_owned());
+        }
+    }
+    if told.exit_code.is_some() {
+        told.process = None;
+        told.outcome = outcome(told.exit_code);
+        told.stop_at_timeout(text.get(told.part.clone()).unwrap_or_default());
+    } else if told.process.is_some() {
+        told.outcome = "background";
+    }
+    told
+}
+
+/// What follows the command line that older versions put first. It may have several lines.
+fn after_command(text: &str) -> &str {
+    if !text.starts_with("Command: ") {
+        return text;
+    }
+    let next = ["\nChunk ID: ", "\nWall time: "].iter().filter_map(|head| text.find(head)).min();
+    next.and_then(|at| text.get(at + 1..)).unwrap_or(text)
+}
+
+/// The exit code of a patch in a command line: its result stands in the output of the command.
+pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
+    let json =
+        output.starts_with('{').then(|| serde_json::from_str::<StructuredOutput>(output).ok());
+    match json.flatten() {
+        Some(structured) => structured.metadata.exit_code,
+        None => parse_run_status(output).exit_code,
+    }
+}
+
+/// What commands printed, in what a script printed of their results.
+pub(super) fn printed(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let result =
+            line.starts_with('{').then(|| serde_json::from_str::<StructuredOutput>(line).ok());
+        result.flatten().and_then(|it| it.output).unwrap_or_else(|| line.to_owned())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+impl CodexRunStatus {
+    fn stop_at_timeout(&mut self, output: &str) {
+        if output.starts_with("command timed out after ") {
+            self.outcome = "timed_out";
+        }
+    }
+}
+
+/// Reads a result that is a message of Codex, not the output of a command.
+fn without_head(text: &str) -> CodexRunStatus {
+    let begin = text.trim_start();
+    let whole = 0..text.len();
+    if let Some(part) = refusal(text) {
+        // What could not be made is told in the same form.
+        if text.get(part.clone()).is_some_and(|reason| reason.starts_with("Failed to ")) {
+            return CodexRunStatus {
+                outcome: "failed",
+                part,
+                not_started: true,
+                ..CodexRunStatus::default()
+            };
+        }
+        return CodexRunStatus {
+            outcome: REFUSED,
+            part,
+            not_started: true,
+            ..CodexRunStatus::default()
+        };
+    }
+    let starts = |begins: &[&str]| begins.iter().any(|it| begin.starts_with(it));
+    if starts(&["aborted by user", "command aborted by user"]) {
+        let seconds = begin.rsplit_once("after ").and_then(|(_, it)| it.strip_suffix('s'));
+        let duration_ms = seconds.and_then(|it| it.parse::<f64>().ok()).map(milliseconds);
+        return CodexRunStatus {
+            outcome: "interrupted",
+            part: whole,
+            duration_ms,
+            ..CodexRunStatus::default()
+        };
+    }
+    if starts(&["command timed out", "execution error: Sandbox(Timeout"]) {
+        return CodexRunStatus { outcome: "timed_out", part: whole, ..CodexRunStatus::default() };
+    }
+    // The sandbox stopped it while it ran: its exit code is in the error.
+    if let Some((_, after)) = begin.split_once("SandboxDenied {") {
+        let code = after.split_once("exit_code: ").and_then(|(_, code)| {
+            let end = code.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(code.len());
+            code.get(..end)?.parse().ok()
+        });
+        if begin.starts_with("exec_command failed") {
+            return CodexRunStatus {
+                exit_code: code,
+                outcome: if code.is_some() { "failed" } else { REFUSED },
+                not_started: code.is_none(),
+                part: whole,
+                ..CodexRunStatus::default()
+            };
+        }
+    }
+    let failures = [
+        "exec_command failed",
+        "Failed to create unified exec process",
+        "execution error",
+        "failed to ",
+        "unsupported call",
+        "unsupported custom tool call",
+        "unable to ",
+        "apply_patch verification failed",
+        "apply_patch handler received",
+        "write_stdin failed",
+        "Invalid patch",
+    ];
+    if starts(&failures) {
+        return CodexRunStatus {
+            outcome: "failed",
+            part: whole,
+            not_started: true,
+            ..CodexRunStatus::default()
+        };
+    }
+    CodexRunStatus { outcome: "unknown", part: whole, ..CodexRunStatus::default() }
+}
+
+/// Where a message gives the reason for not running a call, if it says that.
+fn refusal(text: &str) -> Option<Range<usize>> {
+    let begin = text.trim_start();
+    let start = text.len() - begin.len();
+    let whole = start..text.len();
+    let reported = ["exec_command failed", "execution error", "Script error", "Rejected("];
+    if reported.iter().any(|it| begin.starts_with(it)) {
+        // The reason is a text in a text: `Rejected(\"...\")`.
+        let at = text.find("Rejected(")? + "Rejected(".len();
+        let inner = text.get(at..)?;
+        let from = at + inner.len() - inner.trim_start_matches(['\\', '"']).len();
+        let to = text.get(from..)?.rfind("\")").map_or(text.len(), |end| from + end);
+        let to = from + text.get(from..to)?.trim_end_matches(['\\', '"']).len();
+        return Some(from..to);
+    }
+    let begins = [
+        "exec command rejected",
+        "patch rejected",
+        "rejected by user",
+        "This action was rejected",
+        "approval policy is ",
+        "approval required by policy",
+        "Command blocked by ",
+        "Tool call blocked by ",
+        "command not allowed",
+    ];
+    let rejected = begin.starts_with('`') && begin.contains("` rejected: ");
+    (rejected || begins.iter().any(|it| begin.starts_with(it))).then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_above_the_output_say_how_it_ended() {
+        for (text, exit_code, outcome, duration_ms, rest) in [
+            (
+                "Exit code: 1\nWall time: 0.5 seconds\nOutput:\nno\n",
+                Some(1),
+                "failed",
+                Some(500),
+                "no\n",
+            ),
+            (
+                "Chunk ID: 1a\nWall time: 2.0000 seconds\nProcess exited with code 0\nOutput:\nok",
+                Some(0),
+                "finished",
+                Some(2000),
+                "ok",
+            ),
+            ("Process exited with code 0\nFinal output:\nok", Some(0), "finished", None, "ok"),
+            (
+                "Command: /bin/bash -lc 'echo a\nExit code: 7\nOutput:\n'\nChunk ID: 1a\nWall time: 1.0 seconds\nProcess exited with code 0\nOutput:\nok",
+                Some(0),
+                "finished",
+                Some(1000),
+                "ok",
+            ),
+            (
+                "Wall time: 10 seconds\nProcess running with session ID 7\nOutput:\n",
+                None,
+                "background",
+                Some(10_000),
+                "",
+            ),
+            (
+                "Exit code: 124\nWall time: 9 seconds\nOutput:\ncommand timed out after 9000 milliseconds\nx",
+                Some(124),
+                "timed_out",
+                Some(9000),
+                "command timed out after 9000 milliseconds\nx",
+            ),
+            ("Wall time: 3.1 seconds\naborted by user", None, "interrupted", Some(3100), ""),
+            (
+                "aborted by user after 3.1s",
+                None,
+                "interrupted",
+                Some(3100),
+                "aborted by user after 3.1s",
+            ),
+            // What a program prints is no head.
+            (
+                "plain\nExit code: 3\nOutput:\n",
+                None,
+                "unknown",
+                None,
+                "plain\nExit code: 3\nOutput:\n",
+            ),
+            (
+                "Wall time: 1 seconds\nOutput:\nExit code: 3\n",
+                None,
+                "unknown",
+                Some(1000),
+                "Exit code: 3\n",
+            ),
+        ] {
+            let told = parse_run_status(text);
+            let read = (told.exit_code, told.outcome, told.duration_ms);
+            assert_eq!(read, (exit_code, outcome, duration_ms), "{text}");
+            assert_eq!(&text[told.part], rest);
+            assert!(!told.not_started, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_not_let_run_is_refused_with_its_reason() {
+        for (text, reason) in [
+            ("exec command rejected by user", "exec command rejected by user"),
+            (
+                r#"exec_command failed for `/bin/sh -lc 'make'`: CreateProcess { message: "Rejected(\"rejected by user\")" }"#,
+                "rejected by user",
+            ),
+            (
+                r#"exec_command failed for `make`: CreateProcess { message: "Rejected(\"`make` rejected: blocked by policy\")" }"#,
+                "`make` rejected: blocked by policy",
+            ),
+            (r#"exec_command failed: Rejected("risky")"#, "risky"),
+            ("patch rejected by user", "patch rejected by user"),
+            ("`rm -rf x` rejected: blocked by policy", "`rm -rf x` rejected: blocked by policy"),
+            (
+                "exec_command failed for `a`: SandboxDenied { message: \"no\" }",
+                "exec_command failed for `a`: SandboxDenied { message: \"no\" }",
+            ),
+        ] {
+            let told = parse_run_status(text);
+            assert_eq!((told.outcome, told.exit_code), ("refused", None), "{text}");
+            assert!(told.not_started);
+            assert_eq!(&text[told.part], reason);
+        }
+    }
+
+    #[test]
+    fn a_failure_to_start_has_no_exit_code() {
+        for text in [
+            r#"exec_command failed for `x`: CreateProcess { message: "No such file or directory (os error 2)" }"#,
+            r#"exec_command failed: CreateProcess { message: "Rejected(\"Failed to create unified exec process: No such file or directory (os error 2)\")" }"#,
+            "execution error: Io(Os { code: 2, kind: NotFound, message: \"No such file\" })",
+            "failed to parse function arguments: x",
+        ] {
+            let told = parse_run_status(text);
+            assert_eq!((told.outcome, told.exit_code, told.not_started), ("failed", None, true));
+        }
+        let text = r#"exec_command failed for `x`: SandboxDenied { message: "no", output: ExecToolCallOutput { exit_code: 101, stdout"#;
+        let told = parse_run_status(text);
+        assert_eq!((told.outcome, told.exit_code, told.not_started), ("failed", Some(101), false));
+    }
+}

@@ -1,0 +1,401 @@
+//! Ends of commands and patches, whichever line reports them: one command, one patch, one end.
+
+use super::call_result::{self, CodexCallResult};
+use super::state::{CodexRunningCommand, PollTarget, ScriptCommand};
+use super::{LineContext, call, tool};
+use crate::claude_code::command::{CommandRun, REFUSED};
+use crate::claude_code::line_context::{PieceBuilder, fields, flag};
+use crate::claude_code::transcript_state::{CallRequest, OpenCall, PatchedFile};
+use forge_store::model::{FieldMap, Kind, Value};
+use serde_json::value::RawValue;
+
+/// How a command ended.
+#[derive(Debug)]
+pub(super) struct CodexCommandEnd<'a> {
+    pub(super) exit_code: Option<i64>,
+    pub(super) outcome: &'static str,
+    pub(super) duration_ms: Option<i64>,
+    /// Whether nothing ran.
+    pub(super) not_started: bool,
+    /// What it printed, as far as the line has it; of a refusal the reason.
+    pub(super) output: &'a str,
+    /// That text as a value of the fact.
+    pub(super) shown: Value,
+}
+
+/// Codex' own numbers where a process gave none: it was stopped.
+const NO_CODE: i64 = -1;
+/// How much of the output of a command in the background is kept, in bytes, to read its verdict from.
+const TAIL_BYTES: usize = 4096;
+
+/// Closes the call that a result belongs to.
+pub(super) fn result(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    raw: Option<&RawValue>,
+) {
+    let poll = work.carry.other.codex.polls.remove(id);
+    match poll {
+        Some(PollTarget::Process(process)) => return polled(work, scene, &process, raw),
+        Some(PollTarget::Cell(cell)) => return cell_returned(work, scene, &cell, raw),
+        None => {}
+    }
+    if let Some(commands) = work.carry.other.codex.scripts.remove(id) {
+        return script_ended(work, scene, commands, raw);
+    }
+    let Some(opened) = work.carry.calls.remove(id) else {
+        return tool::result(work, scene, id, raw);
+    };
+    let Some(answer) = call_result::read(raw) else { return };
+    match &opened.asked {
+        CallRequest::Command { .. } => command_returned(work, scene, id, &opened, &answer),
+        CallRequest::Patch { files } => {
+            work.carry.other.codex.end(id);
+            if is_applied(&answer) {
+                code(work, scene, id, &opened, files);
+            } else if let (REFUSED, [first, ..]) = (answer.status.outcome, files.as_slice()) {
+                let reason = answer.status.part.clone();
+                let reason = scene.part(&answer.text, reason, &answer.pointer);
+                tool::refused_edit(work, scene, id, &first.path, reason);
+            }
+        }
+        CallRequest::Todos { items } if !answer.status.not_started => work.todos(scene, items),
+        _ => {}
+    }
+}
+
+/// Whether a result says that its patch was applied.
+fn is_applied(answer: &CodexCallResult) -> bool {
+    let told = &answer.status;
+    let output = answer.text.get(told.part.clone()).unwrap_or_default();
+    match (told.exit_code.or_else(|| call_result::inner_exit_code(output)), told.outcome) {
+        (Some(code), _) => code == 0,
+        (None, "finished") => true,
+        (None, "unknown") => says_applied(output),
+        _ => false,
+    }
+}
+
+fn says_applied(output: &str) -> bool {
+    output.lines().any(|line| line.starts_with("Success. Updated the following files"))
+}
+
+/// A command's call came back: the command ended, was refused, or goes on.
+fn command_returned(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    opened: &OpenCall,
+    answer: &CodexCallResult,
+) {
+    let told = &answer.status;
+    let output = answer.text.get(told.part.clone()).unwrap_or_default();
+    let shown = (!told.part.is_empty())
+        .then(|| scene.part(&answer.text, told.part.clone(), &answer.pointer));
+    let end = CodexCommandEnd {
+        exit_code: told.exit_code,
+        outcome: told.outcome,
+        duration_ms: told.duration_ms,
+        not_started: told.not_started,
+        output,
+        shown: shown.into(),
+    };
+    if told.outcome == "background" {
+        let running = CodexRunningCommand {
+            id: id.to_owned(),
+            process: told.process.clone(),
+            call: opened.clone(),
+            tail: tail("", output),
+            shown: end.shown.clone(),
+        };
+        work.carry.other.codex.start(running);
+    } else {
+        work.carry.other.codex.end(id);
+    }
+    ended(work, scene, id, opened, end);
+}
+
+/// A poll came back: the command it names goes on, or ended.
+fn polled(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    process: &str,
+    raw: Option<&RawValue>,
+) {
+    let Some(answer) = call_result::read(raw) else { return };
+    let told = &answer.status;
+    let output = answer.text.get(told.part.clone()).unwrap_or_default();
+    let shown =
+        |answer: &CodexCallResult| scene.part(&answer.text, told.part.clone(), &answer.pointer);
+    let state = &mut work.carry.other.codex;
+    let is_it = |one: &CodexRunningCommand| one.process.as_deref() == Some(process);
+    if told.exit_code.is_none() {
+        // It goes on, or the poll itself failed: that says nothing of the command.
+        let running = state.running.iter_mut().rfind(|one| is_it(one));
+        if let (Some(running), "background", false) = (running, told.outcome, output.is_empty()) {
+            running.tail = tail(&running.tail, output);
+            running.shown = shown(&answer);
+        }
+        return;
+    }
+    let Some(running) = state.stop(is_it) else { return };
+    state.end(&running.id);
+    let all = tail(&running.tail, output);
+    // It ended while the poll waited for it, unless the poll came back at once.
+    let waited = told.duration_ms.is_some_and(|waited| waited >= 1000);
+    let took = scene.at.micros_since(running.call.called_at) / 1000;
+    let end = CodexCommandEnd {
+        exit_code: told.exit_code,
+        outcome: told.outcome,
+        duration_ms: waited.then_some(took),
+        not_started: false,
+        output: &all,
+        shown: if output.is_empty() { running.shown.clone() } else { shown(&answer) },
+    };
+    ended(work, scene, &running.id, &running.call, end);
+}
+
+/// The end of a text and what follows it.
+fn tail(before: &str, after: &str) -> String {
+    let all = format!("{before}{after}");
+    let start = all.ceil_char_boundary(all.len().saturating_sub(TAIL_BYTES));
+    all.get(start..).unwrap_or_default().to_owned()
+}
+
+/// A script of code mode came back. What it printed is its own text: it says nothing of how its commands ended.
+fn script_ended(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    commands: Vec<ScriptCommand>,
+    raw: Option<&RawValue>,
+) {
+    if work.carry.other.codex.reports_commands {
+        return;
+    }
+    let Some(answer) = call_result::read(raw) else { return };
+    let refused = answer.status.outcome == REFUSED;
+    let text = answer.text.trim_start();
+    if !refused && text.starts_with("Script failed") && text.contains("SyntaxError") {
+        return;
+    }
+    if let Some(cell) = cell(text) {
+        let names = commands.iter().map(|command| command.id.clone()).collect();
+        work.carry.other.codex.cells.insert(cell.to_owned(), names);
+    }
+    tell_scripted(work, scene, &commands, &answer);
+    if !refused {
+        call::await_end(work, commands);
+    }
+}
+
+/// A script that went on was waited for: it still goes on, or came to its end.
+fn cell_returned(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    name: &str,
+    raw: Option<&RawValue>,
+) {
+    let Some(answer) = call_result::read(raw) else { return };
+    let text = answer.text.trim_start();
+    if cell(text).is_some() || !text.starts_with("Script ") {
+        return;
+    }
+    let state = &mut work.carry.other.codex;
+    let Some(names) = state.cells.remove(name) else { return };
+    let open = state.unended.iter().filter(|command| names.contains(&command.id));
+    let open: Vec<ScriptCommand> = open.cloned().collect();
+    tell_scripted(work, scene, &open, &answer);
+}
+
+/// The cell of a script that goes on.
+fn cell(text: &str) -> Option<&str> {
+    text.strip_prefix("Script running with cell ID ")?.lines().next().map(str::trim)
+}
+
+/// The commands of a script, as far as the script alone tells of them. The one check among them is judged by what its
+/// summary says in what the script printed.
+fn tell_scripted(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    commands: &[ScriptCommand],
+    answer: &CodexCallResult,
+) {
+    let is_check = |command: &&ScriptCommand| {
+        matches!(&command.call.asked, CallRequest::Command { verification: Some(_), .. })
+    };
+    let one_check = commands.iter().filter(is_check).count() == 1;
+    let refused = answer.status.outcome == REFUSED;
+    let printed = call_result::printed(&answer.text);
+    for command in commands {
+        let judged = commands.len() == 1 || (one_check && is_check(&command));
+        let end = CodexCommandEnd {
+            exit_code: None,
+            outcome: if refused { REFUSED } else { "unknown" },
+            duration_ms: None,
+            not_started: refused,
+            output: if judged { &printed } else { "" },
+            shown: Value::Null,
+        };
+        ended(work, scene, &command.id, &command.call, end);
+    }
+}
+
+/// The command that an event reports, and the name it has.
+#[derive(Debug)]
+pub(super) struct ReportedCommand<'a> {
+    pub(super) id: &'a str,
+    pub(super) process: Option<&'a str>,
+    /// The command line.
+    pub(super) line: &'a str,
+    /// What is known of the call if no other line has it.
+    pub(super) call: OpenCall,
+}
+
+/// An event reports the end of a command.
+pub(super) fn command_reported(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    event: &ReportedCommand<'_>,
+    end: CodexCommandEnd<'_>,
+) {
+    let state = &mut work.carry.other.codex;
+    state.reports_commands = true;
+    if state.has_ended(event.id) {
+        return;
+    }
+    let stopped = state.stop(|one| {
+        one.id == event.id || (one.process.is_some() && one.process.as_deref() == event.process)
+    });
+    if let Some(running) = stopped {
+        state.end(&running.id);
+        state.end(event.id);
+        let end = CodexCommandEnd {
+            shown: if end.output.is_empty() { running.shown.clone() } else { end.shown },
+            output: if end.output.is_empty() { &running.tail } else { end.output },
+            ..end
+        };
+        return ended(work, scene, &running.id, &running.call, end);
+    }
+    if let Some(opened) = work.carry.calls.get(event.id) {
+        if matches!(opened.asked, CallRequest::Patch { .. }) {
+            return;
+        }
+        let opened = opened.clone();
+        // A stopped process has no code: what the call comes back with may say more.
+        if end.exit_code.is_some_and(|code| code != NO_CODE) || end.outcome == REFUSED {
+            work.carry.calls.remove(event.id);
+            work.carry.other.codex.end(event.id);
+        }
+        return ended(work, scene, event.id, &opened, end);
+    }
+    work.carry.other.codex.end(event.id);
+    match call::scripted_as(work, event.line) {
+        Some(command) => ended(work, scene, &command.id, &command.call, end),
+        None => ended(work, scene, event.id, &event.call, end),
+    }
+}
+
+/// The facts of a command that ended: itself, its check, its commit, and the patch in its command line.
+fn ended(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    opened: &OpenCall,
+    end: CodexCommandEnd<'_>,
+) {
+    let CallRequest::Command { command, description, commit, verification, .. } = &opened.asked
+    else {
+        return;
+    };
+    let stopped = end.exit_code == Some(NO_CODE) || end.outcome == "timed_out";
+    let shown = match end.outcome {
+        REFUSED => fields([("reason", end.shown)]),
+        _ => fields([("stdout_preview", end.shown), ("streams", "merged".into())]),
+    };
+    let mut more = fields([
+        ("working_dir", opened.cwd.clone().into()),
+        ("called_at", opened.called_at.to_string().into()),
+        ("duration_ms", end.duration_ms.into()),
+        ("interrupted", flag(end.outcome == "interrupted")),
+        // The code of a process that was stopped is Codex' own, and no verdict of the checker.
+        ("exit_code", end.exit_code.filter(|_| stopped).into()),
+    ]);
+    more.extend(shown);
+    let ran = CommandRun {
+        command: command.clone(),
+        description: description.clone(),
+        exit_code: end.exit_code.filter(|_| !stopped),
+        outcome: end.outcome,
+        more,
+        output: end.output,
+        verification: verification.as_ref().filter(|_| !end.not_started),
+        commits: *commit && !end.not_started,
+    };
+    work.push_command_run(scene, id, ran);
+    let open = end.outcome == "background";
+    if !open
+        && let Some(files) = work.carry.other.codex.patches.remove(id)
+        && says_applied(end.output)
+    {
+        code(work, scene, id, opened, &files);
+    }
+}
+
+/// The code of each file of a patch that was applied.
+fn code(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    opened: &OpenCall,
+    files: &[PatchedFile],
+) {
+    for (number, file) in files.iter().enumerate() {
+        let value = fields([
+            ("tool", opened.tool.as_str().into()),
+            ("path", file.path.as_str().into()),
+            ("moved_to", file.moved_to.clone().into()),
+            ("patch", file.patch.clone()),
+            ("lines_added", file.added.into()),
+            ("lines_removed", file.removed.into()),
+            ("cwd", opened.cwd.clone().into()),
+            ("git_branch", scene.git_branch.into()),
+        ]);
+        edited(work, scene, id, number, value);
+    }
+}
+
+/// The fact of the edit of one file; the first has the name of the patch, the others a number after it.
+pub(super) fn edited(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    number: usize,
+    value: FieldMap,
+) {
+    let id = if number == 0 { id.to_owned() } else { format!("{id}/{}", number + 1) };
+    work.facts.push(scene.fact(Kind::Code, &id, value));
+}
+
+/// An event reports that a patch was applied, or not. Says whether its own changes are to
+/// be told: not if the call has its patch, or comes back with more.
+pub(super) fn patch_reported(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    applied: bool,
+) -> bool {
+    if work.carry.other.codex.has_ended(id) || (!applied && work.carry.calls.contains_key(id)) {
+        return false;
+    }
+    work.carry.other.codex.end(id);
+    let Some(opened) = work.carry.calls.remove(id) else { return true };
+    match &opened.asked {
+        CallRequest::Patch { files } => {
+            code(work, scene, id, &opened, files);
+            false
+        }
+        // A patch in a command line that was not seen as one.
+        _ => true,
+    }
+}

@@ -1,0 +1,185 @@
+//! The names of the fields in JSON that may be cut, torn or of several records.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Deeper fields say nothing of a form.
+const MAX_LEVELS: usize = 4;
+const MAX_PATHS: usize = 1024;
+const MAX_RECORDS: usize = 256;
+/// A longer text is no word of a format.
+const MAX_WORD: usize = 40;
+const MAX_WORDS: usize = 64;
+
+/// The fields that the records of a file have, by their path: `info.version`, `messages[].role`. A list around all
+/// records is left out of the path.
+#[derive(Debug, Default)]
+pub(super) struct RecordFieldPaths {
+    paths: BTreeSet<String>,
+    /// The names of each record's own fields.
+    records: Vec<BTreeSet<String>>,
+    words: BTreeMap<String, BTreeSet<String>>,
+    pub(super) objects: usize,
+    pub(super) lists: usize,
+    /// The records are in a list.
+    pub(super) list: bool,
+}
+
+/// An object or a list that is open.
+struct OpenContainer {
+    object: bool,
+    /// How long the path was before it.
+    length: usize,
+    /// Of an object: how long the path was before the name of the field whose value is next.
+    named: Option<usize>,
+}
+
+struct FieldScanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    open: Vec<OpenContainer>,
+    path: String,
+    shape: RecordFieldPaths,
+}
+
+impl RecordFieldPaths {
+    pub(super) fn from_bytes(head: &[u8]) -> Self {
+        let bytes = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+        let open = Vec::new();
+        let mut scan =
+            FieldScanner { bytes, at: 0, open, path: String::new(), shape: Self::default() };
+        while scan.step() {}
+        scan.shape
+    }
+
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
+    /// Whether a record has all of these fields, and not the other one.
+    pub(super) fn together(&self, names: &[&str], not: &str) -> bool {
+        let mut records = self.records.iter();
+        records.any(|own| names.iter().all(|name| own.contains(*name)) && !own.contains(not))
+    }
+
+    pub(super) fn says(&self, path: &str, says: impl Fn(&str) -> bool) -> bool {
+        self.words.get(path).is_some_and(|words| words.iter().any(|word| says(word)))
+    }
+}
+
+impl FieldScanner<'_> {
+    /// Looks at the next byte. What cannot be here ends the record, and another one begins.
+    fn step(&mut self) -> bool {
+        let Some(byte) = self.bytes.get(self.at).copied() else { return false };
+        let names = self.open.last().is_some_and(|frame| frame.object && frame.named.is_none());
+        match byte {
+            b'{' | b'[' => {
+                // What is inside an object is indented, or on its line.
+                let inside = self.open.last().is_some_and(|frame| frame.object);
+                if names || (inside && self.bytes.get(self.at.wrapping_sub(1)) == Some(&b'\n')) {
+                    self.torn();
+                }
+                self.begin(byte == b'{');
+            }
+            b'}' | b']' => {
+                if let Some(frame) = self.open.pop() {
+                    self.path.truncate(frame.length);
+                }
+            }
+            b'"' => return self.text(names),
+            b',' => {
+                let named = self.open.last_mut().and_then(|frame| frame.named.take());
+                self.path.truncate(named.unwrap_or(self.path.len()));
+            }
+            _ if self.open.is_empty() && !byte.is_ascii_whitespace() && byte != 0 => {
+                self.skip_line();
+            }
+            _ => {}
+        }
+        self.at += 1;
+        true
+    }
+
+    fn begin(&mut self, object: bool) {
+        let top = self.open.is_empty();
+        if object {
+            if top || (self.shape.list && self.open.len() == 1) {
+                self.shape.objects += 1;
+                if self.shape.records.len() < MAX_RECORDS {
+                    self.shape.records.push(BTreeSet::new());
+                }
+            }
+        } else if top {
+            self.shape.lists += 1;
+            self.shape.list = true;
+        }
+        let length = self.path.len();
+        // The list around all records is no part of a path.
+        if !object && !top {
+            self.path.push_str("[]");
+        }
+        self.open.push(OpenContainer { object, length, named: None });
+    }
+
+    /// What was open has no end: another record begins.
+    fn torn(&mut self) {
+        self.open.clear();
+        self.path.clear();
+    }
+
+    fn skip_line(&mut self) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    }
+
+    /// A text: the name of a field or a value. Says whether it has an end.
+    fn text(&mut self, names: bool) -> bool {
+        let start = self.at + 1;
+        let mut end = start;
+        loop {
+            match self.bytes.get(end) {
+                None => return false,
+                Some(b'\\') => end += 2,
+                Some(b'"') => break,
+                // No text goes over the end of a line.
+                Some(b'\n') => {
+                    self.torn();
+                    self.at = end + 1;
+                    return true;
+                }
+                Some(_) => end += 1,
+            }
+        }
+        let text = self.bytes.get(start..end).unwrap_or_default();
+        self.at = end + 1;
+        if self.open.is_empty() || self.open.len() > MAX_LEVELS || text.len() > MAX_WORD {
+            if let (true, Some(frame)) = (names, self.open.last_mut()) {
+                frame.named = Some(self.path.len());
+            }
+            return true;
+        }
+        let text = String::from_utf8_lossy(text).into_owned();
+        if names {
+            if let Some(frame) = self.open.last_mut() {
+                frame.named = Some(self.path.len());
+            }
+            if self.path.is_empty() {
+                if let Some(record) = self.shape.records.get_mut(self.shape.objects.wrapping_sub(1))
+                {
+                    record.insert(text.clone());
+                }
+            } else {
+                self.path.push('.');
+            }
+            self.path.push_str(&text);
+            if self.shape.paths.len() < MAX_PATHS {
+                self.shape.paths.insert(self.path.clone());
+            }
+        } else if self.shape.words.len() < MAX_PATHS {
+            let words = self.shape.words.entry(self.path.clone()).or_default();
+            if words.len() < MAX_WORDS {
+                words.insert(text);
+            }
+        }
+        true
+    }
+}

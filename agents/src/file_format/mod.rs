@@ -1,0 +1,200 @@
+//! What a file seems to be, told by the fields that its first bytes have. Its name says nothing.
+
+mod field_scan;
+#[cfg(test)]
+mod tests;
+
+use crate::claude_code::TranscriptDialect;
+use crate::trajectory::TrajectoryAuthor;
+use field_scan::RecordFieldPaths;
+
+/// What a file may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// A transcript: one JSON object a line, of Gemini CLI one document too.
+    Transcript(TranscriptDialect),
+    /// The record of a run that has ended.
+    Trajectory(TrajectoryAuthor),
+    /// A stream of events of forge.
+    Events,
+    /// Messages as they are sent to a model, of no agent.
+    Messages,
+    /// A file compressed with zstd.
+    Zstd,
+    /// A file that has to be made readable first, with what it is and the command that does it, if one does.
+    Packed(&'static str, Option<&'static str>),
+    /// JSON of another kind.
+    Json,
+    /// No JSON at all.
+    Other,
+}
+
+/// What files begin with that are read by another program first.
+const PACKED: &[(&[u8], &str, Option<&str>)] = &[
+    (b"\x1f\x8b", "a file compressed with gzip", Some("gunzip")),
+    (b"\xfd7zXZ\0", "a file compressed with xz", Some("unxz")),
+    (b"BZh", "a file compressed with bzip2", Some("bunzip2")),
+    (b"PK\x03\x04", "a zip archive", Some("unzip")),
+    (b"\xff\xfe", "a text in UTF-16", Some("iconv -f utf-16 -t utf-8")),
+    (b"\xfe\xff", "a text in UTF-16", Some("iconv -f utf-16 -t utf-8")),
+    (b"SQLite format 3\0", "a database of SQLite", None),
+];
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+
+impl FileFormat {
+    /// What the bytes at the beginning of a file say that it is. `None` if there is nothing in it but blanks.
+    ///
+    /// If they may be of several forms, one of these is `wanted` where that is given. A megabyte tells all of these
+    /// forms. Costs no more than a look at each byte.
+    #[must_use]
+    pub fn detect(head: &[u8], wanted: Option<Self>) -> Option<Self> {
+        if head.starts_with(ZSTD) {
+            return Some(Self::Zstd);
+        }
+        if let Some((_, what, unpack)) = PACKED.iter().find(|(magic, ..)| head.starts_with(magic)) {
+            return Some(Self::Packed(what, *unpack));
+        }
+        if head.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0)
+            || head.trim_ascii() == b"\xef\xbb\xbf"
+        {
+            return None;
+        }
+        let shape = RecordFieldPaths::from_bytes(head);
+        if shape.objects == 0 {
+            return Some(if shape.lists > 0 { Self::Json } else { Self::Other });
+        }
+        let forms = [
+            Self::Transcript(TranscriptDialect::Codex),
+            Self::Transcript(TranscriptDialect::Gemini),
+        ]
+        .into_iter()
+        .chain(
+            [
+                TrajectoryAuthor::MiniSweAgent,
+                TrajectoryAuthor::OpenHands,
+                TrajectoryAuthor::SweAgent,
+            ]
+            .map(Self::Trajectory),
+        )
+        .chain([
+            Self::Transcript(TranscriptDialect::ClaudeCode),
+            Self::Events,
+            Self::Messages,
+        ]);
+        let mut forms = wanted.into_iter().chain(forms);
+        Some(forms.find(|form| form.fits(&shape)).unwrap_or(Self::Json))
+    }
+
+    /// Whether a file whose objects have these fields may be of this form.
+    fn fits(self, shape: &RecordFieldPaths) -> bool {
+        let has = |path: &str| shape.has(path);
+        let all = |paths: &[&str]| paths.iter().all(|path| shape.has(path));
+        let says = |path: &str, value: &str| shape.says(path, |it| it == value);
+        match self {
+            Self::Transcript(TranscriptDialect::Codex) => {
+                !shape.list
+                    && (shape.together(&["timestamp", "type", "payload"], "sessionId")
+                        || has("record_type")
+                        || shape.together(&["id", "timestamp", "instructions"], "source"))
+            }
+            Self::Transcript(TranscriptDialect::Gemini) => {
+                !shape.list
+                    && (shape.together(&["sessionId", "projectHash"], "type")
+                        || has("$set")
+                        || has("$rewindTo")
+                        || (shape.together(&["id", "timestamp", "type", "content"], "sessionId")
+                            && says("type", "gemini")))
+            }
+            Self::Transcript(TranscriptDialect::ClaudeCode) => {
+                !shape.list
+                    && (shape.together(&["type", "sessionId"], "projectHash")
+                        || has("isSidechain")
+                        || has("parentUuid")
+                        || has("leafUuid")
+                        || says("type", "summary")
+                        || says("type", "file-history-snapshot"))
+            }
+            Self::Trajectory(TrajectoryAuthor::MiniSweAgent) => {
+                shape.says("trajectory_format", |it| it.starts_with("mini-swe-agent"))
+                    || has("info.mini_version")
+                    || (has("messages[].role") && has("info.exit_status"))
+            }
+            Self::Trajectory(TrajectoryAuthor::OpenHands) => {
+                let prefixes =
+                    ["", "trajectory[].", "history[].", "events[].", "[].", "history[][]."];
+                prefixes.iter().any(|prefix| {
+                    let own = |name: &str| shape.has(&format!("{prefix}{name}"));
+                    own("source")
+                        && own("timestamp")
+                        && (((own("action") || own("observation"))
+                            && (own("args") || own("extras") || own("content")))
+                            || shape.says(&format!("{prefix}kind"), |it| it.ends_with("Event")))
+                })
+            }
+            Self::Trajectory(TrajectoryAuthor::SweAgent) => {
+                has("attempts[].trajectory")
+                    || has("trajectory[].action")
+                    || has("trajectory[].observation")
+                    || has("trajectory[].thought")
+                    || (has("trajectory") && (has("history") || has("environment") || has("info")))
+            }
+            Self::Events => {
+                let words = ["put", "remove", "revision", "checkpoint", "branch", "session"];
+                !shape.list && words.iter().any(|word| shape.together(&["at", word], "type"))
+            }
+            Self::Messages => {
+                has("messages[].role")
+                    || (all(&["role", "content"]) || all(&["role", "parts"]))
+                    || has("contents[].role")
+            }
+            Self::Zstd | Self::Packed(..) | Self::Json | Self::Other => false,
+        }
+    }
+
+    /// What it is, with its article.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Transcript(TranscriptDialect::ClaudeCode) => "a transcript of Claude Code",
+            Self::Transcript(TranscriptDialect::Codex) => "a rollout of Codex",
+            Self::Transcript(TranscriptDialect::Gemini) => "a recording of Gemini CLI",
+            Self::Trajectory(TrajectoryAuthor::SweAgent) => "a trajectory of SWE-agent",
+            Self::Trajectory(TrajectoryAuthor::MiniSweAgent) => "a trajectory of mini-swe-agent",
+            Self::Trajectory(TrajectoryAuthor::OpenHands) => "a trajectory of OpenHands",
+            Self::Events => "a stream of events of forge",
+            Self::Messages => "a list of messages for a model",
+            Self::Zstd => "a file compressed with zstd",
+            Self::Packed(what, _) => what,
+            Self::Json => "JSON of a form that forge does not know",
+            Self::Other => "no JSON",
+        }
+    }
+
+    /// The word of `forge import` that takes it.
+    #[must_use]
+    pub const fn verb(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Transcript(TranscriptDialect::ClaudeCode) => "claude-code",
+            Self::Transcript(TranscriptDialect::Codex) => "codex",
+            Self::Transcript(TranscriptDialect::Gemini) => "gemini",
+            Self::Trajectory(author) => author.name(),
+            Self::Events => "events",
+            _ => return None,
+        })
+    }
+
+    /// Whether bytes that seem to be this may be what `wanted` is: a form that is not known is no reason to refuse.
+    #[must_use]
+    pub fn may_be(self, wanted: Self) -> bool {
+        self == wanted || self == Self::Json
+    }
+}
+
+/// Whether a document over several lines begins here, and not one object a line.
+#[must_use]
+pub fn is_document(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    // The last line of what was read may go on.
+    line.len() < head.len() && matches!(line.trim_ascii_end().last(), Some(b'{' | b'[' | b','))
+}

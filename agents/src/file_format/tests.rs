@@ -1,0 +1,144 @@
+use super::{FileFormat, is_document};
+use crate::claude_code::TranscriptDialect;
+use crate::trajectory::TrajectoryAuthor;
+
+const CLAUDE: FileFormat = FileFormat::Transcript(TranscriptDialect::ClaudeCode);
+const CODEX: FileFormat = FileFormat::Transcript(TranscriptDialect::Codex);
+const GEMINI: FileFormat = FileFormat::Transcript(TranscriptDialect::Gemini);
+
+#[test]
+fn a_form_is_told_by_the_fields() {
+    for (head, form) in [
+        (r#"{"type":"user","uuid":"u","sessionId":"s","message":{}}"#, CLAUDE),
+        (r#"{"type":"summary","summary":"x","leafUuid":"l"}"#, CLAUDE),
+        (
+            r#"{"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"x"}"#,
+            CLAUDE,
+        ),
+        (r#"{"timestamp":"t","type":"session_meta","payload":{"id":"c"}}"#, CODEX),
+        (r#"{"id":"c","timestamp":"t","instructions":null,"git":{}}"#, CODEX),
+        (r#"{"sessionId":"g","projectHash":"h","startTime":"t"}"#, GEMINI),
+        ("{\n  \"sessionId\": \"g\",\n  \"projectHash\": \"h\",\n  \"messages\": [", GEMINI),
+        (r#"{"id":"m","timestamp":"t","type":"gemini","content":"x"}"#, GEMINI),
+        (r#"{"$set":{"lastUpdated":"t"}}"#, GEMINI),
+        (
+            r#"{"trajectory":[{"action":"ls","observation":""}],"info":{}}"#,
+            FileFormat::Trajectory(TrajectoryAuthor::SweAgent),
+        ),
+        (
+            r#"{"environment":"main","trajectory":[],"history":[]}"#,
+            FileFormat::Trajectory(TrajectoryAuthor::SweAgent),
+        ),
+        (
+            r#"{"attempts":[{"trajectory":[{"action":"ls"}]}]}"#,
+            FileFormat::Trajectory(TrajectoryAuthor::SweAgent),
+        ),
+        (
+            r#"{"info":{"mini_version":"2"},"messages":[{"role":"system"}]}"#,
+            FileFormat::Trajectory(TrajectoryAuthor::MiniSweAgent),
+        ),
+        (
+            r#"{"messages":[{"role":"user"}],"trajectory_format":"mini-swe-agent-1.1"}"#,
+            FileFormat::Trajectory(TrajectoryAuthor::MiniSweAgent),
+        ),
+        (
+            r#"[{"id":0,"timestamp":"t","source":"user","action":"message","args":{}}]"#,
+            FileFormat::Trajectory(TrajectoryAuthor::OpenHands),
+        ),
+        (
+            r#"{"id":0,"timestamp":"t","source":"agent","observation":"run","content":""}"#,
+            FileFormat::Trajectory(TrajectoryAuthor::OpenHands),
+        ),
+        (
+            r#"{"trajectory":[{"source":"user","timestamp":"t","action":"run","args":{}}]}"#,
+            FileFormat::Trajectory(TrajectoryAuthor::OpenHands),
+        ),
+        (
+            r#"{"history":[[{"source":"user","timestamp":"t","action":"run","args":{}}]]}"#,
+            FileFormat::Trajectory(TrajectoryAuthor::OpenHands),
+        ),
+        (
+            r#"[{"kind":"MessageEvent","id":"e","timestamp":"t","source":"user"}]"#,
+            FileFormat::Trajectory(TrajectoryAuthor::OpenHands),
+        ),
+        (r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note"}}"#, FileFormat::Events),
+        (r#"{"messages":[{"role":"user","content":"x"}]}"#, FileFormat::Messages),
+        (r#"[{"role":"user","content":"x"}]"#, FileFormat::Messages),
+        (r#"{"name":"forge","version":"1"}"#, FileFormat::Json),
+        ("[1, 2]", FileFormat::Json),
+        ("hello", FileFormat::Other),
+        ("SQLite format 3\0", FileFormat::Packed("a database of SQLite", None)),
+        ("\x28\u{b5}", FileFormat::Other),
+    ] {
+        assert_eq!(FileFormat::detect(head.as_bytes(), None), Some(form), "{head}");
+        let marked = format!("\u{feff}{head}\n");
+        if !matches!(form, FileFormat::Other | FileFormat::Packed(..)) {
+            assert_eq!(FileFormat::detect(marked.as_bytes(), None), Some(form), "{head}");
+        }
+    }
+    assert_eq!(FileFormat::detect(b"\x28\xb5\x2f\xfd\x04", None), Some(FileFormat::Zstd));
+    assert!(matches!(
+        FileFormat::detect(b"\x1f\x8b\x08", None),
+        Some(FileFormat::Packed(_, Some("gunzip")))
+    ));
+    for nothing in [&b""[..], b" \n", b"\xef\xbb\xbf\n", b"\0\0\n"] {
+        assert_eq!(FileFormat::detect(nothing, None), None);
+    }
+}
+
+#[test]
+fn a_torn_line_or_a_field_inside_hides_no_form() {
+    let whole = r#"{"timestamp":"t","type":"session_meta","payload":{"cwd":"/w","text":"{\"sessionId\":1}"}}"#;
+    for before in
+        ["{\"timestamp\":\"20", "{\"a\":", "{\"a\":1,", "garbage\n", "\0\0\0", "{\"x\":\"y\" "]
+    {
+        assert_eq!(
+            FileFormat::detect(format!("{before}\n{whole}").as_bytes(), None),
+            Some(CODEX),
+            "{before}"
+        );
+    }
+    // The beginning tells it, wherever that is cut.
+    for cut in 50..whole.len() {
+        assert_eq!(FileFormat::detect(&whole.as_bytes()[..cut], None), Some(CODEX), "{cut}");
+    }
+    assert!(FileFormat::detect("[".repeat(100_000).as_bytes(), None).is_some());
+}
+
+#[test]
+fn a_document_goes_over_its_first_line() {
+    for (head, expected) in [
+        ("{\n  \"sessionId\": \"g\"", true),
+        ("\u{feff}{\n\"a\":1}", true),
+        ("{ \"a\": 1,\n\"b\": 2}", true),
+        ("{\"a\":1}\n{\"b\":2}", false),
+        ("{\"a\":1}", false),
+        ("{\"a\":\"torn\n{\"b\":2}", false),
+        ("{", false),
+    ] {
+        assert_eq!(is_document(head.as_bytes()), expected, "{head}");
+    }
+}
+
+#[test]
+fn fields_of_several_lines_make_no_form_together() {
+    // A line kind of tomorrow with a field that is another agent's today.
+    let lines = concat!(
+        r#"{"type":"user","uuid":"u","sessionId":"s","timestamp":"t","message":{}}"#,
+        "\n",
+        r#"{"type":"blob","sessionId":"s","timestamp":"t","payload":{}}"#,
+    );
+    assert_eq!(FileFormat::detect(lines.as_bytes(), None), Some(CLAUDE));
+    let lines = concat!(
+        r#"{"sessionId":"g","projectHash":"h"}"#,
+        "\n",
+        r#"{"id":"m","timestamp":"t","type":"user","content":"x"}"#,
+    );
+    assert_eq!(FileFormat::detect(lines.as_bytes(), Some(CLAUDE)), Some(GEMINI));
+    // What may be either is what is wanted.
+    let events =
+        r#"{"type":"x","sessionId":"s","source":"user","timestamp":"t","action":"run","args":{}}"#;
+    for wanted in [CLAUDE, FileFormat::Trajectory(TrajectoryAuthor::OpenHands)] {
+        assert_eq!(FileFormat::detect(events.as_bytes(), Some(wanted)), Some(wanted));
+    }
+}

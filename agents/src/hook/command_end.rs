@@ -1,0 +1,192 @@
+//! How a command ended, wherever its agent says it: in fields of the answer, or in lines around the output.
+
+use super::event::HookCommandEnd;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// What an answer says of a command.
+pub(super) struct CommandResponse {
+    pub(super) ended: HookCommandEnd,
+    /// What the command printed.
+    pub(super) output: String,
+}
+
+/// Reads an answer of an agent other than Claude Code.
+pub(super) fn read(response: &Value) -> CommandResponse {
+    const FIELDS: [&str; 6] = [
+        "/exit_code",
+        "/exitCode",
+        "/metadata/exit_code",
+        "/metadata/exit",
+        "/metadata/exitCode",
+        "/exit",
+    ];
+    let told = model_text(response).unwrap_or_default();
+    let told: &str = &told;
+    let (said, output) =
+        codex(told).or_else(|| gemini(told)).unwrap_or((HookCommandEnd::Unknown, told));
+    let field = FIELDS.iter().find_map(|place| code(response.pointer(place)?));
+    CommandResponse { ended: field.map_or(said, HookCommandEnd::Code), output: output.to_owned() }
+}
+
+/// An exit code, as a number or as a text of digits.
+fn code(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// What the agent tells its model of the command.
+fn model_text(response: &Value) -> Option<Cow<'_, str>> {
+    text(response).or_else(|| {
+        ["stdout", "output", "llmContent", "returnDisplay"]
+            .iter()
+            .find_map(|name| text(response.get(*name)?))
+    })
+}
+
+/// A text, or the texts of a list of content parts.
+fn text(value: &Value) -> Option<Cow<'_, str>> {
+    if let Some(text) = value.as_str() {
+        return Some(Cow::Borrowed(text));
+    }
+    let parts = value.as_array()?.iter();
+    let texts: Vec<&str> =
+        parts.filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str())).collect();
+    Some(Cow::Owned(texts.concat()))
+}
+
+/// Codex puts lines of its own above `Output:`. Without that line, or with other lines above it, all of it is output.
+fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
+    const HEADS: [&str; 6] = [
+        "Chunk ID:",
+        "Wall time:",
+        "Original token count:",
+        "Total output lines:",
+        "Process ",
+        "Exit code:",
+    ];
+    let mut ended = HookCommandEnd::Unknown;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        let line = line.trim_end();
+        if line == "Output:" {
+            return Some((ended, text.get(at..).unwrap_or_default()));
+        }
+        if !HEADS.iter().any(|head| line.starts_with(head)) {
+            return None;
+        }
+        let code = ["Process exited with code ", "Exit code: "]
+            .iter()
+            .find_map(|head| line.strip_prefix(head)?.trim().parse().ok());
+        if let Some(code) = code {
+            ended = HookCommandEnd::Code(code);
+        } else if line.starts_with("Process running with session ID") {
+            ended = HookCommandEnd::Background;
+        }
+    }
+    None
+}
+
+/// Gemini CLI names each part of what it tells the model; the exit code comes after the output.
+fn gemini(text: &str) -> Option<(HookCommandEnd, &str)> {
+    const BEGIN: &str = "<untrusted_context>\n";
+    const AFTER: [&str; 5] =
+        ["Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: "];
+    let text = text.trim_end();
+    let inside =
+        text.strip_prefix(BEGIN).and_then(|text| text.strip_suffix("\n</untrusted_context>"));
+    let inside = inside.unwrap_or(text);
+    let start = match inside.strip_prefix("Output: ") {
+        Some(_) => "Output: ".len(),
+        None if inside.starts_with("Command: ") => inside.find("\nOutput: ")? + "\nOutput: ".len(),
+        None => return None,
+    };
+    let mut output = inside.get(start..)?;
+    let mut ended = HookCommandEnd::Unknown;
+    while let Some((before, line)) = output.rsplit_once('\n') {
+        if !AFTER.iter().any(|head| line.starts_with(head)) {
+            break;
+        }
+        if let Some(code) = line.strip_prefix("Exit Code: ")
+            && let Ok(code) = code.trim().parse()
+        {
+            ended = HookCommandEnd::Code(code);
+        }
+        output = before;
+    }
+    Some((ended, output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn said(response: &Value) -> (HookCommandEnd, String) {
+        let answer = read(response);
+        (answer.ended, answer.output)
+    }
+
+    #[test]
+    fn an_exit_code_is_read_where_the_agent_says_it() {
+        for (response, ended, output) in [
+            (
+                json!(
+                    "Chunk ID: a\nWall time: 1.0 seconds\nProcess exited with code 2\nOutput:\nx\n"
+                ),
+                HookCommandEnd::Code(2),
+                "x\n",
+            ),
+            (json!("Exit code: 2\nWall time: 1 seconds\nOutput:\nx"), HookCommandEnd::Code(2), "x"),
+            (
+                json!("Exit code: 0\nWall time: 1 seconds\nTotal output lines: 9\nOutput:\n"),
+                HookCommandEnd::Code(0),
+                "",
+            ),
+            (
+                json!("Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\nx"),
+                HookCommandEnd::Background,
+                "x",
+            ),
+            (
+                json!({"llmContent":"Command: make\nDirectory: (root)\nOutput: a\nb\nError: (none)\nExit Code: 2\nSignal: (none)\n"}),
+                HookCommandEnd::Code(2),
+                "a\nb",
+            ),
+            (
+                json!({"llmContent":"<untrusted_context>\nOutput: x\nExit Code: 3\nProcess Group PGID: 9\n</untrusted_context>"}),
+                HookCommandEnd::Code(3),
+                "x",
+            ),
+            (json!({"output":"x","metadata":{"exit":1}}), HookCommandEnd::Code(1), "x"),
+            (json!({"output":"x","exit_code":"4"}), HookCommandEnd::Code(4), "x"),
+            (
+                json!([{"type":"text","text":"Exit code: 2\nOutput:\nx"}]),
+                HookCommandEnd::Code(2),
+                "x",
+            ),
+            (
+                json!({"llmContent":[{"text":"Output: x\nExit Code: 3"}]}),
+                HookCommandEnd::Code(3),
+                "x",
+            ),
+        ] {
+            assert_eq!(said(&response), (ended, output.to_owned()), "{response}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_prints_is_no_exit_code() {
+        for response in [
+            json!("x"),
+            json!("Exit code: 2\nsome other program said so"),
+            json!("building\nProcess exited with code 2\nOutput:\n"),
+            json!({"llmContent":"Command: make\nOutput: Exit Code: 2\nand more\nError: (none)\nExit Code: (none)"}),
+            json!({"llmContent":"<untrusted_context>\nOutput: x\nProcess Group PGID: 9\n</untrusted_context>"}),
+            json!({"output":"x","metadata":{"exit":null}}),
+            json!(7),
+        ] {
+            assert_eq!(said(&response).0, HookCommandEnd::Unknown, "{response}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The fact of a tool that is no command, edit, task list or sub-agent: what was read, searched, fetched and asked.
+
+use super::event::ToolUse;
+use crate::claude_code::line_context::fields;
+use crate::long_text::{INLINE_BYTES, beginning};
+use forge_store::model::{FieldMap, Timestamp, Value};
+use serde_json::Value as Json;
+
+/// Values nested deeper than this are kept as JSON, if they are short.
+const DEPTH: usize = 2;
+/// The most members and elements of an input that are kept.
+const MAX_INPUT_ENTRIES: usize = 32;
+/// Tools that write the agent's own list of tasks or send a sub-agent: their results are facts of other kinds.
+const TASK_AND_AGENT_TOOLS: [&str; 12] = [
+    "Agent",
+    "Task",
+    "TaskCreate",
+    "TaskUpdate",
+    "TaskList",
+    "TaskGet",
+    "TodoWrite",
+    "task",
+    "todoread",
+    "todowrite",
+    "update_plan",
+    "write_todos",
+];
+
+/// The fields of the fact. `None` for a tool whose use is no such fact.
+pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<FieldMap> {
+    if used.tool.is_empty()
+        || (used.refused.is_none() && TASK_AND_AGENT_TOOLS.contains(&used.tool.as_str()))
+    {
+        return None;
+    }
+    let text = |names: &[&str]| {
+        let found = names.iter().find_map(|name| used.input.get(*name)?.as_str());
+        found.map(|text| beginning(text, INLINE_BYTES).to_owned())
+    };
+    let (outcome, reason) = match (&used.refused, &used.error) {
+        (Some(reason), _) => ("refused", Some(reason.as_str())),
+        (None, Some(_)) if used.interrupted => ("interrupted", None),
+        (None, Some(error)) => ("failed", Some(error.as_str())),
+        (None, None) => ("finished", None),
+    };
+    let reason = reason.filter(|reason| !reason.is_empty());
+    let took = used.duration_ms.filter(|took| (0..=86_400_000).contains(took));
+    Some(fields([
+        ("tool", used.tool.as_str().into()),
+        (
+            "path",
+            text(&["file_path", "filePath", "notebook_path", "absolute_path", "path", "dir_path"])
+                .into(),
+        ),
+        ("pattern", text(&["pattern"]).into()),
+        ("address", text(&["url"]).into()),
+        ("query", text(&["query"]).into()),
+        ("input", kept(&used.input, 0)),
+        ("outcome", outcome.into()),
+        ("reason", reason.map(super::tool::kept).into()),
+        ("called_at", took.map(|took| now.plus_micros(-took * 1000).to_string()).into()),
+        ("duration_ms", took.into()),
+    ]))
+}
+
+fn kept(value: &Json, depth: usize) -> Value {
+    match value {
+        Json::Null => Value::Null,
+        Json::Bool(flag) => (*flag).into(),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => whole.into(),
+            (None, Some(real)) => real.into(),
+            (None, None) => Value::Null,
+        },
+        Json::String(text) => super::tool::kept(text).into(),
+        Json::Array(_) | Json::Object(_) if depth >= DEPTH => {
+            let json = value.to_string();
+            if json.len() <= INLINE_BYTES { json.into() } else { Value::Null }
+        }
+        Json::Array(list) => Value::List(
+            list.iter().take(MAX_INPUT_ENTRIES).map(|value| kept(value, depth + 1)).collect(),
+        ),
+        Json::Object(map) => {
+            let members = map.iter().take(MAX_INPUT_ENTRIES);
+            let members = members.map(|(name, value)| (name.clone(), kept(value, depth + 1)));
+            Value::Map(members.filter(|(_, value)| *value != Value::Null).collect())
+        }
+    }
+}

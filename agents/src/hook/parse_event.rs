@@ -1,0 +1,311 @@
+//! From the five dialects to one event. Fields come and go with versions: what is absent or of another type is taken as
+//! not said.
+
+use super::command_end;
+use super::event::{
+    HookAgent, HookCommandEnd, HookEvent, HookEventKind, SessionStartKind, ToolUse,
+};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+/// The input of a hook that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the input of the hook {0}")]
+pub struct HookInputError(String);
+
+/// The text that a hook was given, without what some shells put around it: a byte order mark, NUL bytes, white space.
+/// UTF-16 is read where a byte order mark or the first characters show it. Bytes that are not UTF-8 become U+FFFD.
+///
+/// # Errors
+///
+/// If nothing is left, or UTF-16 is cut in a character.
+pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, HookInputError> {
+    let text = match input {
+        [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)?),
+        [0xfe, 0xff, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)?),
+        [b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_le_bytes)?),
+        [0, b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_be_bytes)?),
+        // A shell that converts to another code page damages letters, not what JSON is made of.
+        _ => String::from_utf8_lossy(input),
+    };
+    let around = |c: char| c.is_whitespace() || matches!(c, '\0' | '\u{feff}');
+    let text = match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim_matches(around)),
+        Cow::Owned(text) => Cow::Owned(text.trim_matches(around).to_owned()),
+    };
+    if text.is_empty() {
+        return Err(HookInputError("is empty".to_owned()));
+    }
+    Ok(text)
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputError> {
+    let units = bytes.as_chunks::<2>().0.iter().map(|pair| unit(*pair));
+    char::decode_utf16(units)
+        .collect::<Result<String, _>>()
+        .map_err(|error| HookInputError(format!("is not UTF-16: {error}")))
+}
+
+/// The fields of an input.
+struct HookInputFields<'a>(&'a Map<String, Value>);
+
+impl<'a> HookInputFields<'a> {
+    /// The first of these fields that holds a text.
+    fn text(&self, names: &[&str]) -> Option<&'a str> {
+        names
+            .iter()
+            .find_map(|name| self.0.get(*name)?.as_str())
+            .filter(|text| !text.trim().is_empty())
+    }
+
+    fn owned(&self, names: &[&str]) -> Option<String> {
+        self.text(names).map(str::to_owned)
+    }
+
+    fn whole(&self, names: &[&str]) -> Option<i64> {
+        names.iter().find_map(|name| self.0.get(*name)?.as_i64())
+    }
+
+    fn value(&self, names: &[&str]) -> Value {
+        let found = names.iter().find_map(|name| self.0.get(*name));
+        // Some agents write an object as a text that holds it.
+        match found {
+            Some(Value::String(text)) if text.starts_with('{') => {
+                serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+            }
+            Some(value) => value.clone(),
+            None => Value::Null,
+        }
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    fn path(&self, names: &[&str]) -> Option<PathBuf> {
+        self.text(names).map(PathBuf::from)
+    }
+}
+
+impl HookAgent {
+    /// What happened at an event of this name, as far as the name alone says.
+    #[must_use]
+    pub fn happening(self, name: &str) -> HookEventKind {
+        happening(self, name, &HookInputFields(&Map::new()))
+    }
+}
+
+impl HookEvent {
+    /// Reads what an agent wrote to a hook's standard input. `name` is the event as the hook was called with; an
+    /// empty one is taken from the input.
+    ///
+    /// # Errors
+    ///
+    /// If it is no JSON object.
+    pub fn read(agent: HookAgent, name: &str, input: &[u8]) -> Result<Self, HookInputError> {
+        let text = plain(input)?;
+        let text = crate::long_text::replace_lone_surrogates(&text);
+        let input: Value = serde_json::from_str(&text)
+            .map_err(|error| HookInputError(format!("is not JSON: {error}")))?;
+        let Value::Object(fields) = &input else {
+            return Err(HookInputError("is not a JSON object".to_owned()));
+        };
+        let fields = HookInputFields(fields);
+        let said = fields.text(&["hook_event_name", "event"]);
+        let name = if name.is_empty() { said.unwrap_or_default() } else { name };
+        let roots = fields.0.get("workspace_roots").and_then(Value::as_array);
+        let roots: Vec<PathBuf> =
+            roots.into_iter().flatten().filter_map(Value::as_str).map(PathBuf::from).collect();
+        Ok(Self {
+            agent,
+            name: name.to_owned(),
+            session: fields.owned(&["session_id", "conversation_id", "sessionID", "sessionId"]),
+            transcript: fields.path(&["transcript_path", "transcript"]),
+            sub_transcript: fields.path(&["agent_transcript_path"]),
+            cwd: fields.path(&["cwd", "directory"]).or_else(|| roots.first().cloned()),
+            roots,
+            sub_agent: fields.owned(&["agent_id"]),
+            turn: fields.owned(&["prompt_id", "turn_id", "generation_id", "messageID"]),
+            happening: happening(agent, name, &fields),
+        })
+    }
+}
+
+fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> HookEventKind {
+    // Cursor begins the names with a small letter; OpenCode has names of its own.
+    let name = match (agent, name) {
+        (HookAgent::OpenCode, name) => opencode(name),
+        (HookAgent::Cursor, "sessionStart") => "SessionStart",
+        (HookAgent::Cursor, "beforeSubmitPrompt") | (HookAgent::Gemini, "BeforeAgent") => {
+            "UserPromptSubmit"
+        }
+        (HookAgent::Cursor, "afterShellExecution" | "afterFileEdit")
+        | (HookAgent::Gemini, "AfterTool") => "PostToolUse",
+        (HookAgent::Cursor, "stop") | (HookAgent::Gemini, "AfterAgent") => "Stop",
+        (HookAgent::Cursor, "preCompact") => "PreCompact",
+        (HookAgent::Cursor, "sessionEnd") => "SessionEnd",
+        (_, name) => name,
+    };
+    let automatic = || fields.text(&["trigger"]).map(|trigger| trigger != "manual");
+    match name {
+        "SessionStart" => HookEventKind::SessionStart { start: start(fields) },
+        "UserPromptSubmit" => {
+            // Claude Code says who asked: notifications and timers ask too.
+            let person = fields.text(&["source"]).is_none_or(|it| matches!(it, "user" | "sdk"));
+            HookEventKind::Prompt { text: fields.owned(&["prompt"]).filter(|_| person) }
+        }
+        "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" => {
+            HookEventKind::ToolUsed(Box::new(tool(agent, name, fields)))
+        }
+        "Stop" | "StopFailure" | "Interrupt" => HookEventKind::Stop,
+        "SubagentStart" => HookEventKind::SubAgentStart,
+        "SubagentStop" => HookEventKind::SubAgentStop,
+        "TaskCreated" | "TaskCompleted" => HookEventKind::Task,
+        "PreCompact" => HookEventKind::PreCompact {
+            automatic: automatic(),
+            tokens: fields.whole(&["context_tokens", "pre_tokens"]),
+        },
+        "PostCompact" => HookEventKind::PostCompact {
+            automatic: automatic(),
+            summary: fields.owned(&["compact_summary", "summary"]),
+        },
+        "BeforeModel" => HookEventKind::BeforeModel,
+        "SessionEnd" => HookEventKind::SessionEnd { reason: fields.owned(&["reason"]) },
+        _ => HookEventKind::Other,
+    }
+}
+
+/// The events that forge's plugin for OpenCode passes on, each in the plugin API's own word.
+fn opencode(name: &str) -> &str {
+    match name {
+        "session.created" => "SessionStart",
+        "chat.message" => "UserPromptSubmit",
+        "tool.execute.after" => "PostToolUse",
+        "session.idle" => "Stop",
+        "session.compacting" | "experimental.session.compacting" => "PreCompact",
+        "session.compacted" => "PostCompact",
+        "chat.system.transform" | "experimental.chat.system.transform" => "BeforeModel",
+        "session.deleted" => "SessionEnd",
+        other => other,
+    }
+}
+
+fn start(fields: &HookInputFields<'_>) -> SessionStartKind {
+    match fields.text(&["source", "trigger"]) {
+        Some("resume") => SessionStartKind::Resume,
+        Some("clear") => SessionStartKind::Clear,
+        Some("compact") => SessionStartKind::Compact,
+        Some("fork") => SessionStartKind::Fork,
+        _ => SessionStartKind::Startup,
+    }
+}
+
+fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
+    let mut used = ToolUse {
+        tool: fields.owned(&["tool_name", "tool"]).unwrap_or_default(),
+        call: fields.owned(&["tool_use_id", "callID", "call_id", "tool_call_id"]),
+        input: fields.value(&["tool_input", "args"]),
+        response: fields.value(&["tool_response", "output"]),
+        error: fields.owned(&["error"]),
+        interrupted: fields.flag("is_interrupt"),
+        duration_ms: fields.whole(&["duration_ms", "duration"]),
+        ..ToolUse::default()
+    };
+    if name == "PermissionDenied" {
+        used.refused = Some(fields.owned(&["reason"]).unwrap_or_default());
+    }
+    if name == "PostToolUseFailure" && used.error.is_none() {
+        used.error = Some("failed".to_owned());
+    }
+    match agent {
+        HookAgent::Claude => {}
+        HookAgent::Cursor => cursor(&mut used, fields),
+        _ => like_claude(&mut used, agent),
+    }
+    used
+}
+
+/// Cursor has an event for each tool, with the fields beside each other.
+fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
+    let copied = |names: &[&str]| -> Value {
+        names
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), fields.0.get(*name)?.clone())))
+            .collect::<Map<_, _>>()
+            .into()
+    };
+    if fields.0.contains_key("command") {
+        used.tool = "Bash".to_owned();
+        used.input = copied(&["command"]);
+        // It does not say how the command ended.
+        used.response = json!({ "stdout": fields.text(&["output"]).unwrap_or_default() });
+    } else if fields.0.contains_key("file_path") {
+        used.tool = "Edit".to_owned();
+        used.input = copied(&["file_path", "edits"]);
+        used.response = json!({ "filePath": fields.text(&["file_path"]) });
+    }
+}
+
+/// What other agents call the tools and their fields.
+fn like_claude(used: &mut ToolUse, agent: HookAgent) {
+    let known = match used.tool.as_str() {
+        "Bash" | "bash" | "shell" | "local_shell" | "exec_command" | "run_shell_command" => "Bash",
+        "edit" | "replace" | "Edit" => "Edit",
+        "write" | "write_file" | "Write" => "Write",
+        "apply_patch" => return patch(used, agent),
+        _ => return,
+    };
+    used.tool = known.to_owned();
+    if let Value::Object(input) = &mut used.input {
+        for (theirs, ours) in [
+            ("cmd", "command"),
+            ("filePath", "file_path"),
+            ("oldString", "old_string"),
+            ("newString", "new_string"),
+            ("absolute_path", "file_path"),
+        ] {
+            if let Some(value) = input.remove(theirs) {
+                input.entry(ours).or_insert(value);
+            }
+        }
+        if let Some(Value::Array(words)) = input.get("command") {
+            let line = command_line(words);
+            input.insert("command".to_owned(), line.into());
+        }
+    }
+    let file = used.input.get("file_path").cloned();
+    if known == "Bash" {
+        let answer = command_end::read(&used.response);
+        used.ended = answer.ended;
+        used.response = json!({ "stdout": answer.output });
+    } else if let Some(file) = file {
+        used.response = json!({ "filePath": file });
+    }
+}
+
+/// A patch in Codex's form. Codex says in words whether it was applied; OpenCode tells of those only that were.
+fn patch(used: &mut ToolUse, agent: HookAgent) {
+    let answer = command_end::read(&used.response);
+    let applied = agent == HookAgent::OpenCode
+        || answer.ended == HookCommandEnd::Code(0)
+        || (answer.ended == HookCommandEnd::Unknown
+            && answer.output.trim_start().starts_with("Success"));
+    if applied {
+        used.ended = HookCommandEnd::Code(0);
+    }
+    let names = ["command", "input", "patchText"];
+    let text = names.iter().find_map(|name| used.input.get(*name)?.as_str());
+    if let Some(text) = text {
+        used.input = Value::String(text.to_owned());
+    }
+}
+
+/// `["bash", "-lc", "make"]` is `make`.
+fn command_line(words: &[Value]) -> String {
+    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    match words.as_slice() {
+        [shell, flag, line] if shell.ends_with("sh") && flag.starts_with('-') => (*line).to_owned(),
+        words => words.join(" "),
+    }
+}

@@ -1,0 +1,77 @@
+//! What is said back, in the agent's own form and within what it takes.
+
+use super::event::{HookAgent, HookEvent, HookEventKind};
+use serde_json::json;
+
+/// How much text an agent takes back at an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyBudget {
+    /// At most so many UTF-16 units: what its agents, most of them in JavaScript, count as characters.
+    pub units: usize,
+    /// At most so many bytes: where an agent counts tokens, three bytes are one.
+    pub bytes: usize,
+}
+
+impl ReplyBudget {
+    /// Whether this text fits.
+    #[must_use]
+    pub fn holds(self, text: &str) -> bool {
+        text.len() <= self.bytes && text.encode_utf16().count() <= self.units
+    }
+
+    /// The longest beginning of a text that fits, cut at the end of a line where there is one.
+    #[must_use]
+    pub fn cut(self, text: &str) -> &str {
+        let (mut units, mut end) = (0, 0);
+        for (place, character) in text.char_indices() {
+            units += character.len_utf16();
+            let next = place + character.len_utf8();
+            if units > self.units || next > self.bytes {
+                let part = text.get(..end).unwrap_or_default();
+                return part.rfind('\n').and_then(|line| part.get(..line)).unwrap_or(part);
+            }
+            end = next;
+        }
+        text
+    }
+}
+
+/// How much text the agent takes back at this event; `None` if none.
+#[must_use]
+pub fn room(event: &HookEvent) -> Option<ReplyBudget> {
+    const UNITS: usize = 10_000;
+    // 2,500 tokens; what is longer goes to a file that the model does not see.
+    const CODEX_BYTES: usize = 7_500;
+    let taken = matches!(
+        (event.agent, &event.happening),
+        (HookAgent::Cursor, HookEventKind::SessionStart { .. })
+            | (
+                HookAgent::Claude | HookAgent::Codex | HookAgent::Gemini,
+                HookEventKind::SessionStart { .. } | HookEventKind::Prompt { .. },
+            )
+            // It has no event after a compaction: the result of the next tool is the first place for a text.
+            | (HookAgent::Gemini, HookEventKind::ToolUsed(_))
+            | (HookAgent::OpenCode, HookEventKind::PreCompact { .. } | HookEventKind::BeforeModel)
+    );
+    let bytes = if event.agent == HookAgent::Codex { CODEX_BYTES } else { usize::MAX };
+    taken.then_some(ReplyBudget { units: UNITS, bytes })
+}
+
+/// What to print for this event: with `text` for the model where [`room`] says that there is some; what does not fit is
+/// cut. Empty where nothing is to be printed.
+#[must_use]
+pub fn answer(event: &HookEvent, text: Option<&str>) -> String {
+    let text = text.filter(|text| !text.is_empty()).zip(room(event));
+    let text = text.map(|(text, room)| room.cut(text));
+    let answer = match (event.agent, text) {
+        (HookAgent::Claude | HookAgent::Codex, None) => return String::new(),
+        // These parse whatever is printed.
+        (HookAgent::Gemini | HookAgent::Cursor | HookAgent::OpenCode, None) => json!({}),
+        (HookAgent::Claude | HookAgent::Codex | HookAgent::Gemini, Some(text)) => {
+            json!({ "hookSpecificOutput": { "hookEventName": event.name, "additionalContext": text } })
+        }
+        (HookAgent::Cursor, Some(text)) => json!({ "additional_context": text }),
+        (HookAgent::OpenCode, Some(text)) => json!({ "context": [text] }),
+    };
+    format!("{answer}\n")
+}

@@ -1,0 +1,326 @@
+//! Long texts: a reference in the fact, the text itself where it stands in the source.
+//!
+//! A pointer (RFC 6901) leads to a value of the JSON document at the reference's place. What that value says as text:
+//! a string says itself; a list of texts and content blocks says theirs, one after the other with a line break between;
+//! an edit (an object with a patch, replacements or content) says its unified patch. `#from-to` behind the pointer
+//! takes these bytes of that text. `#json` and a second pointer lead into the JSON that a string holds.
+
+use crate::lenient::LenientText;
+use crate::patch::EditDescription;
+use forge_store::model::{ObjectId, TextRef, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Texts up to this many bytes stand in a fact as they are.
+pub const INLINE_BYTES: usize = 256;
+
+const PREVIEW_BYTES: usize = 200;
+
+/// Where the JSON document that holds a text lies in its file: offset and length in bytes.
+pub(crate) type SourceSpan = (u64, u64);
+
+/// This text as the value of a fact: itself if it is short, else a reference.
+pub(crate) fn value(text: &str, place: SourceSpan, pointer: impl FnOnce() -> String) -> Value {
+    if text.len() <= INLINE_BYTES {
+        return text.into();
+    }
+    TextRef {
+        preview: beginning(text, PREVIEW_BYTES).to_owned(),
+        bytes: text.len() as u64,
+        hash: ObjectId::from_bytes(*blake3::hash(text.as_bytes()).as_bytes()),
+        place: Some(place),
+        pointer: pointer(),
+    }
+    .into_value()
+}
+
+/// This part of a text, as [`value`] does it.
+pub(crate) fn part(
+    text: &str,
+    range: Range<usize>,
+    place: SourceSpan,
+    pointer: impl FnOnce() -> String,
+) -> Value {
+    let whole = range == (0..text.len());
+    value(text.get(range.clone()).unwrap_or_default(), place, || {
+        if whole { pointer() } else { format!("{}#{}-{}", pointer(), range.start, range.end) }
+    })
+}
+
+/// The longest beginning of at most so many bytes that cuts neither a character nor the mark of a secret.
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    let place = text.floor_char_boundary(bytes);
+    text.get(..mark_around(text, place).map_or(place, |mark| mark.start)).unwrap_or(text)
+}
+
+/// The longest end of at most so many bytes that cuts neither a character nor the mark of a secret.
+pub(crate) fn ending(text: &str, bytes: usize) -> &str {
+    let place = text.ceil_char_boundary(text.len().saturating_sub(bytes));
+    text.get(mark_around(text, place).map_or(place, |mark| mark.end)..).unwrap_or(text)
+}
+
+/// The mark of a secret (`[redacted:KIND]`) that a cut at this place would split.
+fn mark_around(text: &str, place: usize) -> Option<Range<usize>> {
+    const LONGEST: usize = 64;
+    const BEGIN: &str = "[redacted:";
+    let from = text.floor_char_boundary(place.saturating_sub(LONGEST));
+    let to = text.floor_char_boundary(place.saturating_add(LONGEST).min(text.len()));
+    let around = text.get(from..to)?;
+    let is_kind = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    around.match_indices(BEGIN).find_map(|(at, _)| {
+        let kind = around.get(at + BEGIN.len()..)?.split_once(']')?.0;
+        let mark = from + at..from + at + BEGIN.len() + kind.len() + 1;
+        (kind.bytes().all(is_kind) && mark.start < place && place < mark.end).then_some(mark)
+    })
+}
+
+/// The first line that says something, cut to about 80 characters.
+pub(crate) fn headline(text: &str) -> Option<String> {
+    const CHARACTERS: usize = 80;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let mut short: String = line.chars().take(CHARACTERS).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    Some(short)
+}
+
+/// The whole text that a reference points to: `document` is the JSON at the reference's place, `pointer` its pointer.
+///
+/// `None` if the document is no JSON or says nothing there.
+#[must_use]
+pub fn resolve(document: &[u8], pointer: &str) -> Option<String> {
+    resolve_each(document, [pointer]).pop()?
+}
+
+/// The whole texts that several references to one document point to, each as [`resolve`] reads it.
+#[must_use]
+pub fn resolve_each<'p>(
+    document: &[u8],
+    pointers: impl IntoIterator<Item = &'p str>,
+) -> Vec<Option<String>> {
+    let document = std::str::from_utf8(document).ok().map(replace_lone_surrogates);
+    let document = document.and_then(|json| serde_json::from_str::<serde_json::Value>(&json).ok());
+    let texts = pointers.into_iter().map(|pointer| found(document.as_ref()?, pointer));
+    texts.collect()
+}
+
+fn found(document: &serde_json::Value, pointer: &str) -> Option<String> {
+    let (path, range) = split_range(pointer);
+    let text = match path.split_once("#json") {
+        None => value_text(document.pointer(path)?)?,
+        Some((outer, inner)) => {
+            let inside = replace_lone_surrogates(document.pointer(outer)?.as_str()?).into_owned();
+            let inside: serde_json::Value = serde_json::from_str(&inside).ok()?;
+            value_text(inside.pointer(inner)?)?
+        }
+    };
+    match range {
+        None => Some(text),
+        Some(range) => text.get(range).map(str::to_owned),
+    }
+}
+
+fn split_range(pointer: &str) -> (&str, Option<Range<usize>>) {
+    let range = pointer.rsplit_once('#').and_then(|(path, range)| {
+        let (from, to) = range.split_once('-')?;
+        Some((path, from.parse().ok()?..to.parse().ok()?))
+    });
+    range.map_or((pointer, None), |(path, range)| (path, Some(range)))
+}
+
+fn value_text(value: &serde_json::Value) -> Option<String> {
+    match value {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|item| match item {
+                serde_json::Value::String(text) => Some(text.as_str()),
+                block => block.get("text")?.as_str(),
+            });
+            Some(join(texts))
+        }
+        object => Some(EditDescription::deserialize(object).ok()?.patch()?.text),
+    }
+}
+
+/// This JSON with `\\ufffd` for every escape of half a character.
+///
+/// JavaScript cuts texts between the two halves of a character and writes the half it has; no text in Rust can hold it.
+/// The length stays the same, and so does what points into the document.
+pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\ud") && !json.contains("\\uD") {
+        return Cow::Borrowed(json);
+    }
+    let mut mended = json.as_bytes().to_vec();
+    let mut rest = json;
+    while let Some(start) = rest.find('\\') {
+        let at = json.len() - rest.len() + start;
+        let length = match (half(json, at), half(json, at + 6)) {
+            (Some(SurrogateHalf::High), Some(SurrogateHalf::Low)) => 12,
+            (Some(_), _) => {
+                if let Some(escape) = mended.get_mut(at..at + 6) {
+                    escape.copy_from_slice(b"\\ufffd");
+                }
+                6
+            }
+            // Whatever is escaped, a second backslash too.
+            (None, _) => 2,
+        };
+        rest = json.get(at + length..).unwrap_or_default();
+    }
+    Cow::Owned(String::from_utf8(mended).expect("only ASCII took the place of ASCII"))
+}
+
+enum SurrogateHalf {
+    High,
+    Low,
+}
+
+/// Which half of a character the escape at this place stands for, if it does.
+fn half(json: &str, at: usize) -> Option<SurrogateHalf> {
+    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xd800..=0xdbff => Some(SurrogateHalf::High),
+        0xdc00..=0xdfff => Some(SurrogateHalf::Low),
+        _ => None,
+    }
+}
+
+/// A content block, as far as it says something.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TextBlock<'a> {
+    #[serde(borrow)]
+    text: LenientText<'a>,
+}
+
+/// What a text, a content block or a list of these says, with the pointer to it, as [`resolve`] reads it; `pointer` leads
+/// to the whole. `None` if it says nothing.
+pub(crate) fn content_text(content: Option<&RawValue>, pointer: &str) -> Option<(String, String)> {
+    let content = content?.get();
+    let (text, below) = if content.starts_with('[') {
+        let items: Vec<&RawValue> = serde_json::from_str(content).ok()?;
+        if let [item] = items.as_slice() {
+            let (text, below) = block_text(item.get())?;
+            (text.into_owned(), format!("/0{below}"))
+        } else {
+            let texts: Vec<_> = items.iter().filter_map(|item| block_text(item.get())).collect();
+            (join(texts.iter().map(|(text, _)| &**text)), String::new())
+        }
+    } else {
+        let (text, below) = block_text(content)?;
+        (text.into_owned(), below.to_owned())
+    };
+    (!text.is_empty()).then(|| (text, format!("{pointer}{below}")))
+}
+
+/// What a text or a content block says, and what leads to it from there.
+fn block_text(json: &str) -> Option<(Cow<'_, str>, &'static str)> {
+    let (word, below) = match json.as_bytes().first()? {
+        b'"' => (serde_json::from_str(json).ok()?, ""),
+        b'{' => (serde_json::from_str::<TextBlock<'_>>(json).ok()?.text, "/text"),
+        // A list would be read as the fields of a block in their order.
+        _ => return None,
+    };
+    let LenientText(text) = word;
+    Some((text?, below))
+}
+
+/// The texts of several content blocks as one.
+pub(crate) fn join<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_text_stands_as_it_is_and_a_long_one_is_found_again() {
+        assert_eq!(value("short", (0, 9), || "/a".to_owned()), Value::from("short"));
+        let long = "ü".repeat(300);
+        let document = serde_json::json!({ "a": { "b/c": long } }).to_string();
+        let made = value(&long, (5, document.len() as u64), || "/a/b~1c".to_owned());
+        let text = TextRef::from_value(&made).unwrap();
+        assert_eq!((text.preview.len(), text.bytes, text.place.unwrap().0), (200, 600, 5));
+        assert_eq!(resolve(document.as_bytes(), &text.pointer).as_ref(), Some(&long));
+        assert_eq!(text.hash.as_bytes(), blake3::hash(long.as_bytes()).as_bytes());
+    }
+
+    #[test]
+    fn a_part_of_a_text_is_found_by_its_range() {
+        let whole = format!("Exit code 1\n{}", "x".repeat(400));
+        let document = serde_json::json!({ "r": whole }).to_string();
+        let made = part(&whole, 12..whole.len(), (0, 1), || "/r".to_owned());
+        let text = TextRef::from_value(&made).unwrap();
+        assert_eq!(text.pointer, "/r#12-412");
+        assert_eq!(resolve(document.as_bytes(), &text.pointer), Some("x".repeat(400)));
+    }
+
+    #[test]
+    fn half_a_character_is_replaced_and_whole_ones_stay() {
+        for (json, expected) in [
+            (r#""\ud83d\ude05 \uD83D""#, "\u{1f605} \u{fffd}"),
+            (r#""\ude05\ud83dx\ud83d\ud83d\ude05""#, "\u{fffd}\u{fffd}x\u{fffd}\u{1f605}"),
+            (r#""\\ud83d \\\ud83d""#, "\\ud83d \\\u{fffd}"),
+            (r#""\ud8""#, "unread"),
+        ] {
+            let made = replace_lone_surrogates(json);
+            assert_eq!(made.len(), json.len());
+            let read: String = serde_json::from_str(&made).unwrap_or("unread".to_owned());
+            assert_eq!(read, expected, "{json}");
+        }
+        let document = r#"{"a":"cut \ud83d"}"#;
+        assert_eq!(resolve(document.as_bytes(), "/a"), Some("cut \u{fffd}".to_owned()));
+    }
+
+    #[test]
+    fn a_pointer_to_nothing_resolves_to_nothing() {
+        for pointer in ["/b", "/a#3-9", "/a#x-y", "/n"] {
+            assert_eq!(resolve(br#"{"a":"text","n":1}"#, pointer), None, "{pointer}");
+        }
+        assert_eq!(resolve(b"{", "/a"), None);
+    }
+
+    #[test]
+    fn what_content_says_is_found_again_by_its_pointer() {
+        let long = "z".repeat(300);
+        for (content, says, points) in [
+            (serde_json::json!("a\nb"), Some("a\nb"), "/c"),
+            (serde_json::json!({"type": "text", "text": "a"}), Some("a"), "/c/text"),
+            (serde_json::json!(["a"]), Some("a"), "/c/0"),
+            (serde_json::json!([{"text": "a"}]), Some("a"), "/c/0/text"),
+            (serde_json::json!([{"text": "a"}, {"image": 1}, {"text": "b"}]), Some("a\nb"), "/c"),
+            // A text may stand beside blocks.
+            (serde_json::json!(["a", {"text": long}]), Some(&*format!("a\n{long}")), "/c"),
+            (serde_json::json!([{"text": "a"}, "b", 3, null, ["c"]]), Some("a\nb"), "/c"),
+            (serde_json::json!([["a"]]), None, ""),
+            (serde_json::json!([{"image": 1}]), None, ""),
+            (serde_json::json!([]), None, ""),
+            (serde_json::json!(""), None, ""),
+            (serde_json::json!(7), None, ""),
+        ] {
+            let raw = serde_json::value::to_raw_value(&content).unwrap();
+            let said = content_text(Some(&raw), "/c");
+            let expected = says.map(|says| (says.to_owned(), points.to_owned()));
+            assert_eq!(said, expected, "{content}");
+            let document = serde_json::json!({ "c": content }).to_string();
+            if let Some((text, pointer)) = said {
+                assert_eq!(resolve(document.as_bytes(), &pointer), Some(text), "{content}");
+            }
+        }
+        // However deep lists stand in each other.
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let deep: Box<RawValue> = serde_json::from_str(&deep).unwrap();
+        assert_eq!(content_text(Some(&deep), "/c"), None);
+    }
+
+    #[test]
+    fn a_headline_is_the_first_line_with_something_on_it() {
+        assert_eq!(headline("\n  \n fix it \nnow"), Some("fix it".to_owned()));
+        assert_eq!(headline(&"é".repeat(90)), Some(format!("{}…", "é".repeat(80))));
+        assert_eq!(headline(" \n"), None);
+    }
+}

@@ -1,0 +1,346 @@
+//! The structure of a command line: which command decides over which.
+
+use super::{ShellToken, ShellWord, is_assignment, tokens};
+
+/// How a pipeline is joined to what is before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChainOperator {
+    /// `&&`, and the first of a chain.
+    And,
+    /// `||`
+    Or,
+}
+
+/// One program with its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShellCommand {
+    pub(crate) assignments: Vec<ShellWord>,
+    pub(crate) words: Vec<ShellWord>,
+    /// Whether its output goes into a file.
+    pub(crate) redirected: bool,
+}
+
+/// A part of a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ShellNode {
+    Command(ShellCommand),
+    /// Run in order; `true` where one runs in the background.
+    List(Vec<(ShellNode, bool)>),
+    Chain(Vec<(ChainOperator, ShellNode)>),
+    Pipe(Vec<ShellNode>),
+    Not(Box<ShellNode>),
+    /// `( ... )`: an `exit` in it ends only itself.
+    Subshell(Box<ShellNode>),
+    If {
+        arms: Vec<(ShellNode, ShellNode)>,
+        otherwise: Option<Box<ShellNode>>,
+    },
+    Loop {
+        condition: Option<Box<ShellNode>>,
+        body: Box<ShellNode>,
+    },
+}
+
+/// Lines nested deeper than this have no tree.
+const MAX_DEPTH: u32 = 24;
+
+/// Reads a command line. It is `None` if groups are nested too deeply.
+pub(crate) fn read(line: &str) -> Option<ShellNode> {
+    let mut reader = ShellParser { tokens: tokens(line), at: 0, depth: 0, too_deep: false };
+    let mut items = Vec::new();
+    // A closing word that closes nothing is passed over.
+    while reader.at < reader.tokens.len() {
+        if let ShellNode::List(more) = reader.list() {
+            items.extend(more);
+        }
+        reader.at += 1;
+    }
+    (!reader.too_deep).then_some(ShellNode::List(items))
+}
+
+struct ShellParser {
+    tokens: Vec<ShellToken>,
+    at: usize,
+    depth: u32,
+    too_deep: bool,
+}
+
+impl ShellParser {
+    fn keyword(&self) -> &str {
+        match self.tokens.get(self.at) {
+            Some(ShellToken::Word(word)) if !word.quoted => &word.text,
+            _ => "",
+        }
+    }
+
+    fn take_keyword(&mut self, keyword: &str) -> bool {
+        let found = self.keyword() == keyword;
+        self.at += usize::from(found);
+        found
+    }
+
+    fn take(&mut self, token: &ShellToken) -> bool {
+        let found = self.tokens.get(self.at) == Some(token);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn skip_ends(&mut self) {
+        while self.take(&ShellToken::End) {}
+    }
+
+    /// Reads up to a word or bracket that closes a group, which it leaves.
+    fn list(&mut self) -> ShellNode {
+        let mut items = Vec::new();
+        loop {
+            self.skip_ends();
+            let closes = matches!(
+                self.keyword(),
+                "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}"
+            );
+            match self.tokens.get(self.at) {
+                None | Some(ShellToken::Close) => break,
+                Some(_) if closes || self.too_deep => break,
+                Some(
+                    ShellToken::Pipe | ShellToken::And | ShellToken::Or | ShellToken::Background,
+                ) => self.at += 1,
+                Some(_) => {
+                    let node = self.chain();
+                    let background = self.take(&ShellToken::Background);
+                    items.push((node, background));
+                }
+            }
+        }
+        ShellNode::List(items)
+    }
+
+    fn chain(&mut self) -> ShellNode {
+        let first = self.pipe();
+        let mut links = vec![(ChainOperator::And, first)];
+        loop {
+            let link = match self.tokens.get(self.at) {
+                Some(ShellToken::And) => ChainOperator::And,
+                Some(ShellToken::Or) => ChainOperator::Or,
+                _ => break,
+            };
+            self.at += 1;
+            self.skip_ends();
+            links.push((link, self.pipe()));
+        }
+        if links.len() == 1 { links.remove(0).1 } else { ShellNode::Chain(links) }
+    }
+
+    fn pipe(&mut self) -> ShellNode {
+        let mut negated = false;
+        while self.take_keyword("!") {
+            negated = !negated;
+        }
+        let mut parts = vec![self.command()];
+        while self.take(&ShellToken::Pipe) {
+            self.skip_ends();
+            parts.push(self.command());
+        }
+        let node = if parts.len() == 1 { parts.remove(0) } else { ShellNode::Pipe(parts) };
+        if negated { ShellNode::Not(Box::new(node)) } else { node }
+    }
+
+    fn command(&mut self) -> ShellNode {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            self.too_deep = true;
+        }
+        let node = if self.too_deep { ShellNode::List(Vec::new()) } else { self.compound() };
+        self.depth -= 1;
+        node
+    }
+
+    fn compound(&mut self) -> ShellNode {
+        if self.take(&ShellToken::Open) {
+            let inner = self.list();
+            self.take(&ShellToken::Close);
+            self.skip_redirections();
+            return ShellNode::Subshell(Box::new(inner));
+        }
+        let node = match self.keyword() {
+            "{" => {
+                self.at += 1;
+                let inner = self.list();
+                self.take_keyword("}");
+                inner
+            }
+            "if" => self.condition(),
+            "while" | "until" => {
+                self.at += 1;
+                let condition = Some(Box::new(self.list()));
+                ShellNode::Loop { condition, body: Box::new(self.body()) }
+            }
+            "for" | "select" => {
+                while !matches!(self.keyword(), "do" | "{") && self.at < self.tokens.len() {
+                    self.at += 1;
+                }
+                ShellNode::Loop { condition: None, body: Box::new(self.body()) }
+            }
+            "case" => {
+                // Which arm runs is not known: nothing is said about it.
+                while self.keyword() != "esac" && self.at < self.tokens.len() {
+                    self.at += 1;
+                }
+                self.at += 1;
+                ShellNode::Command(ShellCommand::default())
+            }
+            _ => return self.simple(),
+        };
+        self.skip_redirections();
+        node
+    }
+
+    fn skip_redirections(&mut self) {
+        while self.take(&ShellToken::Redirected) {}
+    }
+
+    fn condition(&mut self) -> ShellNode {
+        let mut arms = Vec::new();
+        while self.take_keyword("if") || self.take_keyword("elif") {
+            let condition = self.list();
+            self.take_keyword("then");
+            arms.push((condition, self.list()));
+        }
+        let otherwise = self.take_keyword("else").then(|| Box::new(self.list()));
+        self.take_keyword("fi");
+        ShellNode::If { arms, otherwise }
+    }
+
+    fn body(&mut self) -> ShellNode {
+        let braces = self.take_keyword("{");
+        if !braces {
+            self.take_keyword("do");
+        }
+        let body = self.list();
+        self.take_keyword(if braces { "}" } else { "done" });
+        body
+    }
+
+    fn simple(&mut self) -> ShellNode {
+        let mut command = ShellCommand::default();
+        loop {
+            match self.tokens.get(self.at) {
+                Some(ShellToken::Word(word)) => {
+                    if command.words.is_empty() && is_assignment(&word.text) {
+                        command.assignments.push(word.clone());
+                    } else {
+                        command.words.push(word.clone());
+                    }
+                }
+                Some(ShellToken::Redirected) => command.redirected = true,
+                Some(ShellToken::Open) if !command.words.is_empty() => {
+                    if self.brackets() == 2 && command.words.len() == 1 {
+                        // A function is defined, not run.
+                        self.skip_ends();
+                        self.command();
+                        return ShellNode::Command(ShellCommand::default());
+                    }
+                    continue;
+                }
+                _ => return ShellNode::Command(command),
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Passes over brackets and what is between them. Says how many tokens those were.
+    fn brackets(&mut self) -> usize {
+        let from = self.at;
+        let mut open = 0_usize;
+        while let Some(token) = self.tokens.get(self.at) {
+            self.at += 1;
+            match token {
+                ShellToken::Open => open += 1,
+                ShellToken::Close => open -= 1,
+                _ => {}
+            }
+            if open == 0 {
+                break;
+            }
+        }
+        self.at - from
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(node: &ShellNode) -> String {
+        let joined = |nodes: &mut dyn Iterator<Item = String>, with: &str| {
+            nodes.collect::<Vec<_>>().join(with)
+        };
+        match node {
+            ShellNode::Command(command) => {
+                joined(&mut command.words.iter().map(|word| word.text.clone()), " ")
+            }
+            ShellNode::List(items) => {
+                let mut shown = items
+                    .iter()
+                    .map(|(node, background)| shown(node) + if *background { "&" } else { "" });
+                format!("[{}]", joined(&mut shown, "; "))
+            }
+            ShellNode::Chain(links) => {
+                let mut shown = links.iter().enumerate().map(|(index, (link, node))| {
+                    let sign = match link {
+                        _ if index == 0 => "",
+                        ChainOperator::And => "&& ",
+                        ChainOperator::Or => "|| ",
+                    };
+                    format!("{sign}{}", shown(node))
+                });
+                joined(&mut shown, " ")
+            }
+            ShellNode::Pipe(parts) => joined(&mut parts.iter().map(shown), " | "),
+            ShellNode::Not(inner) => format!("not {}", shown(inner)),
+            ShellNode::Subshell(inner) => format!("({})", shown(inner)),
+            ShellNode::If { arms, otherwise } => {
+                let mut arms =
+                    arms.iter().map(|(when, then)| format!("{}?{}", shown(when), shown(then)));
+                let otherwise = otherwise.as_ref().map_or(String::new(), |it| shown(it));
+                format!("if {} else {otherwise}", joined(&mut arms, " "))
+            }
+            ShellNode::Loop { condition, body } => {
+                let condition = condition.as_ref().map_or(String::new(), |it| shown(it));
+                format!("loop {condition} {}", shown(body))
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_has_its_structure() {
+        for (line, expected) in [
+            ("a && b || c; d &", "[a && b || c; d&]"),
+            ("a | b 2>&1 | c", "[a | b | c]"),
+            ("! ! a", "[a]"),
+            ("! { a; b; }", "[not [a; b]]"),
+            ("(cd x && make) > out.txt; y", "[([cd x && make]); y]"),
+            ("if a; then b; elif c; then d; else e; fi && f", "[if [a]?[b] [c]?[d] else [e] && f]"),
+            ("for x in 1 2; do a $x; done; b", "[loop  [a $x]; b]"),
+            ("while ! a; do b; done", "[loop [not a] [b]]"),
+            ("case $x in a) cargo test;; esac; b", "[; b]"),
+            ("f() { make test; }; b", "[; b]"),
+            ("diff <(a) <(b; c) && d", "[diff && d]"),
+            ("a &&\n b", "[a && b]"),
+            ("X=1 a Y=2", "[a Y=2]"),
+            ("'if' a", "[if a]"),
+            ("fi; a; }; b )", "[a; b]"),
+        ] {
+            assert_eq!(shown(&read(line).unwrap()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn nesting_without_end_has_no_tree() {
+        for piece in ["(", "{ ", "! ( ", "if ", "while ", "a() ", "( { "] {
+            assert_eq!(read(&piece.repeat(100_000)), None, "{piece}");
+        }
+        for piece in ["a && ", "a | ", "! ", ") ", "fi ", "a; ", "a <( ", "case ", "elif ", "& "] {
+            assert!(read(&piece.repeat(100_000)).is_some(), "{piece}");
+        }
+    }
+}

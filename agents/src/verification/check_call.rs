@@ -1,0 +1,360 @@
+//! Which check the words of a command are.
+
+use super::CheckKind;
+use super::summary::SummaryPatterns;
+use super::target;
+use super::tools::{
+    CHECK_WORDS, CheckTool, DirectNames, ExitCodeMeaning, FORMAT_WORDS, OTHER_WORDS, SCRIPT_WORDS,
+    SCRIPTS, ScriptTool, TOOLS,
+};
+use super::wrapper::{self, WrappedCommand};
+
+/// A check in a command line.
+#[derive(Clone, Debug)]
+pub(super) struct CheckCall {
+    pub(super) check: CheckKind,
+    /// The tool, as in the table.
+    pub(super) tool: &'static str,
+    /// The subcommand, script or target.
+    pub(super) call: String,
+    /// What was run, as people would name it: `cargo test`, `mise run lint`.
+    pub(super) name: String,
+    /// What it was run on, in a normal form: see [`target`].
+    pub(super) target: Vec<String>,
+    /// The directory that its arguments name.
+    pub(super) directory: Option<String>,
+    pub(super) exit: ExitCodeMeaning,
+    /// What the tool prints; `None` for a script, of which it is not known what it runs.
+    pub(super) summary: Option<&'static SummaryPatterns>,
+}
+
+/// What the words of a command run.
+pub(super) enum ClassifiedCommand {
+    Check(Box<CheckCall>),
+    /// A command line of its own, in another shell.
+    Line(String),
+    Other,
+}
+
+/// Runners in front of runners are read up to this number.
+const MAX_RUNNERS: usize = 8;
+/// Options with which a tool does not check anything.
+const NON_CHECKING_OPTIONS: &[&str] = &[
+    "--help",
+    "-h",
+    "--version",
+    "-V",
+    "--collect-only",
+    "--co",
+    "--list",
+    "-list",
+    "--listTests",
+    "--list-tests",
+    "--dry-run",
+    "--just-print",
+    "--showConfig",
+    "--show-config",
+    "--print-config",
+    "--init",
+    "--fixtures",
+    "--markers",
+    "--clearCache",
+    "--show-files",
+    "--show-settings",
+];
+
+/// What these words run, through all runners in front.
+pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
+    let mut words: Vec<&str> = words.to_vec();
+    let mut directory = None;
+    for _ in 0..MAX_RUNNERS {
+        if let Some(mut call) = matched(&words) {
+            call.directory = match (directory, call.directory) {
+                (Some(outer), Some(inner)) => Some(target::joined(outer, &inner)),
+                (outer, inner) => inner.or(outer.map(str::to_owned)),
+            };
+            return ClassifiedCommand::Check(Box::new(call));
+        }
+        let mut scratch = Vec::new();
+        let next = match wrapper::inner(&words, &mut scratch) {
+            None => return ClassifiedCommand::Other,
+            Some(WrappedCommand::Line(line)) => return ClassifiedCommand::Line(line),
+            Some(WrappedCommand::Words(inner, changed)) => {
+                directory = changed.or(directory);
+                inner.to_vec()
+            }
+        };
+        if next.is_empty() || next == words {
+            return ClassifiedCommand::Other;
+        }
+        words = next;
+    }
+    ClassifiedCommand::Other
+}
+
+/// The name of a program without its folder, its version and the endings of scripts.
+fn program_name(word: &str) -> &str {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name =
+        name.split_once('@').map_or(name, |(name, _)| if name.is_empty() { word } else { name });
+    let endings = [".exe", ".cmd", ".bat", ".phar", ".js", ".mjs", ".cjs"];
+    endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
+fn matched(words: &[&str]) -> Option<CheckCall> {
+    let (first, arguments) = words.split_first()?;
+    let program = program_name(first);
+    let tools = TOOLS.iter().filter(|tool| tool.programs.contains(&program));
+    let mut found = tools.flat_map(|tool| tool.calls.iter().map(move |call| (tool, *call)));
+    let found =
+        found.find_map(|(tool, call)| Some((tool, call, rest_of(program, call, arguments)?)));
+    if let Some((tool, call, rest)) = found {
+        return tool_call(tool, program, call, &rest);
+    }
+    if let Some(scripts) = SCRIPTS.iter().find(|scripts| scripts.programs.contains(&program)) {
+        return script_call(scripts, program, arguments);
+    }
+    script_file_call(words)
+}
+
+/// The arguments besides those of a call, if it is this call.
+fn rest_of<'a>(program: &str, call: &str, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
+    let mut rest: Vec<&str> = arguments.to_vec();
+    if rest.first().is_some_and(|first| first.starts_with('+')) {
+        rest.remove(0);
+    }
+    for wanted in call.split(' ').filter(|wanted| !wanted.is_empty()) {
+        let at = if wanted.starts_with('-') {
+            rest.iter().position(|word| {
+                wanted.split('|').any(|option| {
+                    *word == option
+                        || word.strip_prefix(option).is_some_and(|value| value.starts_with('='))
+                })
+            })?
+        } else {
+            let at = first_plain(program, &rest)?;
+            if rest.get(at) != Some(&wanted) {
+                return None;
+            }
+            at
+        };
+        rest.remove(at);
+    }
+    Some(rest)
+}
+
+/// Where the first word is that is neither an option nor the value of one.
+fn first_plain(program: &str, words: &[&str]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let word = words.get(at)?;
+        if target::VALUED.iter().any(|(name, options)| *name == program && options.contains(word)) {
+            at += 2;
+        } else if word.starts_with(['-', '+']) {
+            at += 1;
+        } else {
+            return Some(at);
+        }
+    }
+}
+
+fn tool_call(
+    tool: &'static CheckTool,
+    program: &str,
+    call: &str,
+    rest: &[&str],
+) -> Option<CheckCall> {
+    let options = rest.iter().take_while(|word| **word != "--");
+    let cargo_list = rest.contains(&"--list");
+    if cargo_list || options.into_iter().any(|word| NON_CHECKING_OPTIONS.contains(word)) {
+        return None;
+    }
+    let name = match call.split('|').next()? {
+        "" => program.to_owned(),
+        call => format!("{program} {call}"),
+    };
+    let (target, directory) = target::normalized_target(tool.programs.first()?, call, rest);
+    Some(CheckCall {
+        check: tool.check,
+        tool: tool.programs.first()?,
+        call: call.split('|').next()?.to_owned(),
+        name,
+        target,
+        directory,
+        exit: tool.exit,
+        summary: Some(tool.summary),
+    })
+}
+
+fn script_call(
+    scripts: &'static ScriptTool,
+    program: &str,
+    arguments: &[&str],
+) -> Option<CheckCall> {
+    if arguments
+        .iter()
+        .any(|word| NON_CHECKING_OPTIONS.contains(word) || (*word == "-n" && program == "make"))
+    {
+        return None;
+    }
+    let tool = scripts.programs.first()?;
+    let run = scripts.runs.iter().find_map(|run| Some((*run, rest_of(tool, run, arguments)?)));
+    let (run, rest) = run.map_or((None, arguments.to_vec()), |(run, rest)| (Some(run), rest));
+    let many = matches!(run, Some("run-many" | "affected"));
+    let mut plain = plain_words(tool, &rest, many);
+    let at = plain.iter().position(|(_, word)| {
+        let direct = match scripts.direct {
+            _ if run.is_some() => true,
+            DirectNames::All => !matches!(*word, "ci" if matches!(*tool, "pnpm" | "yarn")),
+            DirectNames::Only(names) => names.contains(word),
+        };
+        direct && check_of(scripts, word).is_some()
+    })?;
+    // A subcommand other than the tool's own decides what the words after it mean.
+    if at > 0 && (run.is_some() || !runs_many(tool)) && !many {
+        return None;
+    }
+    let (index, script) = plain.remove(at);
+    let check = check_of(scripts, script)?;
+    let name = match run {
+        Some(run) => format!("{program} {run} {script}"),
+        None => format!("{program} {script}"),
+    };
+    let mut rest = rest;
+    rest.remove(index);
+    let (target, directory) = target::normalized_target(tool, "", &rest);
+    Some(CheckCall {
+        check,
+        tool,
+        call: full_name(scripts, script).to_owned(),
+        name,
+        target,
+        directory,
+        exit: ExitCodeMeaning::Decides,
+        summary: None,
+    })
+}
+
+/// Tools that take several names, each of which they run.
+fn runs_many(tool: &str) -> bool {
+    matches!(
+        tool,
+        "make"
+            | "just"
+            | "mise"
+            | "task"
+            | "mvn"
+            | "gradle"
+            | "rake"
+            | "ant"
+            | "gulp"
+            | "grunt"
+            | "turbo"
+    )
+}
+
+/// The words that are no options, each with its place. `nx run-many` names its target by an option.
+fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a str)> {
+    let valued = target::VALUED.iter().filter(|(name, _)| *name == tool);
+    let valued: Vec<&str> = valued.flat_map(|(_, options)| options.iter().copied()).collect();
+    let mut plain = Vec::new();
+    let mut at = 0;
+    // What is after `--` belongs to the script.
+    while let Some(word) = words.get(at).filter(|word| **word != "--") {
+        if many && (word.starts_with("--target=") || word.starts_with("--targets=")) {
+            plain.push((at, word.split_once('=').map_or(*word, |(_, target)| target)));
+        } else if valued.contains(word) && !(many && matches!(*word, "-t" | "--target")) {
+            at += 1;
+        } else if !word.starts_with('-') && !word.contains('=') {
+            plain.push((at, *word));
+        }
+        at += 1;
+    }
+    // `yarn workspace NAME test`
+    if tool == "yarn" && plain.first().is_some_and(|(_, word)| *word == "workspace") {
+        plain.drain(..2.min(plain.len()));
+    }
+    plain
+}
+
+/// npm's short names for `test`.
+fn full_name<'n>(scripts: &ScriptTool, name: &'n str) -> &'n str {
+    match name {
+        "t" | "tst" if scripts.programs.contains(&"npm") => "test",
+        name => name,
+    }
+}
+
+/// What a script checks, by its name.
+fn check_of(scripts: &ScriptTool, name: &str) -> Option<CheckKind> {
+    let name = full_name(scripts, name);
+    let own = scripts.names.iter().find(|(own, _)| *own == name);
+    own.map(|(_, check)| *check).or_else(|| script_check(name))
+}
+
+/// What a script checks whose name is made of such words.
+pub(super) fn script_check(name: &str) -> Option<CheckKind> {
+    let parts = parts(name);
+    let has = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
+    if has(OTHER_WORDS) {
+        return None;
+    }
+    let checks = has(CHECK_WORDS);
+    let known =
+        parts.iter().flat_map(|part| SCRIPT_WORDS.iter().filter(move |(word, _)| word == part));
+    let format = (checks && has(FORMAT_WORDS)).then_some(CheckKind::Lint);
+    let check = known.map(|(_, check)| *check).max().or(format);
+    // A word such as `type` is a check only with `check`.
+    let only_kind = parts.iter().all(|part| matches!(part.as_str(), "type" | "types" | "style"));
+    check.filter(|_| !only_kind).or(checks.then_some(CheckKind::Test))
+}
+
+/// `test:unit`, `lint-all`, `:app:testDebugUnitTest`: the words of a name, in lower case.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    for piece in name.split([':', '-', '_', '.', '/', '+', '@']) {
+        let mut part = String::new();
+        for character in piece.chars() {
+            if character.is_ascii_uppercase() && part.ends_with(|c: char| c.is_ascii_lowercase()) {
+                parts.push(std::mem::take(&mut part));
+            }
+            part.push(character.to_ascii_lowercase());
+        }
+        parts.push(part);
+    }
+    parts
+}
+
+/// A script of the project that is named after a check: `./scripts/test.sh`, `bash ci.sh`.
+fn script_file_call(words: &[&str]) -> Option<CheckCall> {
+    let shell =
+        matches!(words.first().map(|it| it.rsplit('/').next()), Some(Some("bash" | "sh" | "zsh")));
+    let words = if shell { words.get(1..)? } else { words };
+    let (file, rest) = words.split_first()?;
+    let name = file.rsplit('/').next()?;
+    let stem = name.strip_suffix(".sh").or_else(|| name.strip_suffix(".bash"));
+    if stem.is_none() && !(file.contains('/') && !name.contains('.') && !shell) {
+        return None;
+    }
+    let stem = stem.unwrap_or(name);
+    let word = stem.strip_prefix("run-").or_else(|| stem.strip_prefix("run_")).unwrap_or(stem);
+    let known = SCRIPT_WORDS.iter().any(|(known, _)| *known == word)
+        || CHECK_WORDS.contains(&word)
+        || matches!(stem, "runtests" | "run_tests");
+    // `/usr/bin/test` is no check of a project.
+    if !known || file.starts_with("/usr/") || file.starts_with("/bin/") {
+        return None;
+    }
+    let check = script_check(word).unwrap_or(CheckKind::Test);
+    let (target, _) = target::normalized_target("", "", rest);
+    Some(CheckCall {
+        check,
+        tool: "script",
+        call: file.trim_start_matches("./").to_owned(),
+        name: (*file).to_owned(),
+        target,
+        directory: None,
+        exit: ExitCodeMeaning::Decides,
+        summary: None,
+    })
+}

@@ -1,0 +1,416 @@
+//! Which outcomes of the checks in a command line agree with what is known of it.
+//!
+//! For each part of the line, and for each way it can end, the outcomes that every check can have had are put
+//! together from those of its parts. What is known (the exit code, a code that was printed, a summary) leaves ways
+//! out; a check of which one outcome is left is decided.
+
+use super::check_plan::{CommandListItem, ExitCodeTree, MAX_CHECKS, PrintedExitCode};
+use crate::shell::syntax_tree::ChainOperator;
+use std::collections::HashSet;
+
+/// Outcomes of a check, as bits.
+pub(super) const OK: u64 = 1;
+pub(super) const FAILED: u64 = 2;
+pub(super) const NOT_RUN: u64 = 4;
+/// Bits of a check in the outcomes of all.
+const BITS: usize = 4;
+
+const _: () = assert!(MAX_CHECKS * BITS <= 64);
+
+/// Whose exit code the code of a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ExitCodeSource {
+    Check(usize),
+    Other,
+}
+
+/// A way in which a part can end: the possible outcomes of the checks in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PossibleEnd {
+    outcomes: u64,
+    author: ExitCodeSource,
+}
+
+/// The ways in which a part can end. By `exit` it ends everything.
+#[derive(Clone, Copy, Debug, Default)]
+struct PossibleEnds {
+    zero: Option<PossibleEnd>,
+    nonzero: Option<PossibleEnd>,
+    exit_zero: Option<PossibleEnd>,
+    exit_nonzero: Option<PossibleEnd>,
+}
+
+/// What is known besides the line itself.
+pub(super) struct SolverEvidence<'a> {
+    /// The outcomes that each check may have.
+    pub(super) allowed: [u64; MAX_CHECKS],
+    /// Whether the exit code 0 of a check says that it passed.
+    pub(super) decides: [bool; MAX_CHECKS],
+    pub(super) lines: &'a [&'a str],
+    /// The same lines without the blanks around them.
+    pub(super) texts: &'a HashSet<&'a str>,
+    /// Whether the output is whole, so that a text that is not in it was not printed.
+    pub(super) whole: bool,
+    /// Whether it says that a folder could not be entered.
+    pub(super) not_entered: bool,
+}
+
+/// What is left of the outcomes of the checks.
+#[derive(Debug)]
+pub(super) struct RemainingOutcomes {
+    outcomes: u64,
+    /// The check whose own exit code the line's code is.
+    pub(super) author: Option<usize>,
+    /// The exit codes of checks that the output holds.
+    pub(super) codes: [Option<i64>; MAX_CHECKS],
+}
+
+impl RemainingOutcomes {
+    /// The possible outcomes of this check.
+    pub(super) fn outcomes_of(&self, check: usize) -> u64 {
+        (self.outcomes >> (check * BITS)) & (OK | FAILED | NOT_RUN)
+    }
+}
+
+/// The outcomes that agree with the exit code of the line. There are none if the line cannot have ended so.
+pub(super) fn solve(
+    plan: &ExitCodeTree,
+    exit_code: Option<i64>,
+    known: &SolverEvidence<'_>,
+) -> Option<RemainingOutcomes> {
+    let mut solver = OutcomeSolver { known, codes: [None; MAX_CHECKS] };
+    let ways = solver.part(plan);
+    let zero = either(ways.zero, ways.exit_zero);
+    let nonzero = either(ways.nonzero, ways.exit_nonzero);
+    let way = match exit_code {
+        Some(0) => zero,
+        Some(_) => nonzero,
+        None => either(zero, nonzero),
+    }?;
+    let author = match way.author {
+        ExitCodeSource::Check(check) if exit_code.is_some_and(|code| code != 0) => Some(check),
+        _ => None,
+    };
+    Some(RemainingOutcomes { outcomes: way.outcomes, author, codes: solver.codes })
+}
+
+fn either(a: Option<PossibleEnd>, b: Option<PossibleEnd>) -> Option<PossibleEnd> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(PossibleEnd {
+            outcomes: a.outcomes | b.outcomes,
+            author: if a.author == b.author { a.author } else { ExitCodeSource::Other },
+        }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The outcomes of parts that all run, or that all do not.
+fn together(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    parts.try_fold(0, |all, outcomes| Some(all | outcomes?))
+}
+
+/// One part after another: the code is that of the second.
+fn in_sequence(first: PossibleEnd, second: Option<PossibleEnd>) -> Option<PossibleEnd> {
+    second.map(|way| PossibleEnd { outcomes: first.outcomes | way.outcomes, ..way })
+}
+
+/// A part whose outcomes come to those of a way, which keeps its code.
+fn with_outcomes(way: Option<PossibleEnd>, outcomes: Option<u64>) -> Option<PossibleEnd> {
+    way.zip(outcomes).map(|(way, more)| PossibleEnd { outcomes: way.outcomes | more, ..way })
+}
+
+const NOTHING: PossibleEnd = PossibleEnd { outcomes: 0, author: ExitCodeSource::Other };
+
+impl PossibleEnds {
+    const ZERO: Self =
+        Self { zero: Some(NOTHING), nonzero: None, exit_zero: None, exit_nonzero: None };
+
+    /// Adds the ways of a part that runs after `first`.
+    fn add(&mut self, first: Option<PossibleEnd>, second: &Self) {
+        let Some(first) = first else { return };
+        self.zero = either(self.zero, in_sequence(first, second.zero));
+        self.nonzero = either(self.nonzero, in_sequence(first, second.nonzero));
+        self.exit_zero = either(self.exit_zero, in_sequence(first, second.exit_zero));
+        self.exit_nonzero = either(self.exit_nonzero, in_sequence(first, second.exit_nonzero));
+    }
+
+    /// The exits of what is before a part, which then does not run.
+    fn exits(before: &Self, skipped: Option<u64>) -> Self {
+        Self {
+            exit_zero: with_outcomes(before.exit_zero, skipped),
+            exit_nonzero: with_outcomes(before.exit_nonzero, skipped),
+            ..Self::default()
+        }
+    }
+
+    /// Where an `exit` ends only this part.
+    fn contained(&self) -> Self {
+        Self {
+            zero: either(self.zero, self.exit_zero),
+            nonzero: either(self.nonzero, self.exit_nonzero),
+            ..Self::default()
+        }
+    }
+
+    fn all(&self) -> Option<PossibleEnd> {
+        let ends = self.contained();
+        either(ends.zero, ends.nonzero)
+    }
+}
+
+struct OutcomeSolver<'k> {
+    known: &'k SolverEvidence<'k>,
+    codes: [Option<i64>; MAX_CHECKS],
+}
+
+impl OutcomeSolver<'_> {
+    fn part(&mut self, plan: &ExitCodeTree) -> PossibleEnds {
+        let any = Some(NOTHING);
+        match plan {
+            ExitCodeTree::Check(check) => self.check(*check),
+            ExitCodeTree::Any => {
+                PossibleEnds { zero: any, nonzero: any, ..PossibleEnds::default() }
+            }
+            ExitCodeTree::Enter if self.known.not_entered => {
+                PossibleEnds { nonzero: any, ..PossibleEnds::default() }
+            }
+            ExitCodeTree::Zero | ExitCodeTree::Enter => PossibleEnds::ZERO,
+            ExitCodeTree::Nonzero => PossibleEnds { nonzero: any, ..PossibleEnds::default() },
+            ExitCodeTree::Echo(text) => {
+                let printed = self.known.texts.contains(text.as_str());
+                if printed || !self.known.whole {
+                    PossibleEnds::ZERO
+                } else {
+                    PossibleEnds::default()
+                }
+            }
+            ExitCodeTree::Exit(Some(0)) => {
+                PossibleEnds { exit_zero: any, ..PossibleEnds::default() }
+            }
+            ExitCodeTree::Exit(Some(_)) => {
+                PossibleEnds { exit_nonzero: any, ..PossibleEnds::default() }
+            }
+            ExitCodeTree::Exit(None) | ExitCodeTree::ExitAsBefore => {
+                PossibleEnds { exit_zero: any, exit_nonzero: any, ..PossibleEnds::default() }
+            }
+            ExitCodeTree::List(items) => self.list(items),
+            ExitCodeTree::Chain(links) => self.chain(links),
+            ExitCodeTree::Pipe { parts, pipefail } => self.pipe(parts, *pipefail, None),
+            ExitCodeTree::Not(inner) => {
+                let ways = self.part(inner);
+                let not = |way: Option<PossibleEnd>| {
+                    way.map(|way| PossibleEnd { author: ExitCodeSource::Other, ..way })
+                };
+                PossibleEnds { zero: not(ways.nonzero), nonzero: not(ways.zero), ..ways }
+            }
+            ExitCodeTree::Subshell(inner) => self.part(inner).contained(),
+            ExitCodeTree::If { arms, otherwise } => self.arms(arms, otherwise.as_deref()),
+            ExitCodeTree::Loop { condition, body } => self.repeated(condition.as_deref(), body),
+        }
+    }
+
+    fn check(&self, check: usize) -> PossibleEnds {
+        let allowed = self.known.allowed.get(check).copied().unwrap_or_default();
+        let decides = self.known.decides.get(check).copied().unwrap_or_default();
+        let way = |outcomes: u64| {
+            (outcomes != 0).then_some(PossibleEnd {
+                outcomes: outcomes << (check * BITS),
+                author: ExitCodeSource::Check(check),
+            })
+        };
+        let good = if decides { OK } else { OK | FAILED };
+        PossibleEnds {
+            zero: way(allowed & good),
+            nonzero: way(allowed & FAILED),
+            ..PossibleEnds::default()
+        }
+    }
+
+    /// The outcomes of the checks in a part that does not run; `None` if one is known to have run.
+    fn not_run(&self, plan: &ExitCodeTree) -> Option<u64> {
+        let not_run = |plan: &ExitCodeTree| self.not_run(plan);
+        match plan {
+            ExitCodeTree::Check(check) => {
+                let allowed = self.known.allowed.get(*check).copied().unwrap_or_default();
+                (allowed & NOT_RUN != 0).then_some(NOT_RUN << (check * BITS))
+            }
+            ExitCodeTree::List(items) => together(items.iter().map(|item| not_run(&item.plan))),
+            ExitCodeTree::Chain(links) => together(links.iter().map(|(_, plan)| not_run(plan))),
+            ExitCodeTree::Pipe { parts, .. } => together(parts.iter().map(not_run)),
+            ExitCodeTree::Not(inner) | ExitCodeTree::Subshell(inner) => self.not_run(inner),
+            ExitCodeTree::If { arms, otherwise } => {
+                let arms = arms.iter().flat_map(|(when, then)| [when, then]);
+                together(arms.chain(otherwise.as_deref()).map(not_run))
+            }
+            ExitCodeTree::Loop { condition, body } => {
+                together(condition.as_deref().into_iter().chain([&**body]).map(not_run))
+            }
+            _ => Some(0),
+        }
+    }
+
+    fn list(&mut self, items: &[CommandListItem]) -> PossibleEnds {
+        let mut before = PossibleEnds::ZERO;
+        for item in items {
+            let mut ways = self.item(item);
+            let mut after = PossibleEnds::exits(&before, self.not_run(&item.plan));
+            if let ExitCodeTree::ExitAsBefore = item.plan {
+                after.exit_zero = either(after.exit_zero, before.zero);
+                after.exit_nonzero = either(after.exit_nonzero, before.nonzero);
+            } else if item.keeps_exit_code {
+                let outcomes = ways.all().map(|way| way.outcomes);
+                after.zero = with_outcomes(before.zero, outcomes);
+                after.nonzero = with_outcomes(before.nonzero, outcomes);
+            } else {
+                if item.background {
+                    ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
+                } else if item.ends_list {
+                    ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
+                    // Which failures of a chain end the list is not followed.
+                    if !matches!(
+                        item.plan,
+                        ExitCodeTree::Chain(_) | ExitCodeTree::Not(_) | ExitCodeTree::If { .. }
+                    ) {
+                        ways.nonzero = None;
+                    }
+                }
+                after.add(either(before.zero, before.nonzero), &ways);
+            }
+            before = after;
+        }
+        before
+    }
+
+    /// One command of a list, with the exit code of it that the output holds.
+    fn item(&mut self, item: &CommandListItem) -> PossibleEnds {
+        let code = item.printed.as_ref().and_then(|printed| self.printed(printed));
+        let (Some(code), Some(printed)) = (code, &item.printed) else {
+            return self.part(&item.plan);
+        };
+        if printed.of_first {
+            return match &item.plan {
+                ExitCodeTree::Pipe { parts, pipefail } => self.pipe(parts, *pipefail, Some(code)),
+                plan => self.part(plan),
+            };
+        }
+        let ways = self.part(&item.plan);
+        self.with_code(ways, code)
+    }
+
+    /// The ways of a part that ended with this code and did not end everything.
+    fn with_code(&mut self, ways: PossibleEnds, code: i64) -> PossibleEnds {
+        if code == 0 {
+            return PossibleEnds { zero: ways.zero, ..PossibleEnds::default() };
+        }
+        if let Some(PossibleEnd { author: ExitCodeSource::Check(check), .. }) = ways.nonzero
+            && let Some(known) = self.codes.get_mut(check)
+        {
+            *known = Some(code);
+        }
+        PossibleEnds { nonzero: ways.nonzero, ..PossibleEnds::default() }
+    }
+
+    /// The exit code in the last line of this form.
+    fn printed(&self, printed: &PrintedExitCode) -> Option<i64> {
+        let of = |line: &&str| {
+            let rest = line.trim().strip_prefix(printed.before.as_str())?;
+            let code = rest.strip_suffix(printed.after.as_str())?;
+            code.bytes().all(|byte| byte.is_ascii_digit()).then(|| code.parse().ok())?
+        };
+        let mut lines = self.known.lines.iter().rev().filter(|line| !line.trim().is_empty());
+        if printed.before.is_empty() && printed.after.is_empty() {
+            // A number alone may be anything; at the end it is what was printed last.
+            return lines.next().and_then(of);
+        }
+        lines.find_map(of)
+    }
+
+    fn chain(&mut self, links: &[(ChainOperator, ExitCodeTree)]) -> PossibleEnds {
+        let mut before = PossibleEnds::ZERO;
+        for (link, plan) in links {
+            let ways = self.part(plan);
+            let skipped = self.not_run(plan);
+            let mut after = PossibleEnds::exits(&before, skipped);
+            let runs = match link {
+                ChainOperator::And => {
+                    after.nonzero = with_outcomes(before.nonzero, skipped);
+                    before.zero
+                }
+                ChainOperator::Or => {
+                    after.zero = with_outcomes(before.zero, skipped);
+                    before.nonzero
+                }
+            };
+            after.add(runs, &ways);
+            before = after;
+        }
+        before
+    }
+
+    /// A pipeline. `first` is the exit code of its first program, if that is known.
+    fn pipe(&mut self, parts: &[ExitCodeTree], pipefail: bool, first: Option<i64>) -> PossibleEnds {
+        let mut done: Vec<PossibleEnds> = Vec::with_capacity(parts.len());
+        for (number, part) in parts.iter().enumerate() {
+            let ways = self.part(part).contained();
+            let code = first.filter(|_| number == 0);
+            done.push(code.map_or(ways, |code| self.with_code(ways, code)));
+        }
+        let Some((last, others)) = done.split_last() else { return PossibleEnds::ZERO };
+        let any = |ways: &PossibleEnds| ways.all().map(|way| way.outcomes);
+        let before = together(others.iter().map(any));
+        if !pipefail {
+            return PossibleEnds {
+                zero: with_outcomes(last.zero, before),
+                nonzero: with_outcomes(last.nonzero, before),
+                ..PossibleEnds::default()
+            };
+        }
+        let zero = together(done.iter().map(|ways| ways.zero.map(|way| way.outcomes)));
+        let mut nonzero = None;
+        for (number, ways) in done.iter().enumerate() {
+            let others = done.iter().enumerate().filter(|(other, _)| *other != number);
+            let others = together(others.map(|(_, ways)| any(ways)));
+            nonzero = either(nonzero, with_outcomes(ways.nonzero, others));
+        }
+        let zero = zero.map(|outcomes| PossibleEnd { outcomes, ..NOTHING });
+        PossibleEnds { zero, nonzero, ..PossibleEnds::default() }
+    }
+
+    fn arms(
+        &mut self,
+        arms: &[(ExitCodeTree, ExitCodeTree)],
+        otherwise: Option<&ExitCodeTree>,
+    ) -> PossibleEnds {
+        let mut rest = otherwise.map_or(PossibleEnds::ZERO, |plan| self.part(plan));
+        let mut rest_skipped = otherwise.map_or(Some(0), |plan| self.not_run(plan));
+        for (when, body) in arms.iter().rev() {
+            let (condition, runs) = (self.part(when), self.part(body));
+            let skipped = self.not_run(body);
+            let no_more = skipped.zip(rest_skipped).map(|(body, rest)| body | rest);
+            let mut ways = PossibleEnds::exits(&condition, no_more);
+            ways.add(with_outcomes(condition.zero, rest_skipped), &runs);
+            ways.add(with_outcomes(condition.nonzero, skipped), &rest);
+            rest_skipped = no_more.zip(self.not_run(when)).map(|(rest, when)| rest | when);
+            rest = ways;
+        }
+        rest
+    }
+
+    /// A loop, of which neither the number of rounds nor all their outcomes are known.
+    fn repeated(&mut self, condition: Option<&ExitCodeTree>, body: &ExitCodeTree) -> PossibleEnds {
+        let ways = self.part(body);
+        let skipped = self.not_run(body).map(|outcomes| PossibleEnd { outcomes, ..NOTHING });
+        let rounds = either(ways.all(), skipped);
+        let before = condition.map(|condition| self.part(condition));
+        let Some(before) = before else {
+            // The code of the last round; a check that failed in it failed.
+            return PossibleEnds { zero: rounds, ..ways };
+        };
+        let mut after = PossibleEnds::default();
+        let any = PossibleEnds { zero: rounds, nonzero: rounds, ..PossibleEnds::default() };
+        after.add(before.all(), &any);
+        after.exit_zero = rounds.and_then(|_| after.zero.filter(|_| ways.exit_zero.is_some()));
+        after.exit_nonzero = after.zero.filter(|_| ways.exit_nonzero.is_some());
+        after
+    }
+}

@@ -1,0 +1,697 @@
+//! The lines that tools print at the end of a run, passing and failing. `docs/checks.md` shows them.
+
+use super::summary::LineVerdict::{Counts, Failed, Passed};
+use super::summary::VerdictScope::{Part, Run, SoFar};
+use super::summary::{LineVerdict, SummaryPatterns};
+
+const fn summary(
+    shapes: &'static [(&'static str, LineVerdict)],
+    passing: &'static str,
+    failing: &'static str,
+) -> SummaryPatterns {
+    SummaryPatterns { shapes, silent: false, in_scripts: true, passing, failing }
+}
+
+/// Of a tool that prints nothing where nothing is wrong.
+const fn silent(
+    shapes: &'static [(&'static str, LineVerdict)],
+    failing: &'static str,
+) -> SummaryPatterns {
+    SummaryPatterns { shapes, silent: true, in_scripts: true, passing: "", failing }
+}
+
+/// Of a tool whose exit code is all that is known.
+pub(super) static EXIT_CODE: SummaryPatterns =
+    SummaryPatterns { shapes: &[], silent: false, in_scripts: false, passing: "", failing: "" };
+
+macro_rules! summaries {
+    ($($(#[$doc:meta])* $name:ident = $summary:expr;)*) => {
+        $($(#[$doc])* pub(super) static $name: SummaryPatterns = $summary;)*
+        /// All of them.
+        pub(super) static SUMMARIES: &[&SummaryPatterns] = &[$(&$name),*];
+    };
+}
+
+summaries! {
+    CARGO_TEST = summary(
+        &[
+            (r"^test result: FAILED\.", Failed),
+            (r"^error: (?:test|doctest|bench) failed", Failed),
+            (r"^error: \d+ targets? failed:", Failed),
+            (r"^error: could not compile ", Failed),
+            // The next binary runs only after the one before it passed.
+            (r"^test result: ok\. \d+ passed", Passed(SoFar)),
+        ],
+        "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+    );
+    /// `--no-fail-fast` runs every binary.
+    CARGO_TEST_ALL = summary(
+        &[
+            (r"^test result: FAILED\.", Failed),
+            (r"^error: (?:test|doctest|bench) failed", Failed),
+            (r"^error: \d+ targets? failed:", Failed),
+            (r"^test result: ok\. \d+ passed", Passed(Part)),
+        ],
+        "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        "error: 1 target failed:",
+    );
+    NEXTEST = summary(
+        &[
+            (
+                r"^\s*Summary \[[^\]]*\] .*tests? run: \d+ passed(?: \([^)]*\))?(?:, (\d+) failed)?(?:, (\d+) exec failed)?(?:, (\d+) timed out)?(?:, \d+ skipped)?",
+                Counts(Run),
+            ),
+            (r"^error: (?:test run failed|could not compile )", Failed),
+        ],
+        "     Summary [   0.102s] 3 tests run: 3 passed, 0 skipped",
+        "     Summary [   0.102s] 3 tests run: 2 passed, 1 failed, 0 skipped",
+    );
+    CARGO_BUILD = summary(
+        &[
+            (r"^error: could not compile ", Failed),
+            (r"^error\[E\d+\]: ", Failed),
+            (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
+        ],
+        "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
+        "error: could not compile `a` (lib) due to 1 previous error",
+    );
+    CARGO_FMT = silent(&[(r"^Diff in .+:\d+:?$|^Diff in .+ at line \d+:$", Failed)], "Diff in /w/src/lib.rs:3:");
+    CARGO_DENY = summary(
+        &[
+            (r"\b(?:advisories|bans|licenses|sources) FAILED\b", Failed),
+            (r"^(?:(?:advisories|bans|licenses|sources) ok(?:, )?)+$", Passed(Run)),
+        ],
+        "advisories ok, bans ok, licenses ok, sources ok",
+        "advisories FAILED, bans ok, licenses ok, sources ok",
+    );
+    GO_TEST = summary(
+        &[
+            (r"^FAIL$", Failed),
+            (r"^FAIL\t\S+", Failed),
+            (r"^\s*--- FAIL: \S+ \(\d", Failed),
+            (r"^ok  \t\S+", Passed(Part)),
+        ],
+        "ok  \texample.com/a\t0.102s",
+        "FAIL\texample.com/a\t0.102s",
+    );
+    GOTESTSUM = summary(
+        &[(
+            r"^DONE (?:\d+ runs, )?\d+ tests?(?:, \d+ skipped)?(?:, (\d+) failures?)?(?:, (\d+) errors?)? in ",
+            Counts(Run),
+        )],
+        "DONE 3 tests in 0.102s",
+        "DONE 3 tests, 1 failure in 0.102s",
+    );
+    GINKGO = summary(
+        &[(r"^(?:SUCCESS|FAIL)! -- \d+ Passed \| (\d+) Failed ", Counts(Part))],
+        "SUCCESS! -- 3 Passed | 0 Failed | 0 Pending | 0 Skipped",
+        "FAIL! -- 2 Passed | 1 Failed | 0 Pending | 0 Skipped",
+    );
+    GO_BUILD = silent(
+        &[(r"^(?:vet: )?\S+\.go:\d+:\d+: ", Failed), (r"^# \S+\.\S+/\S+", Failed)],
+        "./a.go:3:2: undefined: b",
+    );
+    GOFMT = SummaryPatterns {
+        in_scripts: false,
+        ..silent(&[(r"^(?:diff (?:-u )?)?\S+\.go(?:\.orig \S+)?$", Failed)], "a.go")
+    };
+    GOLANGCI = SummaryPatterns {
+        silent: true,
+        ..summary(
+            &[
+                (r"^[1-9]\d* issues:$", Failed),
+                (r"^\S+\.go:\d+(?::\d+)?: .+ \([a-z]+\)$", Failed),
+                (r"^0 issues\.?$", Passed(Run)),
+            ],
+            "0 issues.",
+            "1 issues:",
+        )
+    };
+    GO_LINT = silent(&[(r"^\S+\.go:\d+:\d+: .+$", Failed)], "a.go:3:2: this value is never used (SA4006)");
+    PYTEST = summary(
+        &[
+            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]*s", Failed),
+            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* passed(?:, \d+ [a-z ]+)* in \d[\d.]*s", Passed(Run)),
+            (r"^(?:FAILED|ERROR) \S+\.py(?:::\S+| - )", Failed),
+            (r"^(?:FAIL|ERROR: )\s*(?:Required test coverage|Coverage failure)", Failed),
+        ],
+        "============ 3 passed, 1 warning in 0.10s ============",
+        "============ 1 failed, 2 passed in 0.10s ============",
+    );
+    UNITTEST = SummaryPatterns {
+        in_scripts: false,
+        ..summary(
+            &[
+                (r"^FAILED \((?:failures|errors|unexpected successes|skipped|expected failures)=\d+", Failed),
+                (r"^OK(?: \((?:(?:skipped|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
+            ],
+            "OK",
+            "FAILED (failures=1)",
+        )
+    };
+    NOX = summary(
+        &[
+            (r"^nox > (?:\* \S+: failed|Session \S+ (?:failed|aborted))", Failed),
+            (r"^nox > \* \S+: success", Passed(Part)),
+        ],
+        "nox > * tests: success",
+        "nox > * tests: failed",
+    );
+    TOX = summary(
+        &[
+            (r"^\s*evaluation failed :\(", Failed),
+            (r"^\s*\S+: (?:FAIL|ERROR)\b.*(?:code \d+|\(\d)", Failed),
+            (r"^\s*congratulations :\)", Passed(Run)),
+        ],
+        "  congratulations :) (1.20 seconds)",
+        "  evaluation failed :( (1.20 seconds)",
+    );
+    MYPY = summary(
+        &[
+            (r"^Found [1-9]\d* errors? in \d+ files?", Failed),
+            (r"^Success: no issues found in \d+ source files?", Passed(Run)),
+        ],
+        "Success: no issues found in 3 source files",
+        "Found 1 error in 1 file (checked 3 source files)",
+    );
+    PYRIGHT = summary(
+        &[(r"^(\d+) errors?, \d+ warnings?", Counts(Run))],
+        "0 errors, 0 warnings, 0 informations",
+        "1 error, 0 warnings, 0 informations",
+    );
+    PYREFLY = summary(
+        &[(r"^\s*INFO ([\d,]+) errors?\b", Counts(Run))],
+        " INFO 0 errors",
+        " INFO 1 error",
+    );
+    RUFF = summary(
+        &[
+            (r"^Found [1-9]\d* (?:errors?|diagnostics?)\.?$", Failed),
+            (r"^Found \d+ errors? \(\d+ fixed, (\d+) remaining\)", Counts(Run)),
+            (r"^All checks passed!$", Passed(Run)),
+        ],
+        "All checks passed!",
+        "Found 1 error.",
+    );
+    RUFF_FORMAT = summary(
+        &[
+            (r"^\d+ files? would be reformatted", Failed),
+            (r"^\d+ files? already formatted$", Passed(Run)),
+        ],
+        "3 files already formatted",
+        "1 file would be reformatted, 2 files already formatted",
+    );
+    BLACK = summary(
+        &[
+            (r"^\d+ files? would be reformatted", Failed),
+            (r"^would reformat \S+", Failed),
+            (r"^\d+ files? would be left unchanged\.$", Passed(Run)),
+        ],
+        "3 files would be left unchanged.",
+        "1 file would be reformatted, 2 files would be left unchanged.",
+    );
+    ISORT = silent(
+        &[(r"^ERROR: .+ Imports are incorrectly sorted", Failed)],
+        "ERROR: /w/a.py Imports are incorrectly sorted and/or formatted.",
+    );
+    FLAKE8 = silent(&[(r"^\S+\.py:\d+:\d+: [A-Z]+\d+ ", Failed)], "./a.py:3:1: F401 'os' imported but unused");
+    PYLINT = SummaryPatterns {
+        in_scripts: false,
+        ..summary(
+            &[
+                (r"^\S+\.py:\d+:\d+: [CRWEF]\d{4}: ", Failed),
+                (r"^Your code has been rated at 10\.00/10", Passed(SoFar)),
+            ],
+            "Your code has been rated at 10.00/10",
+            "a.py:3:0: W0611: Unused import os (unused-import)",
+        )
+    };
+    BANDIT = SummaryPatterns {
+        in_scripts: false,
+        ..summary(
+            &[(r"^>> Issue: \[B\d+", Failed), (r"^\s*No issues identified\.$", Passed(Run))],
+            "\tNo issues identified.",
+            ">> Issue: [B101:assert_used] Use of assert detected.",
+        )
+    };
+    JEST = summary(
+        &[
+            (r"^\s*Test Suites: +[1-9]\d* failed", Failed),
+            (r"^\s*Tests: +[1-9]\d* failed", Failed),
+            (r"^FAIL +(?:\S+ )?\S+\.[cm]?[jt]sx?\b", Failed),
+            (r"^Jest: .*threshold .*not met", Failed),
+            (r"^\s*Test Suites: +(?:\d+ (?:skipped|todo), )*[1-9]\d* passed", Passed(Run)),
+            // A suite that could not be loaded has no failed tests.
+            (r"^\s*Tests: +(?:\d+ (?:skipped|todo), )*[1-9]\d* passed", Passed(Part)),
+        ],
+        "Test Suites: 1 passed, 1 total",
+        "Tests:       2 failed, 3 passed, 5 total",
+    );
+    VITEST = summary(
+        &[
+            (r"^\s*Test Files +[1-9]\d* failed", Failed),
+            (r"^\s*Tests +[1-9]\d* failed", Failed),
+            (r"^\s*Errors +[1-9]\d* errors?", Failed),
+            (r"^\s*Test Files +[1-9]\d* passed", Passed(SoFar)),
+            (r"^\s*Tests +[1-9]\d* passed", Passed(Part)),
+        ],
+        " Test Files  1 passed (1)",
+        "      Tests  1 failed | 2 passed (3)",
+    );
+    MOCHA = summary(
+        &[
+            (r"^\s*[1-9]\d* failing$", Failed),
+            (r"^\s*[1-9]\d* passing \(\d", Passed(SoFar)),
+        ],
+        "  3 passing (10ms)",
+        "  1 failing",
+    );
+    PLAYWRIGHT = summary(
+        &[
+            (r"^\s*[1-9]\d* (?:failed|interrupted|did not run)$", Failed),
+            (r"^\s*[1-9]\d* errors? (?:was|were) not a part of any test", Failed),
+            (r"^\s*[1-9]\d* passed \(\d[\d.]*(?:ms|s|m)\)$", Passed(Part)),
+        ],
+        "  3 passed (2.1s)",
+        "  1 failed",
+    );
+    CYPRESS = summary(
+        &[
+            (r"^\s*✖\s+\d+ of \d+ failed", Failed),
+            (r"^\s*✔\s+All specs passed!", Passed(Run)),
+        ],
+        "    ✔  All specs passed!                        00:01        3        3        -        -        -",
+        "    ✖  1 of 2 failed (50%)                      00:01        3        2        1        -        -",
+    );
+    NODE_TEST = summary(
+        &[
+            (r"^(?:#|ℹ) (?:fail|cancelled) [1-9]\d*$", Failed),
+            (r"^(?:#|ℹ) fail 0$", Passed(SoFar)),
+        ],
+        "# fail 0",
+        "# fail 1",
+    );
+    AVA = SummaryPatterns {
+        in_scripts: false,
+        ..summary(
+            &[
+                (r"^\s*[1-9]\d* (?:tests? failed|uncaught exceptions?|unhandled rejections?)$", Failed),
+                (r"^\s*[1-9]\d* tests? passed$", Passed(Part)),
+            ],
+            "  3 tests passed",
+            "  1 test failed",
+        )
+    };
+    TAP = summary(
+        &[
+            (r"^not ok \d+(?: [^#]*)?$", Failed),
+            (r"^# failed [1-9]\d* ", Failed),
+            (r"^Result: FAIL$", Failed),
+            (r"^Result: PASS$", Passed(Run)),
+            (r"^ok \d+", Passed(Part)),
+        ],
+        "ok 1 - adds",
+        "not ok 1 - adds",
+    );
+    BATS = summary(
+        &[
+            (r"^not ok \d+(?: [^#]*)?$", Failed),
+            (r"^\d+ tests?, (\d+) failures?(?:, \d+ skipped)?$", Counts(Run)),
+            (r"^ok \d+", Passed(Part)),
+        ],
+        "3 tests, 0 failures",
+        "3 tests, 1 failure",
+    );
+    JASMINE = summary(
+        &[(r"^(?:Executed )?\d+ specs?, (\d+) failures?", Counts(SoFar))],
+        "3 specs, 0 failures",
+        "3 specs, 1 failure",
+    );
+    KARMA = summary(
+        &[
+            (r"Executed \d+ of \d+ .*\([1-9]\d* FAILED\)", Failed),
+            (r"Executed \d+ of \d+ .*\bSUCCESS\b", Passed(SoFar)),
+        ],
+        "Chrome 120.0.0.0 (Linux): Executed 3 of 3 SUCCESS (0.1 secs / 0.05 secs)",
+        "Chrome 120.0.0.0 (Linux): Executed 3 of 3 (1 FAILED) (0.1 secs / 0.05 secs)",
+    );
+    BUN = summary(
+        &[
+            (r"^\s*[1-9]\d* (?:fail|errors?)$", Failed),
+            (r"^\s*0 fail$", Passed(SoFar)),
+        ],
+        " 0 fail",
+        " 1 fail",
+    );
+    DENO = summary(
+        &[(
+            r"^(?:ok|FAILED) \| \d+ passed(?: \([^)]*\))? \| (\d+) failed(?: \((\d+) steps?\))?",
+            Counts(Run),
+        )],
+        "ok | 3 passed | 0 failed (10ms)",
+        "FAILED | 2 passed | 1 failed (10ms)",
+    );
+    DENO_LINT = summary(
+        &[
+            (r"^Found [1-9]\d* (?:problems?|errors?|not formatted files?)\b", Failed),
+            (r"^Checked \d+ files?$", Passed(SoFar)),
+        ],
+        "Checked 3 files",
+        "Found 1 problem",
+    );
+    TSC = silent(
+        &[
+            (r"\berror TS\d+: ", Failed),
+            (r"^Found [1-9]\d* errors?(?: in|\.|$)", Failed),
+            (r"^Found 0 errors\.", Passed(SoFar)),
+        ],
+        "a.ts(3,7): error TS2322: Type 'string' is not assignable to type 'number'.",
+    );
+    SVELTE_CHECK = summary(
+        &[(r"svelte-check found (\d+) errors? and \d+ warnings?", Counts(Run))],
+        "svelte-check found 0 errors and 0 warnings",
+        "svelte-check found 1 error and 0 warnings in 1 file",
+    );
+    ESLINT = silent(
+        &[(r"^✖ \d+ problems? \((\d+) errors?, \d+ warnings?\)", Counts(Run))],
+        "✖ 2 problems (1 error, 1 warning)",
+    );
+    PRETTIER = summary(
+        &[
+            (r"^\[warn\] Code style issues (?:found|in)", Failed),
+            (r"^All matched files use Prettier code style!", Passed(Run)),
+        ],
+        "All matched files use Prettier code style!",
+        "[warn] Code style issues found in the above file. Run Prettier with --write to fix.",
+    );
+    BIOME = summary(
+        &[
+            (r"^Found [1-9]\d* errors?\.", Failed),
+            (r"^Checked \d+ files? in \S+\.", Passed(SoFar)),
+        ],
+        "Checked 3 files in 10ms. No fixes applied.",
+        "Found 1 error.",
+    );
+    OXLINT = summary(
+        &[(r"^Found \d+ warnings? and (\d+) errors?\.", Counts(Run))],
+        "Found 0 warnings and 0 errors.",
+        "Found 0 warnings and 1 error.",
+    );
+    MAVEN = summary(
+        &[
+            (r"^\[(?:INFO|ERROR)\] BUILD FAILURE", Failed),
+            (r"^\[(?:ERROR|WARNING)\] Tests run: \d+, Failures: (\d+), Errors: (\d+)", Counts(Part)),
+            (r"^\[INFO\] BUILD SUCCESS", Passed(Run)),
+        ],
+        "[INFO] BUILD SUCCESS",
+        "[INFO] BUILD FAILURE",
+    );
+    GRADLE = summary(
+        &[
+            (r"^BUILD FAILED in ", Failed),
+            (r"^FAILURE: Build failed with an exception\.", Failed),
+            (r"^\d+ tests? completed, [1-9]\d* failed", Failed),
+            (r"^BUILD SUCCESSFUL in ", Passed(Run)),
+        ],
+        "BUILD SUCCESSFUL in 3s",
+        "BUILD FAILED in 3s",
+    );
+    ANT = summary(
+        &[(r"^BUILD FAILED$", Failed), (r"^BUILD SUCCESSFUL$", Passed(Run))],
+        "BUILD SUCCESSFUL",
+        "BUILD FAILED",
+    );
+    DOTNET_TEST = summary(
+        &[
+            (r"^(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+\d+", Counts(Part)),
+            (r"^Test summary: total: \d+, failed: (\d+)", Counts(Run)),
+            (r"^Test Run Failed\.", Failed),
+            (r"\berror (?:CS|MSB|NU)\d+:", Failed),
+        ],
+        "Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 10 ms - a.dll (net9.0)",
+        "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 10 ms - a.dll (net9.0)",
+    );
+    DOTNET_BUILD = summary(
+        &[
+            (r"^\s*Build FAILED\.", Failed),
+            (r"\berror (?:CS|MSB|NU)\d+:", Failed),
+            (r"^\s*Build succeeded(?:\.| in )", Passed(Run)),
+        ],
+        "Build succeeded.",
+        "Build FAILED.",
+    );
+    CTEST = summary(
+        &[(r"^\d+% tests passed, (\d+) tests? failed out of \d+", Counts(Run))],
+        "100% tests passed, 0 tests failed out of 3",
+        "67% tests passed, 1 tests failed out of 3",
+    );
+    MESON = summary(
+        &[
+            (r"^(?:Fail|Timeout|Unexpected Pass):\s+[1-9]\d*$", Failed),
+            (r"^Fail:\s+0$", Passed(SoFar)),
+        ],
+        "Fail:               0",
+        "Fail:               1",
+    );
+    NINJA = SummaryPatterns {
+        in_scripts: true,
+        ..summary(
+            &[(r"^ninja: build stopped: ", Failed), (r"^FAILED: \S+", Failed)],
+            "",
+            "ninja: build stopped: subcommand failed.",
+        )
+    };
+    MAKE = summary(
+        &[(r"^(?:g?make)(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.)", Failed)],
+        "",
+        "make: *** [Makefile:3: test] Error 1",
+    );
+    BAZEL = summary(
+        &[
+            (r"^(?:INFO|FAILED|ERROR): Build (?:did NOT complete|completed, \d+ tests? FAILED)", Failed),
+            (r"^Executed \d+ out of \d+ tests?: .*\bfail", Failed),
+            (r"^INFO: Build completed successfully", Passed(Run)),
+        ],
+        "INFO: Build completed successfully, 3 total actions",
+        "INFO: Build completed, 1 test FAILED, 3 total actions",
+    );
+    RSPEC = summary(
+        &[(
+            r"^\d+ examples?, (\d+) failures?(?:, (\d+) errors)?(?:, \d+ pending)?(?:, (\d+) errors? occurred outside of examples)?",
+            Counts(Run),
+        )],
+        "3 examples, 0 failures",
+        "3 examples, 1 failure",
+    );
+    MINITEST = summary(
+        &[(r"^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors", Counts(Run))],
+        "3 runs, 5 assertions, 0 failures, 0 errors, 0 skips",
+        "3 runs, 5 assertions, 1 failures, 0 errors, 0 skips",
+    );
+    RUBOCOP = summary(
+        &[
+            (r"^\d+ files? inspected, [1-9]\d* offenses? detected", Failed),
+            (r"^\d+ files? inspected, no offenses detected", Passed(Run)),
+        ],
+        "3 files inspected, no offenses detected",
+        "3 files inspected, 1 offense detected",
+    );
+    PHPUNIT = summary(
+        &[
+            (r"^(?:FAILURES|ERRORS)!$", Failed),
+            (r"^Tests: \d+, Assertions: \d+(?:, Errors: (\d+))?(?:, Failures: (\d+))?", Counts(Run)),
+            (r"^OK \(\d+ tests?, \d+ assertions?\)", Passed(Run)),
+        ],
+        "OK (3 tests, 5 assertions)",
+        "Tests: 3, Assertions: 5, Failures: 1.",
+    );
+    PEST = summary(
+        &[(r"^\s*Tests: +(?:(\d+) failed, )?(?:\d+ [a-z]+, )*\d+ passed \(\d+ assertions?\)", Counts(Run))],
+        "  Tests:    3 passed (5 assertions)",
+        "  Tests:    1 failed, 2 passed (5 assertions)",
+    );
+    PHPSTAN = summary(
+        &[
+            (r"^\s*\[ERROR\] Found \d+ errors?", Failed),
+            (r"^\s*\[OK\] No errors", Passed(Run)),
+        ],
+        " [OK] No errors",
+        " [ERROR] Found 1 error",
+    );
+    MIX = summary(
+        &[(r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, (\d+) failures?", Counts(Run))],
+        "3 tests, 0 failures",
+        "3 tests, 1 failure",
+    );
+    SWIFT_TEST = summary(
+        &[
+            (r"^\s*Executed \d+ tests?, with (?:\d+ tests? skipped and )?(\d+) failures?", Counts(Part)),
+            (r"Test run with \d+ tests?(?: in \d+ suites?)? failed after ", Failed),
+            (r"Test run with \d+ tests?(?: in \d+ suites?)? passed after ", Passed(Part)),
+            (r"^\S+\.swift:\d+:\d+: error: ", Failed),
+        ],
+        "\t Executed 3 tests, with 0 failures (0 unexpected) in 0.010 (0.012) seconds",
+        "\t Executed 3 tests, with 1 failure (0 unexpected) in 0.010 (0.012) seconds",
+    );
+    SWIFT_BUILD = summary(
+        &[
+            (r"^\S+\.swift:\d+:\d+: error: ", Failed),
+            (r"^Build complete!", Passed(Run)),
+        ],
+        "Build complete! (1.20s)",
+        "/w/a.swift:3:7: error: cannot find 'b' in scope",
+    );
+    XCODEBUILD = summary(
+        &[
+            (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE)? FAILED \*\*", Failed),
+            (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE)? SUCCEEDED \*\*", Passed(Run)),
+        ],
+        "** TEST SUCCEEDED **",
+        "** TEST FAILED **",
+    );
+    FLUTTER_TEST = summary(
+        &[
+            (r"^\d+:\d+ \+\d+.* -\d+: Some tests failed\.", Failed),
+            (r"^\d+:\d+ \+\d+(?: ~\d+)?: All tests passed!", Passed(Run)),
+        ],
+        "00:01 +3: All tests passed!",
+        "00:01 +2 -1: Some tests failed.",
+    );
+    DART_ANALYZE = summary(
+        &[
+            (r"^\s*error (?:•|-) ", Failed),
+            (r"^No issues found!", Passed(Run)),
+        ],
+        "No issues found!",
+        "  error • Undefined name 'b' • lib/a.dart:3:7 • undefined_identifier",
+    );
+    SBT = summary(
+        &[
+            (r"^\[error\] (?:Failed: Total \d+|\([^)]*\) .*(?:unsuccessful|failed))", Failed),
+            (r"^\[info\] Passed: Total \d+, Failed 0, Errors 0", Passed(Part)),
+            (r"^\[success\] Total time: ", Passed(Run)),
+        ],
+        "[success] Total time: 3 s",
+        "[error] Failed: Total 3, Failed 1, Errors 0, Passed 2",
+    );
+    LEIN = summary(
+        &[(r"^(\d+) failures?, (\d+) errors?\.$", Counts(Part))],
+        "0 failures, 0 errors.",
+        "1 failures, 0 errors.",
+    );
+    CABAL = summary(
+        &[
+            (r"^Test suite \S+: FAIL", Failed),
+            (r"^\d+ out of \d+ tests failed", Failed),
+            (r"^Test suite \S+: PASS", Passed(Part)),
+        ],
+        "Test suite a-test: PASS",
+        "Test suite a-test: FAIL",
+    );
+    ALCOTEST = SummaryPatterns {
+        in_scripts: false,
+        ..summary(
+            &[
+                (r"^[1-9]\d* failures?! in ", Failed),
+                (r"^Test Successful in ", Passed(Part)),
+            ],
+            "Test Successful in 0.001s. 3 tests run.",
+            "1 failure! in 0.001s. 3 tests run.",
+        )
+    };
+    ZIG = summary(
+        &[
+            (r"^Build Summary: .*\b\d+ failed", Failed),
+            (r"^\d+ passed; \d+ skipped; [1-9]\d* failed\.", Failed),
+            (r"^Build Summary: \d+/\d+ steps succeeded; \d+/\d+ tests passed", Passed(Run)),
+            (r"^All \d+ tests passed\.$", Passed(Run)),
+        ],
+        "Build Summary: 3/3 steps succeeded; 3/3 tests passed",
+        "Build Summary: 1/3 steps succeeded; 1 failed; 2/3 tests passed; 1 failed",
+    );
+    GLEAM = SummaryPatterns {
+        in_scripts: false,
+        ..summary(
+            &[(r"^\d+ passed, (\d+) failures?", Counts(Run)), (r"^(\d+) tests?, no failures$", Passed(Run))],
+            "3 passed, 0 failures",
+            "2 passed, 1 failures",
+        )
+    };
+    SHELLCHECK = silent(&[(r"^In \S+ line \d+:$", Failed)], "In a.sh line 3:");
+    HADOLINT = silent(&[(r"^\S+:\d+ (?:DL|SC)\d+ error", Failed)], "Dockerfile:3 DL3008 error: Pin versions in apt get install");
+    YAMLLINT = silent(&[(r"^\s+\d+:\d+\s+error\s", Failed)], "  3:1       error    syntax error: expected <block end> (syntax)");
+    ACTIONLINT = silent(
+        &[(r"^\S+\.ya?ml:\d+:\d+: .+ \[[a-z-]+\]$", Failed)],
+        ".github/workflows/a.yml:3:1: unexpected key \"on2\" [syntax-check]",
+    );
+    CODESPELL = silent(&[(r"^\S+:\d+: \S+ ==> \S+", Failed)], "a.md:3: teh ==> the");
+    CLANG_FORMAT = silent(
+        &[(r"^\S+:\d+:\d+: error: code should be clang-formatted", Failed)],
+        "a.c:3:1: error: code should be clang-formatted [-Wclang-format-violations]",
+    );
+    TERRAFORM = SummaryPatterns {
+        in_scripts: false,
+        ..summary(
+            &[
+                (r"^(?:│ )?Error: ", Failed),
+                (r"^Success! The configuration is valid", Passed(Run)),
+            ],
+            "Success! The configuration is valid.",
+            "│ Error: Unsupported argument",
+        )
+    };
+    HELM = summary(
+        &[(r"^\d+ chart\(s\) linted, (\d+) chart\(s\) failed", Counts(Run))],
+        "1 chart(s) linted, 0 chart(s) failed",
+        "1 chart(s) linted, 1 chart(s) failed",
+    );
+    PRE_COMMIT = summary(
+        &[
+            (r"\.\.+Failed$", Failed),
+            (r"\.\.+Passed$", Passed(Part)),
+        ],
+        "ruff.....................................................................Passed",
+        "ruff.....................................................................Failed",
+    );
+    TURBO = summary(
+        &[
+            (r"^\s*Failed:\s+\S+#\S+", Failed),
+            (r"^\s*ERROR\s+run failed: command", Failed),
+            (r"^\s*Tasks:\s+\d+ successful, \d+ total", Passed(SoFar)),
+        ],
+        " Tasks:    2 successful, 2 total",
+        "Failed:    web#build",
+    );
+    NX = summary(
+        &[
+            (r"^\s*(?:NX|>)?\s*Ran targets? .+ for .+\bfailed\b|^\s*(?:✖|×)\s+\d+/\d+ (?:targets )?failed", Failed),
+            (r"^\s*(?:NX|>)\s+Successfully ran targets? ", Passed(Run)),
+        ],
+        " NX   Successfully ran target test for project web",
+        " ✖  1/2 targets failed, including the following:",
+    );
+    LERNA = summary(
+        &[
+            (r"^lerna ERR! ", Failed),
+            (r"^lerna success run Ran npm script ", Passed(Run)),
+        ],
+        "lerna success run Ran npm script 'test' in 2 packages in 1.2s:",
+        "lerna ERR! npm run test exited 1 in 'web'",
+    );
+    /// What runners of scripts print after one that failed.
+    SCRIPT_RUNNERS = summary(
+        &[
+            (r"^npm (?:ERR!|error)\s+(?:code ELIFECYCLE|Test failed|Lifecycle script|command failed)", Failed),
+            (r"^\s*ELIFECYCLE\s+(?:Command|Test) failed", Failed),
+            (r"^error Command failed with exit code \d+\.", Failed),
+            (r#"^error: script ".+" exited with code [1-9]"#, Failed),
+            (r"^error: [Rr]ecipe `.+` failed ", Failed),
+            (r"^(?:\[\S+\] )?ERROR task failed$", Failed),
+            (r"^task: Failed to run task ", Failed),
+            (r"^rake aborted!$", Failed),
+        ],
+        "",
+        "npm error Lifecycle script `test` failed with error:",
+    );
+}

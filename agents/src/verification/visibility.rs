@@ -1,0 +1,167 @@
+//! How much of a check's output is visible where it is piped through other programs.
+
+/// What is visible of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OutputVisibility {
+    /// Whether nothing before the shown lines was left out.
+    pub(super) beginning: bool,
+    /// Whether nothing after them was left out.
+    pub(super) end: bool,
+}
+
+/// A program that an output goes through, with its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OutputFilter {
+    pub(super) words: Vec<String>,
+}
+
+impl OutputVisibility {
+    pub(super) const ALL: Self = Self { beginning: true, end: true };
+
+    /// What these filters leave, where so many lines are shown and these patterns are what must not be hidden.
+    pub(super) fn through(filters: &[OutputFilter], shown: usize, failures: &[&str]) -> Self {
+        let mut seen = Self::ALL;
+        for filter in filters {
+            let Some((program, arguments)) = filter.words.split_first() else { continue };
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            match program.rsplit('/').next().unwrap_or_default() {
+                "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf" => {}
+                "tail" => match limit(&arguments) {
+                    Some(LineLimit::Lines(lines)) => seen.beginning &= (shown as u64) < lines,
+                    _ => seen.beginning = false,
+                },
+                "head" => match limit(&arguments) {
+                    Some(LineLimit::Lines(lines)) => seen.end &= (shown as u64) < lines,
+                    _ => seen.end = false,
+                },
+                "grep" | "egrep" | "fgrep" | "rg" if shows(program, &arguments, failures) => {}
+                _ => seen = Self { beginning: false, end: false },
+            }
+        }
+        seen
+    }
+}
+
+enum LineLimit {
+    Lines(u64),
+    Other,
+}
+
+/// How many lines a `head` or `tail` lets through.
+fn limit(arguments: &[&str]) -> Option<LineLimit> {
+    let mut arguments = arguments.iter();
+    let mut lines = 10;
+    while let Some(argument) = arguments.next() {
+        let number = match *argument {
+            "-n" | "--lines" => arguments.next().copied().unwrap_or_default(),
+            "-f" | "-q" | "-F" => continue,
+            other => match other.strip_prefix("--lines=").or_else(|| other.strip_prefix("-n")) {
+                Some(number) => number,
+                None => match other.strip_prefix('-') {
+                    Some(number) => number,
+                    None if other.starts_with('+') => return Some(LineLimit::Other),
+                    // The name of a file.
+                    None => continue,
+                },
+            },
+        };
+        lines = match number.parse() {
+            Ok(lines) if !number.starts_with('+') => lines,
+            _ => return Some(LineLimit::Other),
+        };
+    }
+    Some(LineLimit::Lines(lines))
+}
+
+/// Whether a `grep` lets all lines through that tell of a failure.
+fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
+    let mut pattern = None;
+    let (mut ignores_case, mut extended) = (false, matches!(program, "egrep" | "rg"));
+    let mut inverted = false;
+    let mut fixed = program == "fgrep";
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match *argument {
+            "-A" | "-B" | "-C" => {
+                arguments.next();
+            }
+            "-e" if pattern.is_none() => pattern = arguments.next().copied(),
+            "--line-buffered" | "--color=never" | "--color=auto" => {}
+            long if long.starts_with("--") => return false,
+            short if short.starts_with('-') && short.len() > 1 => {
+                for flag in short.chars().skip(1) {
+                    match flag {
+                        'i' => ignores_case = true,
+                        'E' | 'P' => extended = true,
+                        'F' => fixed = true,
+                        'v' => inverted = true,
+                        'n' | 'a' | 'h' | 'A' | 'B' | 'C' | '0'..='9' => {}
+                        _ => return false,
+                    }
+                }
+            }
+            word if pattern.is_none() => pattern = Some(word),
+            // The name of a file.
+            _ => {}
+        }
+    }
+    let Some(pattern) = pattern else { return false };
+    let pattern = match (fixed, extended) {
+        (true, _) => regex::escape(pattern),
+        (_, true) => pattern.to_owned(),
+        // In a basic expression the backslash gives these signs their meaning instead of taking it.
+        _ => pattern
+            .replace('|', "[|]")
+            .replace("\\[|]", "|")
+            .replace('(', "[(]")
+            .replace(')', "[)]"),
+    };
+    let mut regex = regex::bytes::RegexBuilder::new(&pattern);
+    let regex = regex.unicode(false).case_insensitive(ignores_case).size_limit(1 << 20).build();
+    regex.is_ok_and(|regex| failures.iter().all(|line| regex.is_match(line.as_bytes()) != inverted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(line: &str, shown: usize) -> (bool, bool) {
+        let words = line.split(' ').map(|word| word.replace('_', " ")).collect();
+        let failures = ["test result: FAILED. 1 passed", "error: test failed"];
+        let seen = OutputVisibility::through(&[OutputFilter { words }], shown, &failures);
+        (seen.beginning, seen.end)
+    }
+
+    #[test]
+    fn a_filter_hides_what_it_does_not_let_through() {
+        for (line, shown, expected) in [
+            ("cat", 9, (true, true)),
+            ("tee log", 9, (true, true)),
+            ("tail", 9, (true, true)),
+            ("tail", 10, (false, true)),
+            ("tail -3", 3, (false, true)),
+            ("tail -n 30", 3, (true, true)),
+            ("tail -n30", 30, (false, true)),
+            ("tail --lines=4 log", 3, (true, true)),
+            ("tail -n +2", 1, (false, true)),
+            ("tail -c 100", 1, (false, true)),
+            ("head -20", 20, (true, false)),
+            ("head -20", 19, (true, true)),
+            ("head -c 20", 1, (true, false)),
+            ("grep test", 3, (true, true)),
+            ("grep -E FAILED|^error", 3, (true, true)),
+            ("grep FAILED\\|error:", 3, (true, true)),
+            ("grep FAILED|error:", 3, (false, false)),
+            ("grep -i TEST_", 3, (true, true)),
+            ("grep test_result:_ok", 3, (false, false)),
+            ("grep -v FAILED", 3, (false, false)),
+            ("grep -vE ^$", 3, (true, true)),
+            ("grep -c test", 1, (false, false)),
+            ("grep -E (", 3, (false, false)),
+            ("sed -n 1,3p", 3, (false, false)),
+            ("wc -l", 1, (false, false)),
+        ] {
+            assert_eq!(seen(line, shown), expected, "{line} {shown}");
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Programs that run the command in their arguments: `sudo`, `timeout 60`, `uv run`, `docker exec NAME`, ...
+
+/// A program that runs another, and what is between the two.
+struct WrapperProgram {
+    /// Its first words.
+    words: &'static [&'static str],
+    /// Its options that take the next word.
+    valued: &'static [&'static str],
+    /// How many words stand between its options and the command.
+    operands: usize,
+}
+
+/// What follows the words of a runner.
+pub(super) enum WrappedCommand<'w, 'a> {
+    /// The words of the command, and the directory that the runner changes to.
+    Words(&'w [&'a str], Option<&'a str>),
+    /// A command line in one word.
+    Line(String),
+}
+
+const fn plain(words: &'static [&'static str]) -> WrapperProgram {
+    WrapperProgram { words, valued: &[], operands: 0 }
+}
+
+const fn with(words: &'static [&'static str], valued: &'static [&'static str]) -> WrapperProgram {
+    WrapperProgram { words, valued, operands: 0 }
+}
+
+const fn over(
+    words: &'static [&'static str],
+    valued: &'static [&'static str],
+    operands: usize,
+) -> WrapperProgram {
+    WrapperProgram { words, valued, operands }
+}
+
+const CONTAINER: &[&str] = &[
+    "-v",
+    "--volume",
+    "-e",
+    "--env",
+    "-w",
+    "--workdir",
+    "-u",
+    "--user",
+    "--name",
+    "--network",
+    "--net",
+    "--mount",
+    "-p",
+    "--publish",
+    "--platform",
+    "--entrypoint",
+    "--env-file",
+    "-h",
+    "--hostname",
+    "-m",
+    "--memory",
+    "--cpus",
+    "--gpus",
+    "--shm-size",
+    "--ulimit",
+    "--add-host",
+    "--cap-add",
+    "--security-opt",
+    "--index",
+    "--label",
+    "-l",
+    "--tmpfs",
+    "--ipc",
+    "--pull",
+    "--device",
+];
+const UV: &[&str] = &[
+    "--with",
+    "--with-requirements",
+    "--with-editable",
+    "--extra",
+    "--group",
+    "--only-group",
+    "--python",
+    "-p",
+    "--package",
+    "--directory",
+    "--project",
+    "--env-file",
+    "--index-url",
+    "--from",
+    "--no-extra",
+];
+const PYTHON: &[&str] = &["-W", "-X"];
+const NODE: &[&str] = &["-r", "--require", "--import", "--loader", "--env-file"];
+const SSH: &[&str] = &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"];
+const CONDA: &[&str] = &["-n", "--name", "-p", "--prefix", "--cwd"];
+
+/// The runners; of two that begin alike the longer one is first.
+const RUNNERS: &[WrapperProgram] = &[
+    with(&["sudo"], &["-u", "-g", "-p", "-C", "-D"]),
+    with(&["doas"], &["-u", "-C"]),
+    with(&["env"], &["-u", "--unset", "-C", "--chdir"]),
+    with(&["time"], &["-f", "-o"]),
+    with(&["nice"], &["-n", "--adjustment"]),
+    with(&["ionice"], &["-c", "-n"]),
+    with(&["exec"], &["-a"]),
+    plain(&["command"]),
+    plain(&["builtin"]),
+    plain(&["nohup"]),
+    plain(&["setsid"]),
+    plain(&["unbuffer"]),
+    plain(&["chronic"]),
+    plain(&["eatmydata"]),
+    with(&["stdbuf"], &["-o", "-e", "-i"]),
+    with(&["xvfb-run"], &["-s", "--server-args", "-n", "--server-num", "-e", "-f", "-w"]),
+    plain(&["dbus-run-session"]),
+    with(&["caffeinate"], &["-t", "-w"]),
+    over(&["timeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
+    over(&["gtimeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
+    with(&["npx"], &["-p", "--package"]),
+    plain(&["bunx"]),
+    plain(&["pnpx"]),
+    with(&["npm", "exec"], &["-p", "--package"]),
+    with(&["npm", "x"], &["-p", "--package"]),
+    plain(&["pnpm", "exec"]),
+    with(&["pnpm", "dlx"], &["--package"]),
+    plain(&["yarn", "exec"]),
+    with(&["yarn", "dlx"], &["-p", "--package"]),
+    plain(&["bun", "x"]),
+    plain(&["yarn", "run"]),
+    plain(&["yarn"]),
+    plain(&["pnpm"]),
+    plain(&["bun", "run"]),
+    with(&["uv", "run"], UV),
+    with(&["uv", "tool", "run"], UV),
+    with(&["uvx"], UV),
+    with(&["pipx", "run"], &["--spec"]),
+    plain(&["poetry", "run"]),
+    plain(&["pipenv", "run"]),
+    plain(&["hatch", "run"]),
+    plain(&["rye", "run"]),
+    plain(&["pdm", "run"]),
+    with(&["pixi", "run"], &["-e", "--environment", "--manifest-path"]),
+    with(&["conda", "run"], CONDA),
+    with(&["mamba", "run"], CONDA),
+    with(&["micromamba", "run"], CONDA),
+    plain(&["bundle", "exec"]),
+    plain(&["mise", "exec"]),
+    plain(&["mise", "x"]),
+    over(&["direnv", "exec"], &[], 1),
+    plain(&["devbox", "run"]),
+    plain(&["flox", "activate"]),
+    plain(&["opam", "exec"]),
+    plain(&["stack", "exec"]),
+    plain(&["cabal", "exec"]),
+    plain(&["corepack"]),
+    plain(&["volta", "run"]),
+    over(&["nvm", "exec"], &[], 1),
+    over(&["rustup", "run"], &[], 1),
+    with(&["coverage", "run"], &["--source", "--rcfile", "--omit", "--include"]),
+    plain(&["dotenv", "run"]),
+    plain(&["dotenv"]),
+    plain(&["doppler", "run"]),
+    plain(&["op", "run"]),
+    plain(&["cross-env"]),
+    plain(&["docker-php-entrypoint"]),
+    with(&["php"], &["-d", "-c"]),
+    plain(&["ddev", "exec"]),
+    over(&["docker", "exec"], CONTAINER, 1),
+    over(&["docker", "run"], CONTAINER, 1),
+    over(&["podman", "exec"], CONTAINER, 1),
+    over(&["podman", "run"], CONTAINER, 1),
+    over(&["docker-compose", "run"], CONTAINER, 1),
+    over(&["docker-compose", "exec"], CONTAINER, 1),
+    over(&["docker", "compose", "run"], CONTAINER, 1),
+    over(&["docker", "compose", "exec"], CONTAINER, 1),
+    over(&["podman", "compose", "run"], CONTAINER, 1),
+    over(&["podman", "compose", "exec"], CONTAINER, 1),
+    over(&["kubectl", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
+];
+
+/// Options that `docker compose` takes before its subcommand.
+const COMPOSE: &[&str] =
+    &["-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"];
+
+/// The command that these words run by way of another program, if they do.
+pub(super) fn inner<'w, 'a>(
+    words: &'w [&'a str],
+    scratch: &'w mut Vec<&'a str>,
+) -> Option<WrappedCommand<'w, 'a>> {
+    let (first, rest) = words.split_first()?;
+    let program = first.rsplit('/').next()?;
+    match program {
+        "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" => return shell(rest),
+        "nix" | "nix-shell" => return nix(rest),
+        "ssh" => {
+            let command = after_options(rest, SSH).get(1..).filter(|words| !words.is_empty())?;
+            return Some(WrappedCommand::Line(command.join(" ")));
+        }
+        "node" | "tsx" | "ruby" | "deno" | "dotnet" if rest.is_empty() => return None,
+        "node" | "tsx" => return Some(WrappedCommand::Words(after_options(rest, NODE), None)),
+        _ => {}
+    }
+    if program == "python" || (program.starts_with("python") && is_version(program.get(6..)?)) {
+        let inner = after_options(rest, PYTHON);
+        return (!rest.starts_with(&["-c"])).then_some(WrappedCommand::Words(inner, None));
+    }
+    scratch.push(program);
+    // `docker compose -f FILE run` is `docker compose run`.
+    if matches!(program, "docker" | "podman") && rest.first() == Some(&"compose") {
+        scratch.push("compose");
+        scratch.extend(after_options(rest.get(1..)?, COMPOSE));
+    } else if program == "docker-compose" {
+        scratch.extend(after_options(rest, COMPOSE));
+    } else {
+        scratch.extend(rest);
+    }
+    let words: &'w [&'a str] = scratch;
+    let runner = RUNNERS.iter().filter(|runner| words.starts_with(runner.words));
+    let runner = runner.max_by_key(|runner| runner.words.len())?;
+    let rest = words.get(runner.words.len()..)?;
+    // `command -v NAME` only looks it up.
+    if program == "command" && matches!(rest.first(), Some(&("-v" | "-V"))) {
+        return None;
+    }
+    let directory = rest.iter().zip(rest.iter().skip(1)).find_map(|(option, value)| {
+        matches!(*option, "--directory" | "--chdir" | "--cwd").then_some(*value)
+    });
+    let mut command = after_options(rest, runner.valued);
+    command = command.get(runner.operands..).unwrap_or_default();
+    Some(WrappedCommand::Words(after_options(command, &[]), directory))
+}
+
+fn is_version(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+/// The words after the options, assignments and the `--` in front of them.
+fn after_options<'w, 'a>(mut words: &'w [&'a str], valued: &[&str]) -> &'w [&'a str] {
+    while let Some((first, rest)) = words.split_first() {
+        words = if valued.contains(first) {
+            rest.get(1..).unwrap_or_default()
+        } else if *first == "--" {
+            return rest;
+        } else if first.starts_with('-') || crate::shell::is_assignment(first) {
+            rest
+        } else {
+            return words;
+        };
+    }
+    words
+}
+
+/// The line that a shell gets with `-c`.
+fn shell<'w, 'a>(words: &[&'a str]) -> Option<WrappedCommand<'w, 'a>> {
+    let mut words = words.iter();
+    let mut before = String::new();
+    while let Some(word) = words.next() {
+        match *word {
+            "-o" | "-O" => {
+                let option = words.next()?;
+                if *option == "pipefail" {
+                    before.push_str("set -o pipefail; ");
+                }
+            }
+            long if long.starts_with("--") => {}
+            flags if flags.starts_with('-') => {
+                if flags.contains('e') {
+                    before.push_str("set -e; ");
+                }
+                if flags.ends_with('o') {
+                    before.push_str("set -o pipefail; ");
+                    words.next()?;
+                }
+                if flags.contains('c') {
+                    return Some(WrappedCommand::Line(before + words.next()?));
+                }
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The command that runs in a Nix shell.
+fn nix<'w, 'a>(words: &'w [&'a str]) -> Option<WrappedCommand<'w, 'a>> {
+    let at = words.iter().position(|word| matches!(*word, "-c" | "--command" | "--run"))?;
+    let rest = words.get(at + 1..)?;
+    if words.get(at) == Some(&"--run") {
+        return Some(WrappedCommand::Line((*rest.first()?).to_owned()));
+    }
+    Some(WrappedCommand::Words(rest, None))
+}

@@ -1,0 +1,485 @@
+//! What a sealed generation consists of: a list of its files with their hashes, in the file `SEAL`, under the store's key.
+//!
+//! A generation never changes, so its files can be checked as wholes. To read all of them at every opening would take too
+//! long. So it is noted outside the store which files were found right, each by its inode with the times at which the
+//! system last saw it change: only what is not noted so is read. See `docs/integrity.md` for what that leaves open.
+
+use super::folder::GenerationId;
+use super::sst_blocks;
+use crate::backend::{Error, IntegrityBreach, SealKey, files, plain_file};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File, Metadata};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The file with the list.
+pub(super) const SEAL: &str = "SEAL";
+/// A list that is being written.
+const UNFINISHED: &str = "SEAL.new";
+const MAGIC: &[u8; 4] = b"fIs1";
+const CHECKED_MAGIC: &[u8; 8] = b"forgeCk1";
+const HASH_BYTES: usize = 32;
+/// The largest note of what was checked that is read.
+const MAX_CHECKED_BYTES: u64 = 64 << 20;
+
+/// How the index of a sealed store is checked.
+#[derive(Clone, Debug)]
+pub(super) struct IndexSealer {
+    key: SealKey,
+    /// Where is noted what was found right; `None`: everything is read every time.
+    checked: Option<PathBuf>,
+}
+
+/// What was sealed of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SealedFile {
+    size: u64,
+    hash: [u8; HASH_BYTES],
+}
+
+/// The files of a generation by name.
+pub(super) type SealedFileList = BTreeMap<String, SealedFile>;
+
+/// What files held before bits of them turned, by name.
+pub(super) type RepairedFiles = BTreeMap<String, Vec<u8>>;
+
+/// A file as the system knows it: the same again, and nobody has written to it, nor set its times back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileStamp {
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    fn of(about: &Metadata) -> Self {
+        Self {
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        }
+    }
+}
+
+/// Which files were found to be what: by device and inode.
+type VerifiedFiles = HashMap<(u64, u64), (FileStamp, [u8; HASH_BYTES])>;
+
+impl IndexSealer {
+    pub(super) const fn new(key: SealKey, checked: Option<PathBuf>) -> Self {
+        Self { key, checked }
+    }
+
+    /// Checks that a generation is what was sealed: each of its files, no other file, at this position.
+    pub(super) fn check(
+        &self,
+        folder: &Path,
+        generation: GenerationId,
+    ) -> Result<SealedFileList, Error> {
+        let path = folder.join(SEAL);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && folder.exists() => {
+                let what = format!("the generation {generation} of the index bears no seal");
+                return Err(Error::Breach { breach: IntegrityBreach::Unsealed, what });
+            }
+            Err(error) => return Err(Error::io("read", &path)(error)),
+        };
+        let list = decode(&bytes, generation, &self.key).ok_or_else(|| Error::Breach {
+            breach: IntegrityBreach::Altered,
+            what: format!(
+                "the generation {generation} of the index does not bear the store's seal"
+            ),
+        })?;
+        let mut known = self.known();
+        let mut fresh = false;
+        let mut missing: Vec<&String> = list.keys().collect();
+        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+            let entry = entry.map_err(Error::io("list", folder))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == SEAL {
+                continue;
+            }
+            let Some(sealed) = list.get(&name) else {
+                return Err(breach(
+                    IntegrityBreach::Unsealed,
+                    generation,
+                    &name,
+                    "was not sealed with it",
+                ));
+            };
+            missing.retain(|listed| **listed != name);
+            fresh |= self.check_file(&entry.path(), *sealed, &mut known).map_err(|failed| {
+                failed.unwrap_or_else(|| {
+                    breach(
+                        IntegrityBreach::Altered,
+                        generation,
+                        &name,
+                        "is not the one that was sealed",
+                    )
+                })
+            })?;
+        }
+        if let Some(name) = missing.first() {
+            return Err(breach(IntegrityBreach::Missing, generation, name, "is missing"));
+        }
+        if fresh {
+            self.keep(&list, folder, &known);
+        }
+        Ok(list)
+    }
+
+    /// The files of a generation in which bits are wrong, as they were sealed: at most one bit of each, found by the hash of the file.
+    /// `None` if more is wrong than that: then nobody knows what was there.
+    pub(super) fn mended(
+        &self,
+        folder: &Path,
+        generation: GenerationId,
+    ) -> Result<Option<RepairedFiles>, Error> {
+        let mut mended = RepairedFiles::default();
+        let path = folder.join(SEAL);
+        let mut list = match fs::read(&path) {
+            Ok(list) => list,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", &path)(error)),
+        };
+        let is_sealed = |bytes: &[u8]| decode(bytes, generation, &self.key).is_some();
+        if !is_sealed(&list) {
+            let bits = 0..list.len();
+            if sst_blocks::turn_right(&mut list, 0, bits, is_sealed).is_none() {
+                return Ok(None);
+            }
+            mended.insert(SEAL.to_owned(), list.clone());
+        }
+        let Some(list) = decode(&list, generation, &self.key) else { return Ok(None) };
+        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+            let name = entry.map_err(Error::io("list", folder))?.file_name();
+            if name != SEAL && name.to_str().is_none_or(|name| !list.contains_key(name)) {
+                return Ok(None);
+            }
+        }
+        for (name, sealed) in list {
+            let path = folder.join(&name);
+            let right = blake3::Hash::from_bytes(sealed.hash);
+            match fs::symlink_metadata(&path) {
+                Ok(about) if about.is_file() && about.len() == sealed.size => {}
+                Ok(_) => return Ok(None),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(Error::io("look at", &path)(error)),
+            }
+            if hash(&path)? == sealed.hash {
+                continue;
+            }
+            let mut bytes = read(&path)?;
+            if !sst_blocks::mend_file(&mut bytes, &right) {
+                return Ok(None);
+            }
+            mended.insert(name, bytes);
+        }
+        Ok(Some(mended))
+    }
+
+    /// Whether the file had to be read. Fails with `None` if it is another one.
+    fn check_file(
+        &self,
+        path: &Path,
+        sealed: SealedFile,
+        known: &mut VerifiedFiles,
+    ) -> Result<bool, Option<Error>> {
+        let about =
+            fs::symlink_metadata(path).map_err(|error| Some(Error::io("look at", path)(error)))?;
+        if !about.is_file() || about.len() != sealed.size {
+            return Err(None);
+        }
+        let place = (about.dev(), about.ino());
+        if known.get(&place) == Some(&(FileStamp::of(&about), sealed.hash)) {
+            return Ok(false);
+        }
+        if hash(path).map_err(Some)? != sealed.hash {
+            return Err(None);
+        }
+        known.insert(place, (FileStamp::of(&about), sealed.hash));
+        Ok(true)
+    }
+
+    /// Removes a list that whoever sealed a generation anew was killed over.
+    pub(super) fn tidy(folder: &Path) -> Result<(), Error> {
+        files::remove(&folder.join(UNFINISHED)).map(drop)
+    }
+
+    /// Lists the files of a generation that is about to get its name, and writes the list; its name is durable
+    /// once the folder is synced. Files that are links of those in `base` are known.
+    pub(super) fn seal(
+        &self,
+        folder: &Path,
+        generation: GenerationId,
+        base: Option<(&Path, &SealedFileList)>,
+    ) -> Result<SealedFileList, Error> {
+        let mut list = SealedFileList::new();
+        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+            let entry = entry.map_err(Error::io("list", folder))?;
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if name == SEAL {
+                continue;
+            }
+            let about = entry.metadata().map_err(Error::io("look at", &path))?;
+            let linked = base.and_then(|(base, list)| {
+                let known = fs::symlink_metadata(base.join(&name)).ok()?;
+                let same = (known.dev(), known.ino()) == (about.dev(), about.ino());
+                list.get(&name).filter(|sealed| same && sealed.size == about.len()).copied()
+            });
+            let sealed = match linked {
+                Some(sealed) => sealed,
+                None => SealedFile { size: about.len(), hash: hash(&path)? },
+            };
+            list.insert(name, sealed);
+        }
+        let bytes = encode(generation, &list, &self.key);
+        files::replace(&folder.join(SEAL), &folder.join(UNFINISHED), &bytes)?;
+        Ok(list)
+    }
+
+    /// Notes that the files of a generation are what is listed. To link and unlink them changes what the system knows of
+    /// them, so this is said anew by whoever did.
+    pub(super) fn note(&self, list: &SealedFileList, folder: &Path) {
+        let mut known = VerifiedFiles::new();
+        for (name, sealed) in list {
+            if let Ok(about) = fs::symlink_metadata(folder.join(name))
+                && about.len() == sealed.size
+            {
+                known.insert((about.dev(), about.ino()), (FileStamp::of(&about), sealed.hash));
+            }
+        }
+        self.keep(list, folder, &known);
+    }
+
+    fn known(&self) -> VerifiedFiles {
+        let bytes =
+            self.checked.as_deref().and_then(|path| plain_file::read(path, MAX_CHECKED_BYTES).ok());
+        bytes.and_then(|bytes| decode_checked(&bytes)).unwrap_or_default()
+    }
+
+    /// Keeps what is known of the files of one generation. Where that cannot be written they are read again.
+    fn keep(&self, list: &SealedFileList, folder: &Path, known: &VerifiedFiles) {
+        let Some(path) = &self.checked else { return };
+        let of = |name: &String| {
+            let about = fs::symlink_metadata(folder.join(name)).ok()?;
+            let place = (about.dev(), about.ino());
+            Some((place, *known.get(&place)?))
+        };
+        let bytes = encode_checked(list.keys().filter_map(of));
+        let new = path.with_extension(format!("{}.new", std::process::id()));
+        let written = || -> std::io::Result<()> {
+            let _ = fs::remove_file(&new);
+            files::create_private(&new)?.write_all(&bytes)?;
+            fs::rename(&new, path)
+        };
+        if let Err(error) = written() {
+            tracing::debug!(%error, "what was checked of the index was not noted");
+        }
+    }
+}
+
+fn breach(breach: IntegrityBreach, generation: GenerationId, name: &str, how: &str) -> Error {
+    let what = format!("the file {name} of the generation {generation} of the index {how}");
+    Error::Breach { breach, what }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(Error::io("read", path))
+}
+
+fn hash(path: &Path) -> Result<[u8; HASH_BYTES], Error> {
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file).map_err(Error::io("read", path))?;
+    Ok(hasher.finalize().into())
+}
+
+fn encode(generation: GenerationId, list: &SealedFileList, key: &SealKey) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    out.extend(generation.number.to_le_bytes());
+    out.extend(generation.position.to_le_bytes());
+    out.extend((list.len() as u32).to_le_bytes());
+    for (name, sealed) in list {
+        out.push(name.len() as u8);
+        out.extend(name.as_bytes());
+        out.extend(sealed.size.to_le_bytes());
+        out.extend(sealed.hash);
+    }
+    let seal = key.generation(&out);
+    out.extend(seal.as_bytes());
+    out
+}
+
+/// What a list says, if it was sealed with this key for this generation.
+fn decode(bytes: &[u8], generation: GenerationId, key: &SealKey) -> Option<SealedFileList> {
+    let (said, seal) = bytes.split_at_checked(bytes.len().checked_sub(HASH_BYTES)?)?;
+    // Compared in constant time.
+    if key.generation(said) != blake3::Hash::from_bytes(seal.try_into().ok()?) {
+        return None;
+    }
+    let mut rest = said.strip_prefix(MAGIC)?;
+    let number = u64::from_le_bytes(take(&mut rest)?);
+    let position = u64::from_le_bytes(take(&mut rest)?);
+    if (GenerationId { number, position }) != generation {
+        return None;
+    }
+    let count = u32::from_le_bytes(take(&mut rest)?);
+    let mut list = SealedFileList::new();
+    for _ in 0..count {
+        let [length] = take(&mut rest)?;
+        let (name, behind) = rest.split_at_checked(usize::from(length))?;
+        rest = behind;
+        let name = std::str::from_utf8(name).ok()?.to_owned();
+        let size = u64::from_le_bytes(take(&mut rest)?);
+        list.insert(name, SealedFile { size, hash: take(&mut rest)? });
+    }
+    rest.is_empty().then_some(list)
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, behind) = rest.split_first_chunk::<N>()?;
+    *rest = behind;
+    Some(*first)
+}
+
+fn encode_checked(
+    known: impl Iterator<Item = ((u64, u64), (FileStamp, [u8; HASH_BYTES]))>,
+) -> Vec<u8> {
+    let mut out = CHECKED_MAGIC.to_vec();
+    for ((device, inode), (stamp, hash)) in known {
+        out.extend(device.to_le_bytes());
+        out.extend(inode.to_le_bytes());
+        out.extend(stamp.size.to_le_bytes());
+        for number in [stamp.modified.0, stamp.modified.1, stamp.changed.0, stamp.changed.1] {
+            out.extend(number.to_le_bytes());
+        }
+        out.extend(hash);
+    }
+    out
+}
+
+fn decode_checked(bytes: &[u8]) -> Option<VerifiedFiles> {
+    let mut rest = bytes.strip_prefix(CHECKED_MAGIC)?;
+    let mut known = VerifiedFiles::new();
+    while !rest.is_empty() {
+        let place = (u64::from_le_bytes(take(&mut rest)?), u64::from_le_bytes(take(&mut rest)?));
+        let size = u64::from_le_bytes(take(&mut rest)?);
+        let mut number = || take(&mut rest).map(i64::from_le_bytes);
+        let modified = (number()?, number()?);
+        let changed = (number()?, number()?);
+        known.insert(place, (FileStamp { size, modified, changed }, take(&mut rest)?));
+    }
+    Some(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(secret: u8) -> SealKey {
+        SealKey::new(&[secret; 32], &[2; 16], &[3; 32])
+    }
+
+    const SEVENTH: GenerationId = GenerationId { number: 7, position: 1000 };
+
+    struct Place {
+        root: tempfile::TempDir,
+        guard: IndexSealer,
+    }
+
+    impl Place {
+        /// A generation of two files, sealed.
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            let guard = IndexSealer::new(key(1), Some(root.path().join("checked")));
+            let place = Self { root, guard };
+            fs::create_dir(place.folder()).unwrap();
+            fs::write(place.folder().join("CURRENT"), b"current").unwrap();
+            fs::write(place.folder().join("000004.sst"), b"many rows").unwrap();
+            place.guard.seal(&place.folder(), SEVENTH, None).unwrap();
+            place
+        }
+
+        fn folder(&self) -> PathBuf {
+            self.root.path().join("generation")
+        }
+
+        fn breach(&self) -> Option<IntegrityBreach> {
+            match self.guard.check(&self.folder(), SEVENTH) {
+                Ok(_) => None,
+                Err(Error::Breach { breach, .. }) => Some(breach),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Made by another implementation of blake3, from what `docs/format.md` says.
+    #[test]
+    fn a_list_has_the_golden_bytes() {
+        let list =
+            SealedFileList::from([("CURRENT".to_owned(), SealedFile { size: 3, hash: [9; 32] })]);
+        let bytes = encode(SEVENTH, &list, &key(1));
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            hex,
+            "664973310700000000000000e803000000000000010000000743555252454e54\
+             0300000000000000090909090909090909090909090909090909090909090909\
+             0909090909090909bf62560f6ec0bca414366a5c8504d286a2d6fd8480090ee1\
+             21cac5aeafdececd"
+        );
+        assert_eq!(decode(&bytes, SEVENTH, &key(1)), Some(list));
+    }
+
+    #[test]
+    fn what_was_sealed_is_right_and_is_noted_so() {
+        let place = Place::new();
+        assert_eq!(place.breach(), None);
+        assert_eq!(place.guard.known().len(), 2);
+        assert_eq!(place.breach(), None);
+    }
+
+    #[test]
+    fn a_file_of_the_same_length_with_its_time_set_back_is_found_although_it_was_noted() {
+        let place = Place::new();
+        assert_eq!(place.breach(), None);
+        let table = place.folder().join("000004.sst");
+        let time = fs::metadata(&table).unwrap().modified().unwrap();
+        fs::write(&table, b"other row").unwrap();
+        File::options().write(true).open(&table).unwrap().set_modified(time).unwrap();
+        assert_eq!(place.breach(), Some(IntegrityBreach::Altered));
+    }
+
+    #[test]
+    fn a_file_too_many_one_too_few_and_a_list_of_another_are_found() {
+        let place = Place::new();
+        let log = place.folder().join("000009.log");
+        fs::write(&log, b"forged rows").unwrap();
+        assert_eq!(place.breach(), Some(IntegrityBreach::Unsealed));
+        fs::remove_file(log).unwrap();
+        assert_eq!(place.breach(), None);
+        let other = GenerationId { number: 8, position: 1000 };
+        let renamed = place.guard.check(&place.folder(), other);
+        assert!(matches!(renamed, Err(Error::Breach { breach: IntegrityBreach::Altered, .. })));
+        let stranger = IndexSealer::new(key(9), None).check(&place.folder(), SEVENTH);
+        assert!(matches!(stranger, Err(Error::Breach { breach: IntegrityBreach::Altered, .. })));
+        fs::remove_file(place.folder().join("000004.sst")).unwrap();
+        assert_eq!(place.breach(), Some(IntegrityBreach::Missing));
+        fs::remove_file(place.folder().join(SEAL)).unwrap();
+        assert_eq!(place.breach(), Some(IntegrityBreach::Unsealed));
+    }
+
+    #[test]
+    fn a_list_with_any_wrong_byte_is_refused() {
+        let place = Place::new();
+        let path = place.folder().join(SEAL);
+        let bytes = fs::read(&path).unwrap();
+        for at in 0..bytes.len() {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            assert_eq!(decode(&other, SEVENTH, &key(1)), None, "byte {at}");
+            assert_eq!(decode(&bytes[..at], SEVENTH, &key(1)), None, "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Writing the next generation.
+
+use super::folder::{GenerationId, IndexFolder};
+use super::generation_seal::{IndexSealer, SealedFileList};
+use super::options::{self, OBJECTS, ROWS};
+use super::paced_sync::with_paced_sync;
+use super::read::{RocksDatabase, family_of};
+use super::{POSITION_KEY, RocksIndex, index_error};
+use crate::backend::files::LockedFile;
+use crate::backend::{
+    self, Error, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, check_tables,
+};
+use rocksdb::properties::BACKGROUND_ERRORS;
+use rocksdb::{
+    BottommostLevelCompaction, CompactOptions, FlushOptions, WaitForCompactOptions, WriteBatch,
+    WriteOptions,
+};
+use std::collections::HashMap;
+use std::fs;
+
+/// Object files below this size, or half of what they become, are merged once there are [`SMALL_FILES`] of them. Objects are
+/// therefore written few times, and a store of any size has few files.
+const SMALL_BYTES: u64 = 8 << 20;
+const SMALL_FILES: usize = 16;
+/// RocksDB's own default, which is not changed in `options`.
+const LAST_LEVEL: i32 = 6;
+/// Rows of an apply that are read back before it is published.
+const SAMPLE_ROWS: usize = 512;
+
+/// What an applier does before it publishes, beyond what the files need.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CompactionMode {
+    /// Only what keeps the number of files bounded.
+    AsNeeded,
+    /// Everything, so that nothing overwritten or deleted is left in the files.
+    Full,
+    /// Nothing: for [`RocksApplier::rewrite_piece`].
+    Never,
+}
+
+pub(super) struct RocksIndexWriter {
+    /// `None` once closed.
+    database: Option<RocksDatabase>,
+    folder: IndexFolder,
+    base: Option<GenerationId>,
+    sample: ReadBackSample,
+    compaction: CompactionMode,
+    object_file_bytes: u64,
+    guard: Option<IndexSealer>,
+    /// What is sealed of the generation that it began with.
+    sealed: SealedFileList,
+    _lock: LockedFile,
+}
+
+impl RocksIndexWriter {
+    /// Opens a working copy of the newest generation, or an empty one to take its place. `lock` is the right to do so.
+    pub(super) fn open(
+        index: &RocksIndex,
+        lock: LockedFile,
+        (compaction, copied): (CompactionMode, bool),
+    ) -> Result<Self, Error> {
+        let (folder, guard) = (&index.folder, index.guard.clone());
+        let base = folder.newest()?;
+        let sealed = match (&guard, base) {
+            (Some(guard), Some(base)) => guard.check(&folder.path(base), base)?,
+            _ => SealedFileList::new(),
+        };
+        folder.tidy()?;
+        let bytes = base.map_or(Ok(0), |base| folder.table_bytes(base))?;
+        let object_file_bytes = options::object_file_bytes(bytes);
+        let mut applier = Self {
+            database: None,
+            folder: folder.clone(),
+            base,
+            sample: ReadBackSample::default(),
+            compaction,
+            object_file_bytes,
+            guard,
+            sealed,
+            _lock: lock,
+        };
+        let copy = base.filter(|_| copied);
+        folder.copy_to_work(copy)?;
+        let position = copy.map(|generation| generation.position);
+        let compacted = compaction != CompactionMode::Never;
+        let families = options::families(&index.cache, object_file_bytes, compacted);
+        let (work, clustered) = (folder.work(), index.clustered);
+        applier.database = Some(RocksDatabase::open_work(&work, position, families, clustered)?);
+        Ok(applier)
+    }
+
+    fn database(&self) -> &RocksDatabase {
+        self.database.as_ref().expect("open until it is published or dropped")
+    }
+
+    fn put(&self, batch: WriteBatch) -> Result<(), Error> {
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        self.database().rocks().write_opt(batch, &options).map_err(index_error("write to"))
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        let database = self.database();
+        let families = [database.family(ROWS)?, database.family(OBJECTS)?];
+        let flush = database.rocks().flush_cfs_opt(&families, &FlushOptions::default());
+        flush.map_err(index_error("flush"))
+    }
+
+    fn compact(&self) -> Result<(), Error> {
+        let database = self.database();
+        let rocks = database.rocks();
+        if self.compaction == CompactionMode::Never {
+            return Ok(());
+        }
+        let wait = WaitForCompactOptions::default();
+        rocks.wait_for_compact(&wait).map_err(index_error("compact"))?;
+        if self.compaction == CompactionMode::Full {
+            let mut options = CompactOptions::default();
+            options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+            for family in [ROWS, OBJECTS] {
+                let family = database.family(family)?;
+                rocks.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
+            }
+        } else {
+            self.merge_small_objects()?;
+        }
+        rocks.wait_for_compact(&wait).map_err(index_error("compact"))?;
+        // A compaction asked for by range reports its errors here only.
+        match rocks.property_int_value(BACKGROUND_ERRORS).map_err(index_error("compact"))? {
+            None | Some(0) => Ok(()),
+            Some(_) => Err(Error::Index {
+                action: "compact",
+                source: "a file of it could not be read or written".into(),
+            }),
+        }
+    }
+
+    fn merge_small_objects(&self) -> Result<(), Error> {
+        let database = self.database();
+        let files = database.rocks().live_files().map_err(index_error("list the files of"))?;
+        let limit = SMALL_BYTES.min(self.object_file_bytes / 2);
+        let small: Vec<_> = files
+            .iter()
+            .filter(|file| file.column_family_name == OBJECTS && (file.size as u64) < limit)
+            .collect();
+        if small.len() >= SMALL_FILES {
+            let first = small.iter().filter_map(|file| file.start_key.as_deref()).min();
+            let last = small.iter().filter_map(|file| file.end_key.as_deref()).max();
+            let mut options = CompactOptions::default();
+            options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+            let family = database.family(OBJECTS)?;
+            database.rocks().compact_range_cf_opt(family, first, last, &options);
+        }
+        Ok(())
+    }
+
+    /// Writes what is left of one file of objects anew, the next behind this key of which enough was deleted. It takes no more
+    /// room than that, and when this is published the file goes. Returns its last key.
+    pub(super) fn rewrite_piece(&mut self, behind: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let mut files =
+            self.database().rocks().live_files().map_err(index_error("list the files of"))?;
+        // Of a file further up others may hide what lies below.
+        files.retain(|file| file.column_family_name == OBJECTS && file.level == LAST_LEVEL);
+        files.sort_by(|one, two| one.start_key.cmp(&two.start_key));
+        for file in files {
+            let (Some(first), Some(last)) = (file.start_key, file.end_key) else { continue };
+            if *first <= *behind {
+                continue;
+            }
+            let end = [last.as_slice(), &[0]].concat();
+            let all = ScanDirection::Ascending;
+            let rows = self.database().scan(backend::OBJECTS, &first, &end, all, usize::MAX)?;
+            let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+            if bytes > file.size - file.size / 8 {
+                continue;
+            }
+            let database = self.database();
+            let family = database.family(OBJECTS)?;
+            let dropped = database.rocks().delete_file_in_range_cf(family, &first, &last);
+            dropped.map_err(index_error("drop a file of"))?;
+            let rows = rows.into_iter().map(|(key, value)| (backend::OBJECTS, key, Some(value)));
+            self.write(RowBatch { rows: rows.collect() })?;
+            return Ok(Some(last));
+        }
+        Ok(None)
+    }
+
+    fn finish(&mut self, position: LogPosition) -> Result<(), Error> {
+        let mut batch = WriteBatch::default();
+        let bytes = self.database().position_bytes(position);
+        batch.put_cf(self.database().family(ROWS)?, POSITION_KEY, bytes);
+        self.put(batch)?;
+        with_paced_sync(&self.folder.work(), || self.flush().and_then(|()| self.compact()))?;
+        self.sample.check(self.database())?;
+        self.database = None;
+        let number = self.base.map_or(1, |base| base.number + 1);
+        let next = GenerationId { number, position };
+        let list = self.folder.publish(next, |work| match &self.guard {
+            Some(guard) => {
+                let base = self.base.map(|base| self.folder.path(base));
+                let base = base.as_deref().map(|base| (base, &self.sealed));
+                guard.seal(work, next, base).map(Some)
+            }
+            None => Ok(None),
+        })?;
+        // The generation stands: what cannot be tidied away now is tidied away by the next applier.
+        let _ = self.folder.tidy();
+        if let (Some(guard), Some(list)) = (&self.guard, list) {
+            guard.note(&list, &self.folder.path(next));
+            self.sealed = SealedFileList::new();
+        }
+        Ok(())
+    }
+}
+
+impl IndexWriter for RocksIndexWriter {
+    fn view(&self) -> &dyn Snapshot {
+        self.database()
+    }
+
+    fn write(&mut self, batch: RowBatch) -> Result<(), Error> {
+        check_tables(&batch)?;
+        let database = self.database();
+        let (rows, objects) = (database.family(ROWS)?, database.family(OBJECTS)?);
+        let clustered = database.clustered();
+        clustered.check(&batch)?;
+        let mut writes = WriteBatch::default();
+        for (table, key, value) in &batch.rows {
+            let family = if family_of(*table) == OBJECTS { objects } else { rows };
+            match value {
+                Some(value) => writes.put_cf(family, clustered.stored_key(*table, key), value),
+                None => writes.delete_cf(family, clustered.stored_key(*table, key)),
+            }
+        }
+        self.put(writes)?;
+        for (table, key, value) in batch.rows {
+            self.sample.note(table, key, value.as_deref());
+        }
+        Ok(())
+    }
+
+    fn publish(mut self: Box<Self>, position: LogPosition) -> Result<(), Error> {
+        self.finish(position)
+    }
+}
+
+impl Drop for RocksIndexWriter {
+    fn drop(&mut self) {
+        self.database = None;
+        let work = self.folder.work();
+        if work.exists() {
+            // If it stays, the next applier removes it.
+            let _ = fs::remove_dir_all(work);
+            if let (Some(guard), Some(base)) = (&self.guard, self.base)
+                && !self.sealed.is_empty()
+            {
+                guard.note(&self.sealed, &self.folder.path(base));
+            }
+        }
+    }
+}
+
+/// Rows spread evenly over an apply of any length, and what must be read back for them.
+struct ReadBackSample {
+    rows: HashMap<(TableId, Vec<u8>), Option<blake3::Hash>>,
+    seen: u64,
+    every: u64,
+}
+
+impl Default for ReadBackSample {
+    fn default() -> Self {
+        Self { rows: HashMap::new(), seen: 0, every: 1 }
+    }
+}
+
+impl ReadBackSample {
+    fn note(&mut self, table: TableId, key: Vec<u8>, value: Option<&[u8]>) {
+        let row = (table, key);
+        self.seen += 1;
+        if self.seen.is_multiple_of(self.every) || self.rows.contains_key(&row) {
+            self.rows.insert(row, value.map(blake3::hash));
+        }
+        if self.rows.len() > SAMPLE_ROWS {
+            self.every *= 2;
+            let mut keep = false;
+            self.rows.retain(|_, _| {
+                keep = !keep;
+                keep
+            });
+        }
+    }
+
+    fn check(&self, database: &RocksDatabase) -> Result<(), Error> {
+        for ((table, key), expected) in &self.rows {
+            if database.get(*table, key)?.as_deref().map(blake3::hash) != *expected {
+                let source = format!("a row of table {} does not read back", table.0);
+                return Err(Error::Index { action: "check", source: source.into() });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Sending what RocksDB writes to the disk bit by bit.
+//!
+//! RocksDB hands a table over to the disk in pieces, but for its last megabyte, which all goes when it syncs the file. Whoever
+//! syncs a record meanwhile waits for that megabyte: 0.8 ms instead of 0.2. So it is synced piece by piece while it is written.
+
+use super::folder::is_table;
+use super::options::PIECE_MICROS;
+use crate::backend::files::PIECE_BYTES;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+const PAUSE: Duration = Duration::from_micros(PIECE_MICROS.unsigned_abs());
+
+/// Does this work, which makes RocksDB write tables into a folder, and syncs what they hold so far meanwhile. Whether they are
+/// durable is for RocksDB to say: it syncs them once more.
+pub(super) fn with_paced_sync<T>(folder: &Path, work: impl FnOnce() -> T) -> T {
+    let mut tables = UnsyncedTables::new(folder);
+    thread::scope(|scope| {
+        let (_working, ended) = channel::<()>();
+        // Without a thread for it RocksDB does it all at once.
+        let _ = thread::Builder::new().spawn_scoped(scope, move || {
+            while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                for table in tables.due() {
+                    // RocksDB is told of an error as well: it has had the file open for longer.
+                    let _ = table.sync_data();
+                }
+            }
+        });
+        work()
+    })
+}
+
+/// The tables in a folder that are being written.
+struct UnsyncedTables {
+    folder: PathBuf,
+    /// How much of each was synced, and it; nothing of those that were there before.
+    known: HashMap<OsString, Option<(File, u64)>>,
+}
+
+impl UnsyncedTables {
+    fn new(folder: &Path) -> Self {
+        let known = names(folder).map(|name| (name, None)).collect();
+        Self { folder: folder.to_owned(), known }
+    }
+
+    /// Those with a piece more than when they were due before.
+    fn due(&mut self) -> Vec<&File> {
+        for name in names(&self.folder) {
+            let path = self.folder.join(&name);
+            self.known.entry(name).or_insert_with(|| Some((File::open(path).ok()?, 0)));
+        }
+        let begun = self.known.values_mut().flatten();
+        let due = begun.filter_map(|(file, synced)| {
+            let bytes = file.metadata().ok()?.len();
+            (bytes >= *synced + PIECE_BYTES).then(|| {
+                *synced = bytes;
+                &*file
+            })
+        });
+        due.collect()
+    }
+}
+
+fn names(folder: &Path) -> impl Iterator<Item = OsString> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| is_table(&entry.path())).map(|entry| entry.file_name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_was_begun_meanwhile_is_due_piece_by_piece_and_what_was_there_never() {
+        let folder = tempfile::tempdir().unwrap();
+        let piece = vec![7; PIECE_BYTES as usize];
+        let add = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            let mut file = File::options().create(true).append(true).open(path).unwrap();
+            file.write_all(bytes).unwrap();
+        };
+        add("000001.sst", &piece);
+        let mut tables = UnsyncedTables::new(folder.path());
+        let mut due = || tables.due().len();
+        add("000001.sst", &piece);
+        add("000002.sst", &piece[1..]);
+        add("MANIFEST-000003", &piece);
+        assert_eq!(due(), 0);
+        add("000002.sst", &[7]);
+        add("000004.sst", &piece);
+        assert_eq!(due(), 2);
+        assert_eq!(due(), 0);
+        add("000004.sst", &piece);
+        fs::remove_file(folder.path().join("000002.sst")).unwrap();
+        assert_eq!(due(), 1);
+    }
+
+    #[test]
+    fn the_work_is_done_once_and_what_it_gives_comes_back_without_a_folder_too() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path(), &folder.path().join("none")] {
+            let mut count = 0;
+            let given = with_paced_sync(path, || {
+                count += 1;
+                "given"
+            });
+            assert_eq!((given, count), ("given", 1));
+        }
+    }
+}

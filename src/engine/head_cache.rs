@@ -1,0 +1,471 @@
+//! What this process remembers of branches' heads, so that a change need not look up what it replaces.
+
+use super::commit::PlanContext;
+use super::lineage::{self, RevisionRef};
+use super::revision_plan::EncodedChange;
+use super::sharded_map::ShardedMap;
+use super::state::RevisionState;
+use super::{lookup, materialize};
+use crate::backend::LogPosition;
+use crate::error::{Error, Result};
+use crate::format::{
+    BranchHead, Delta, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordChange, RevisionHeader,
+    entry_hash, open,
+};
+use crate::model::{BranchNumber, RevisionId, SessionNumber};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A head with more claims than this is looked up claim by claim.
+const MAX_WHOLE_COUNT: u64 = 100_000;
+/// What is remembered of all branches at most, unless the one in use takes more by itself.
+const MAX_BYTES: usize = 32 << 20;
+/// What is kept at most of the claims that were last read whole.
+const MAX_WHOLE_BYTES: usize = 64 << 20;
+/// What it takes to remember an entry, beside its key and itself.
+const ENTRY_BYTES: usize = 200;
+/// With more changes than this behind a state that was read whole, it is read again sooner than brought up to date.
+const MAX_PENDING: usize = 4096;
+/// A process that writes to a branch this often is worth reading its head whole.
+const WHOLE_AFTER_USES: u32 = 2;
+
+/// An entry with what it adds to digests, if somebody has reckoned that: it is most of the work of taking it out again.
+#[derive(Clone)]
+pub(crate) struct DigestedEntry {
+    pub(crate) entry: EntryBytes,
+    pub(crate) term: Option<[u8; 32]>,
+}
+
+impl DigestedEntry {
+    /// What the entry of this key adds to digests.
+    pub(crate) fn term(&self, key: &[u8]) -> [u8; 32] {
+        self.term.unwrap_or_else(|| entry_hash(key, &self.entry))
+    }
+}
+
+impl From<EntryBytes> for DigestedEntry {
+    fn from(entry: EntryBytes) -> Self {
+        Self { entry, term: None }
+    }
+}
+
+#[derive(Default)]
+struct CachedHead {
+    head: Option<RevisionId>,
+    /// Records before this position are in it.
+    position: LogPosition,
+    entries: ShardedMap<Option<DigestedEntry>>,
+    bytes: usize,
+    /// Whether what is not in `entries` is not in the state.
+    whole: bool,
+    /// Whether all of it was more than is remembered: then it is not tried again.
+    too_large: bool,
+    uses: u32,
+    /// When it was last used, as [`Heads::clock`] counts.
+    used_at: u64,
+}
+
+/// The claims of a branch's head as they were last read whole, and what has changed since by this process.
+struct CachedHeadState {
+    of: (SessionNumber, BranchNumber),
+    head: RevisionId,
+    state: Arc<RevisionState>,
+    pending: Vec<Arc<[EncodedChange]>>,
+    /// How many changes are pending.
+    changes: usize,
+    /// What the state takes, with all that is or was pending: a state that was changed still has what was there before.
+    bytes: usize,
+}
+
+impl CachedHeadState {
+    /// Notes what has changed. Whether it is still worth keeping.
+    fn follow(&mut self, to: RevisionId, changes: &Arc<[EncodedChange]>) -> bool {
+        let taken = |(key, _, new): &EncodedChange| {
+            key.len() + ENTRY_BYTES + new.as_ref().map_or(0, |new| new.entry.len())
+        };
+        self.head = to;
+        self.pending.push(Arc::clone(changes));
+        self.changes += changes.len();
+        self.bytes += changes.iter().map(taken).sum::<usize>();
+        self.changes <= MAX_PENDING && self.bytes <= MAX_WHOLE_BYTES
+    }
+
+    /// Brings the state up to date.
+    fn state(&mut self) -> Arc<RevisionState> {
+        if !self.pending.is_empty() {
+            let pending = std::mem::take(&mut self.pending);
+            self.changes = 0;
+            let triples = pending.iter().flat_map(|triples| triples.iter());
+            let new =
+                |entry: &'_ Option<DigestedEntry>| entry.as_ref().map(|new| new.entry.clone());
+            // Of one key the last change counts.
+            let changes: BTreeMap<&[u8], Option<EntryBytes>> =
+                triples.map(|(key, _, entry)| (key.as_slice(), new(entry))).collect();
+            let changes = changes.iter().map(|(key, entry)| (*key, entry.as_deref()));
+            Arc::make_mut(&mut self.state).change(changes);
+        }
+        Arc::clone(&self.state)
+    }
+}
+
+/// What is remembered of the heads of branches.
+pub(crate) struct HeadCache {
+    heads: Mutex<CachedHeads>,
+    /// What is remembered of one head at most.
+    head_bytes: usize,
+}
+
+#[derive(Default)]
+struct CachedHeads {
+    branches: HashMap<(SessionNumber, BranchNumber), CachedHead>,
+    /// What all of them take.
+    bytes: usize,
+    /// Counts uses.
+    clock: u64,
+    full_state: Option<CachedHeadState>,
+    /// How often a secret had been purged by then.
+    purges: u64,
+}
+
+impl CachedHeads {
+    /// A purge changes what a head holds and no id.
+    fn forget_purged(&mut self, purges: u64) {
+        if self.purges != purges {
+            *self = Self { purges, ..Self::default() };
+        }
+    }
+
+    /// Works with what is remembered of a branch. Those used longest ago go where all take too much.
+    fn with<T>(
+        &mut self,
+        of: (SessionNumber, BranchNumber),
+        work: impl FnOnce(&mut CachedHead) -> T,
+    ) -> T {
+        self.clock += 1;
+        let known = self.branches.entry(of).or_default();
+        known.used_at = self.clock;
+        let before = known.bytes;
+        let done = work(known);
+        self.bytes = (self.bytes + known.bytes).saturating_sub(before);
+        while self.bytes > MAX_BYTES {
+            let others =
+                self.branches.iter().filter(|(other, known)| **other != of && known.bytes > 0);
+            let oldest = others.min_by_key(|(_, known)| known.used_at).map(|(other, _)| *other);
+            let Some(oldest) = oldest.and_then(|oldest| self.branches.remove(&oldest)) else {
+                break;
+            };
+            self.bytes -= oldest.bytes;
+        }
+        done
+    }
+}
+
+impl HeadCache {
+    /// Remembers at most so many bytes of one head.
+    pub(crate) fn new(head_bytes: usize) -> Self {
+        Self { heads: Mutex::default(), head_bytes }
+    }
+
+    fn lock(&self, purges: u64) -> MutexGuard<'_, CachedHeads> {
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        heads.forget_purged(purges);
+        heads
+    }
+
+    /// The entries of these keys at a branch's head.
+    pub(crate) fn entries(
+        &self,
+        desk: &PlanContext<'_>,
+        session: SessionNumber,
+        branch: BranchNumber,
+        head: Option<&BranchHead>,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<DigestedEntry>>> {
+        let Some(head) = head else { return Ok(vec![None; keys.len()]) };
+        self.lock(desk.refs.purges).with((session, branch), |known| {
+            known.entries_at(desk, (session, branch), head, keys, self.head_bytes)
+        })
+    }
+
+    /// The claims at a branch's head. What was read last is kept, and follows what this process writes: of two snapshots of a
+    /// system the second need not read what the first has.
+    pub(crate) fn state(
+        &self,
+        desk: &PlanContext<'_>,
+        session: SessionNumber,
+        branch: BranchNumber,
+    ) -> Result<Arc<RevisionState>> {
+        let Some(head) = super::refs::session(&desk.refs, session)?.branch(branch)?.head else {
+            return Ok(Arc::default());
+        };
+        let of = (session, branch);
+        let mut heads = self.lock(desk.refs.purges);
+        if let Some(whole) =
+            heads.full_state.as_mut().filter(|whole| (whole.of, whole.head) == (of, head.id))
+        {
+            return Ok(whole.state());
+        }
+        let at = at(desk, of, &head)?;
+        let state = Arc::new(materialize::materialize(&desk.view()?, &desk.refs, session, at)?);
+        let bytes = state.bytes();
+        heads.full_state = (bytes <= MAX_WHOLE_BYTES).then(|| CachedHeadState {
+            of,
+            head: head.id,
+            state: Arc::clone(&state),
+            pending: Vec::new(),
+            changes: 0,
+            bytes,
+        });
+        Ok(state)
+    }
+
+    /// Notes that a revision by this process has moved a branch's head on.
+    pub(crate) fn moved(
+        &self,
+        position: LogPosition,
+        of: (SessionNumber, BranchNumber),
+        from: Option<RevisionId>,
+        to: RevisionId,
+        changes: &Arc<[EncodedChange]>,
+    ) {
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(whole) = &mut heads.full_state
+            && (whole.of, Some(whole.head)) == (of, from)
+            && !whole.follow(to, changes)
+        {
+            heads.full_state = None;
+        }
+        heads.with(of, |known| known.moved(position, from, to, changes, self.head_bytes));
+    }
+}
+
+impl CachedHead {
+    /// See [`HeadCache::entries`].
+    fn entries_at(
+        &mut self,
+        desk: &PlanContext<'_>,
+        (session, branch): (SessionNumber, BranchNumber),
+        head: &BranchHead,
+        keys: &[Vec<u8>],
+        most: usize,
+    ) -> Result<Vec<Option<DigestedEntry>>> {
+        if self.head != Some(head.id) {
+            self.follow(desk, session, branch)?;
+        }
+        if self.head != Some(head.id) {
+            let Self { uses, too_large, used_at, .. } = *self;
+            *self = Self { head: Some(head.id), uses, too_large, used_at, ..Self::default() };
+        }
+        self.position = desk.engine.follower.end();
+        self.uses = self.uses.saturating_add(1);
+        if self.whole || keys.iter().all(|key| self.entries.contains_key(key)) {
+            return Ok(self.found(keys));
+        }
+        let view = desk.view()?;
+        let at = at(desk, (session, branch), head)?;
+        let worth_it = self.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT;
+        if worth_it && !self.too_large {
+            let state = materialize::materialize(&view, &desk.refs, session, at)?;
+            self.clear();
+            for (key, entry) in state.encoded() {
+                self.remember(key, Some(EntryBytes::from(entry).into()));
+            }
+            self.whole = self.bytes <= most;
+            if self.whole {
+                return Ok(self.found(keys));
+            }
+            self.too_large = true;
+            self.clear();
+        }
+        let stretches = lineage::state_ranges(&view, &desk.refs, session, at)?;
+        let unknown: Vec<_> = keys.iter().filter(|key| !self.entries.contains_key(key)).collect();
+        let found = lookup::entries_in(&view, &desk.refs, session, &stretches, &unknown)?;
+        for (key, entry) in unknown.into_iter().zip(found) {
+            self.remember(key, entry.map(DigestedEntry::from));
+        }
+        Ok(self.found(keys))
+    }
+
+    fn found(&self, keys: &[Vec<u8>]) -> Vec<Option<DigestedEntry>> {
+        keys.iter().map(|key| self.entries.get(key).cloned().flatten()).collect()
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.bytes = 0;
+    }
+
+    /// See [`HeadCache::moved`].
+    fn moved(
+        &mut self,
+        position: LogPosition,
+        from: Option<RevisionId>,
+        to: RevisionId,
+        changes: &[EncodedChange],
+        most: usize,
+    ) {
+        if self.head != from {
+            return;
+        }
+        self.head = Some(to);
+        self.position = position;
+        // Before the first revision there is nothing, so nothing else is in the state.
+        self.whole |= from.is_none();
+        for (key, _, entry) in changes {
+            self.remember(key, entry.clone());
+        }
+        if self.bytes > most {
+            self.clear();
+            (self.whole, self.too_large) = (false, true);
+        }
+    }
+
+    /// Moves on by what others have written since, as far as the journal's tail tells.
+    fn follow(
+        &mut self,
+        desk: &PlanContext<'_>,
+        session: SessionNumber,
+        branch: BranchNumber,
+    ) -> Result<()> {
+        if self.head.is_none() {
+            return Ok(());
+        }
+        let Some(records) = desk.engine.follower.records_since(self.position) else {
+            return Ok(());
+        };
+        for change in records.iter().flat_map(|placed| &placed.record.changes) {
+            let RecordChange::Revision { session: on, header, delta, .. } = change else {
+                continue;
+            };
+            let header =
+                RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
+            let follows = header.parents.first().map(|parent| parent.id) == self.head;
+            if *on != session || header.branch != branch || !follows {
+                continue;
+            }
+            let inline: Option<Vec<&[u8]>> = delta
+                .iter()
+                .map(|part| match part {
+                    DeltaPart::Inline(sealed) => Some(sealed.0.as_slice()),
+                    DeltaPart::Named(_) => None,
+                })
+                .collect();
+            let Some(parts) = inline.filter(|_| header.reset.is_none()) else { return Ok(()) };
+            for part in parts {
+                let content = open(ObjectKind::Delta, part).map_err(Error::corrupt("a delta"))?;
+                let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
+                for change in delta.changes {
+                    match change.new {
+                        DeltaSide::Absent => self.remember(&change.key, None),
+                        DeltaSide::Inline(entry) => self.remember(&change.key, Some(entry.into())),
+                        // Not worth reading before somebody asks for it.
+                        DeltaSide::Blob(_) => {
+                            self.entries.remove(&change.key);
+                            self.whole = false;
+                        }
+                    }
+                }
+            }
+            self.head = Some(header.id());
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, key: &[u8], entry: Option<DigestedEntry>) {
+        let length =
+            |known: &Option<DigestedEntry>| known.as_ref().map_or(0, |known| known.entry.len());
+        self.bytes += length(&entry);
+        match self.entries.insert(key, entry) {
+            Some(known) => self.bytes = self.bytes.saturating_sub(length(&known)),
+            None => self.bytes += key.len() + ENTRY_BYTES,
+        }
+    }
+}
+
+/// Where the head of a branch lies.
+fn at(
+    desk: &PlanContext<'_>,
+    (session, branch): (SessionNumber, BranchNumber),
+    head: &BranchHead,
+) -> Result<RevisionRef> {
+    let branch = branch_of(desk, session, branch, head.sequence)?;
+    Ok(RevisionRef { branch, sequence: head.sequence })
+}
+
+/// The branch on which the head of a branch lies: a base, before the branch has a revision of its own.
+pub(crate) fn branch_of(
+    desk: &PlanContext<'_>,
+    session: SessionNumber,
+    branch: BranchNumber,
+    sequence: u64,
+) -> Result<BranchNumber> {
+    head_branch(&desk.refs, session, branch, sequence)
+}
+
+/// As [`branch_of`].
+pub(crate) fn head_branch(
+    refs: &crate::format::StoreRefs,
+    session: SessionNumber,
+    branch: BranchNumber,
+    sequence: u64,
+) -> Result<BranchNumber> {
+    let session = super::refs::session(refs, session)?;
+    let mut branch = branch;
+    while let Some((base, from)) = session.branch(branch)?.base {
+        if sequence > from || base == branch {
+            break;
+        }
+        branch = base;
+    }
+    Ok(branch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_remembered_from_its_beginning_as_long_as_it_takes_no_more_than_it_may() {
+        let change = |name: &str| -> EncodedChange {
+            (name.as_bytes().to_vec(), None, Some(EntryBytes::from([7; 100].as_slice()).into()))
+        };
+        let ids = [1, 2].map(|byte| RevisionId::from_bytes([byte; 32]));
+        let most = 2 * (1 + ENTRY_BYTES + 100);
+        let mut known = CachedHead::default();
+        known.moved(1, None, ids[0], &[change("a"), change("b")], most);
+        assert!(known.whole && known.bytes == most && !known.too_large);
+        let names = ["a", "b", "c"].map(|name| name.as_bytes().to_vec());
+        let is_known = |known: &CachedHead| {
+            known.found(&names).iter().map(Option::is_some).collect::<Vec<_>>()
+        };
+        assert_eq!(is_known(&known), [true, true, false]);
+        // One byte more than it may take.
+        known.moved(2, Some(ids[0]), ids[1], &[change("c")], most);
+        assert_eq!((known.whole, known.bytes, known.too_large), (false, 0, true));
+        assert_eq!(is_known(&known), [false; 3]);
+    }
+
+    #[test]
+    fn branches_used_longest_ago_go_where_all_take_too_much() {
+        let mut heads = CachedHeads::default();
+        let take = |heads: &mut CachedHeads, session, bytes| {
+            heads.with((session, 0), |known| known.bytes = bytes);
+        };
+        take(&mut heads, 1, MAX_BYTES / 2);
+        take(&mut heads, 2, MAX_BYTES / 4);
+        take(&mut heads, 1, MAX_BYTES / 2);
+        take(&mut heads, 3, MAX_BYTES / 4);
+        assert_eq!((heads.branches.len(), heads.bytes), (3, MAX_BYTES));
+        take(&mut heads, 4, 1);
+        let mut left: Vec<_> = heads.branches.keys().map(|(session, _)| *session).collect();
+        left.sort_unstable();
+        assert_eq!((left, heads.bytes), (vec![1, 3, 4], MAX_BYTES / 4 * 3 + 1));
+        // The one in use stays, whatever it takes.
+        take(&mut heads, 5, MAX_BYTES + 1);
+        assert_eq!((heads.branches.len(), heads.bytes), (1, MAX_BYTES + 1));
+        heads.forget_purged(0);
+        assert_eq!(heads.branches.len(), 1);
+        heads.forget_purged(1);
+        assert_eq!((heads.branches.len(), heads.bytes, heads.purges), (0, 0, 1));
+    }
+}

@@ -1,0 +1,97 @@
+//! What is written ahead of the record that names it: noted until something does, or it is gone for good.
+
+use super::{RecordIndexer, object};
+use crate::backend::{ScanDirection, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{BookmarkRow, PrewrittenRow, RecordBytes, SegmentRow};
+use crate::model::{ObjectId, SessionNumber};
+use std::collections::BTreeSet;
+
+/// So many parts of a growing blob are looked at at once.
+const PARTS: usize = 4;
+
+impl RecordIndexer<'_> {
+    /// Notes what of this record nothing in it names. Gives what it names that is not there.
+    pub(super) fn note_prewritten(&mut self) -> Result<BTreeSet<ObjectId>> {
+        let mut missing = BTreeSet::new();
+        for id in std::mem::take(&mut self.names) {
+            match object::find_number(&self.view(), &id)? {
+                Some(number) => self.named_number(number)?,
+                None => drop(missing.insert(id)),
+            }
+        }
+        let time = self.placed.record.operation.time;
+        for (number, part) in std::mem::take(&mut self.unnamed) {
+            object::put_prewritten(
+                self.rows,
+                number,
+                &PrewrittenRow { time, part: part.map(RecordBytes) },
+            );
+        }
+        Ok(missing)
+    }
+
+    /// Something names this object, or it is gone.
+    pub(super) fn named_number(&mut self, number: u64) -> Result<()> {
+        self.unnamed.remove(&number);
+        if object::prewritten_row(&self.view(), number)?.is_some() {
+            object::delete_prewritten(self.rows, number);
+        }
+        Ok(())
+    }
+
+    /// A bookmark names the parts of its blob. Those that were written ahead of it are the last.
+    pub(super) fn named_parts(&mut self, session: SessionNumber, row: &BookmarkRow) -> Result<()> {
+        if row.blob.is_empty() {
+            return Ok(());
+        }
+        let from = of(session).text(&row.blob).build();
+        let mut to = of(session).text(&row.blob).number(row.kept_bytes()).build();
+        loop {
+            let all = ScanDirection::Descending;
+            let found = self.view().scan(key::SEGMENTS, &from, &to, all, PARTS)?;
+            for (place, part) in &found {
+                let part = SegmentRow::decode(part).map_err(Error::corrupt("a part of a blob"))?;
+                let is_new = self.unnamed.remove(&part.object).is_some();
+                if object::prewritten_row(&self.view(), part.object)?.is_some() {
+                    object::delete_prewritten(self.rows, part.object);
+                } else if !is_new {
+                    return Ok(());
+                }
+                to.clone_from(place);
+            }
+            if found.len() < PARTS {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Drops what was written ahead, unless something has named it by now.
+    pub(super) fn sweep_ahead(
+        &mut self,
+        objects: &[ObjectId],
+        parts: &[RecordBytes],
+        named: &[ObjectId],
+    ) -> Result<()> {
+        for id in objects {
+            if let Some(number) = object::find_number(&self.view(), id)?
+                && object::prewritten_row(&self.view(), number)?.is_some()
+            {
+                self.forget_objects(&[number])?;
+            }
+        }
+        for RecordBytes(place) in parts {
+            let Some(part) = self.view().get(key::SEGMENTS, place)? else { continue };
+            let part = SegmentRow::decode(&part).map_err(Error::corrupt("a part of a blob"))?;
+            let ahead = object::prewritten_row(&self.view(), part.object)?;
+            if ahead.and_then(|row| row.part).is_some_and(|own| own.0 == *place) {
+                self.forget_objects(&[part.object])?;
+                self.rows.delete(key::SEGMENTS, place.clone());
+                self.cut.segments += 1;
+            }
+        }
+        self.names.extend(named);
+        Ok(())
+    }
+}

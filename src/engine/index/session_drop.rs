@@ -1,0 +1,166 @@
+//! Sessions that are gone for good: everything in the tables that is theirs alone.
+
+use super::super::derive::for_each_row;
+use super::{RecordIndexer, object};
+use crate::backend::{ScanDirection, Snapshot, TableId};
+use crate::error::{Error, Result};
+use crate::format::key::{self, KeyBuilder, of};
+use crate::format::{
+    CheckpointRow, FactPage, ObjectKind, OperationEffect, OperationRow, RevisionHeader,
+    RevisionRow, SegmentRow,
+};
+use crate::model::{ObjectId, SessionNumber};
+use std::collections::BTreeSet;
+
+/// Tables whose keys begin with the session.
+pub(crate) const OWN: [TableId; 19] = [
+    key::REVISIONS,
+    key::SEQUENCES,
+    key::TIMES,
+    key::CHECKPOINTS,
+    key::CHECKPOINT_TIMES,
+    key::TAGS,
+    key::HISTORY,
+    key::FACTS,
+    key::FACT_IDS,
+    key::SWITCHES,
+    key::KEYFRAMES,
+    key::RESETS,
+    key::OPERATIONS,
+    key::BOOKMARKS,
+    key::SEGMENTS,
+    key::CHECKPOINT_KEYS,
+    key::FOLDS,
+    key::FOLDED,
+    key::MERGES,
+];
+
+/// The objects of a session.
+#[derive(Default)]
+pub(crate) struct SessionObjects {
+    /// Parts of deltas, pages of facts that no other session has, parts of growing blobs.
+    pub(crate) objects: BTreeSet<u64>,
+    /// The large values that they name: others may name them too.
+    pub(crate) named: BTreeSet<ObjectId>,
+}
+
+/// Finds the objects of a session.
+pub(crate) fn session_objects(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+) -> Result<SessionObjects> {
+    let mut owned = SessionObjects::default();
+    for table in [key::REVISIONS, key::FOLDED] {
+        for (_, row) in rows(view, table, number)? {
+            if row == RevisionRow::LOST {
+                continue;
+            }
+            let row = RevisionRow::decode(&row).map_err(Error::corrupt("a revision"))?;
+            for part in row.parts.into_iter().filter(|part| object::is_object_number(*part)) {
+                if owned.objects.insert(part) {
+                    let content = object::content(view, ObjectKind::Delta, part)?;
+                    owned.named.extend(object::blobs_named_in_delta(&content)?);
+                }
+            }
+        }
+    }
+    for (_, row) in rows(view, key::CHECKPOINTS, number)? {
+        let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
+        owned.named.extend(object::texts_in(&row.checkpoint.body));
+    }
+    for (_, row) in rows(view, key::SEGMENTS, number)? {
+        let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
+        owned.objects.extend(Some(row.object).filter(|object| object::is_object_number(*object)));
+    }
+    // Equal pages may have come to stand as one.
+    let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for_each_row(view, key::OPERATIONS, |place, row| {
+        let whose = key::short_at(place, 0) == Some(number);
+        let row = OperationRow::decode(row).map_err(Error::corrupt("an operation"))?;
+        for effect in row.effects {
+            match effect {
+                OperationEffect::Facts { page, .. } if object::is_object_number(page) => {
+                    if whose {
+                        own.insert(page)
+                    } else {
+                        others.insert(page)
+                    };
+                }
+                // It could come back as it was.
+                OperationEffect::CheckpointHidden { old }
+                | OperationEffect::CheckpointChanged { old }
+                    if whose =>
+                {
+                    owned.named.extend(object::texts_in(&old.body));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    })?;
+    for page in own.difference(&others) {
+        owned.objects.insert(*page);
+        let content = object::content(view, ObjectKind::Page, *page)?;
+        let page = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        for fact in page.facts {
+            owned.named.extend(object::texts_in(&fact.value));
+        }
+    }
+    Ok(owned)
+}
+
+/// The rows of a session in a table whose keys begin with it.
+pub(crate) fn rows(
+    view: &dyn Snapshot,
+    table: TableId,
+    number: SessionNumber,
+) -> Result<Vec<crate::backend::TableRow>> {
+    let (from, to) = (of(number).build(), of(number).end());
+    Ok(view.scan(table, &from, &to, ScanDirection::Ascending, usize::MAX)?)
+}
+
+impl RecordIndexer<'_> {
+    /// Drops all that is of a session alone. Its large values are dropped by who swept, full states by who applies.
+    pub(super) fn drop_session(&mut self, number: SessionNumber) -> Result<()> {
+        let objects: Vec<u64> =
+            session_objects(&self.view(), number)?.objects.into_iter().collect();
+        self.forget_objects(&objects)?;
+        let mut found: Vec<(TableId, Vec<u8>)> = Vec::new();
+        for table in OWN {
+            for (place, row) in rows(&self.view(), table, number)? {
+                match table {
+                    key::REVISIONS | key::FOLDED => {
+                        if let Ok(row) = RevisionRow::decode(&row) {
+                            let id = RevisionHeader::id_of(&row.header);
+                            found.push((key::IDS, key::revision_id(&id)));
+                        }
+                    }
+                    key::CHECKPOINTS => {
+                        let row = CheckpointRow::decode(&row);
+                        let one = row.map_err(Error::corrupt("a checkpoint"))?.checkpoint;
+                        found.push((key::IDS, key::checkpoint_id(&one.id)));
+                        let all = KeyBuilder::new().time(one.time).session(number);
+                        found.push((key::ALL_CHECKPOINTS, all.number(one.sequence).build()));
+                    }
+                    key::OPERATIONS => {
+                        let row = OperationRow::decode(&row);
+                        let id = row.map_err(Error::corrupt("an operation"))?.operation.id;
+                        found.push((key::OPERATION_IDS, key::operation_id(&id)));
+                        self.cut.operations += 1;
+                    }
+                    key::SEGMENTS => self.cut.segments += 1,
+                    _ => {}
+                }
+                found.push((table, place));
+            }
+        }
+        let all = ScanDirection::Ascending;
+        for (place, session) in self.view().scan(key::PRUNINGS, &[], &[], all, usize::MAX)? {
+            if key::short_at(&session, 0) == Some(number) {
+                found.push((key::PRUNINGS, place));
+            }
+        }
+        found.into_iter().for_each(|(table, place)| self.rows.delete(table, place));
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! One moment, as who reads sees it: a generation and the rows of the tail behind it.
+
+use crate::backend::{self, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::engine::index::{self, PositionedRecord};
+use crate::engine::object;
+use crate::engine::object_cache::ObjectCache;
+use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
+use crate::engine::scanned_object::ObjectSource;
+use crate::error::{Error, Result};
+use crate::format::{Record, StoreRefs, key};
+use crate::model::ObjectId;
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+/// One consistent moment of a store, to read from.
+#[derive(Clone)]
+pub(crate) struct ReadSnapshot {
+    pub(super) base: Arc<dyn Snapshot>,
+    pub(super) rows: Arc<RowOverlay>,
+    /// Where `rows` has none of operations: what has them too.
+    pub(super) operation_rows: Option<Arc<LazyOperationRows>>,
+    pub(super) position: LogPosition,
+    pub(super) opened: Arc<ObjectCache>,
+    /// Whether something in it still waits in the spool: its numbers may become others.
+    pub(crate) planned: bool,
+    pub(crate) refs: Arc<StoreRefs>,
+}
+
+/// All rows of a tail, made when somebody asks for those of operations: they are a third of the work, since each operation is
+/// looked for in the index first.
+pub(super) struct LazyOperationRows {
+    records: Vec<Arc<PositionedRecord>>,
+    rows: OnceLock<RowOverlay>,
+}
+
+impl LazyOperationRows {
+    pub(super) const fn of(records: Vec<Arc<PositionedRecord>>) -> Self {
+        Self { records, rows: OnceLock::new() }
+    }
+
+    /// The rows, if somebody has asked for them.
+    pub(super) fn made(&self) -> Option<&RowOverlay> {
+        self.rows.get()
+    }
+
+    fn rows(&self, base: &dyn Snapshot) -> Result<&RowOverlay> {
+        if let Some(rows) = self.made() {
+            return Ok(rows);
+        }
+        let mut rows = object::rows_of_tail();
+        index::apply_all(base, &mut rows, &mut StoreRefs::default(), &self.records)?;
+        Ok(self.rows.get_or_init(|| rows))
+    }
+}
+
+impl ObjectSource for ReadSnapshot {
+    fn opened(&self) -> Option<&ObjectCache> {
+        Some(&self.opened)
+    }
+}
+
+impl ReadSnapshot {
+    /// The same moment with a record on top that waits for its place in the journal.
+    pub(crate) fn with_record(mut self, record: Record) -> Result<Self> {
+        // Any position behind the end will do: it is known to nobody but this moment.
+        let placed = PositionedRecord { position: self.position, hash: Default::default(), record };
+        if let Some(whole) = self.operation_rows.take() {
+            self.rows = Arc::new(whole.rows(&*self.base)?.clone());
+        }
+        let rows = Arc::make_mut(&mut self.rows);
+        index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
+        self.position += 1;
+        // Its objects have numbers that others will be given.
+        self.opened = Arc::default();
+        self.planned = true;
+        Ok(self)
+    }
+
+    /// Whether a record can come next: what is wrong with it is said before it stands in the journal. Gives the large values and
+    /// long texts that it names and that are not there.
+    pub(crate) fn check(&self, record: Record) -> Result<BTreeSet<ObjectId>> {
+        let placed = PositionedRecord { position: self.position, hash: Default::default(), record };
+        index::try_apply(self, &mut RowOverlay::default(), &mut (*self.refs).clone(), &placed)
+    }
+
+    /// Looks whether the rows of all sessions are as many as they should be: else each is looked at when it is first read.
+    pub(crate) fn check_density(&self) -> Result<()> {
+        let limit = 1;
+        self.base.scan(key::SEQUENCES, &[], &[], ScanDirection::Ascending, limit)?;
+        Ok(())
+    }
+
+    /// What stands below the tail.
+    pub(crate) fn generation(&self) -> &dyn Snapshot {
+        &*self.base
+    }
+
+    /// The same moment, read from the store itself: nothing that was read before is used again.
+    pub(crate) fn merged(&self) -> OverlaySnapshot<'_> {
+        self.over(&self.rows)
+    }
+
+    /// Whether the rows of operations were made.
+    #[cfg(test)]
+    pub(crate) fn has_operations(&self) -> bool {
+        self.operation_rows.as_ref().is_none_or(|whole| whole.made().is_some())
+    }
+
+    fn over<'a>(&'a self, rows: &'a RowOverlay) -> OverlaySnapshot<'a> {
+        OverlaySnapshot { base: &*self.base, rows, position: self.position }
+    }
+
+    /// What has the rows of operations.
+    fn with_operations(&self) -> Result<OverlaySnapshot<'_>, backend::Error> {
+        let rows =
+            self.operation_rows.as_ref().map_or(Ok(&*self.rows), |whole| whole.rows(&*self.base));
+        rows.map(|rows| self.over(rows)).map_err(|error| match error {
+            Error::Backend(error) => error,
+            other => backend::Error::Index { action: "read", source: Box::new(other) },
+        })
+    }
+}
+
+impl Snapshot for ReadSnapshot {
+    fn position(&self) -> LogPosition {
+        self.position
+    }
+
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+        if index::is_operation_row(table, key) {
+            return self.with_operations()?.get(table, key);
+        }
+        self.merged().get(table, key)
+    }
+
+    fn get_many(
+        &self,
+        table: TableId,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, backend::Error> {
+        if keys.iter().any(|key| index::is_operation_row(table, key)) {
+            return self.with_operations()?.get_many(table, keys);
+        }
+        self.merged().get_many(table, keys)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        from: &[u8],
+        to: &[u8],
+        direction: ScanDirection,
+        limit: usize,
+    ) -> Result<Vec<TableRow>, backend::Error> {
+        if index::is_operation_table(table) || table == key::COUNTERS {
+            return self.with_operations()?.scan(table, from, to, direction, limit);
+        }
+        self.merged().scan(table, from, to, direction, limit)
+    }
+}

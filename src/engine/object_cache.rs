@@ -1,0 +1,109 @@
+//! Objects of one generation that were opened and checked lately: moments near each other stand on the same chunks and
+//! mostly on the same deltas.
+
+use super::scanned_object::ScannedObject;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is kept at most, in bytes of content.
+const MAX_BYTES: usize = 32 << 20;
+/// Whoever opens more than this at once reads a state that would only drive everything else out.
+const MAX_BYTES_AT_ONCE: usize = MAX_BYTES / 2;
+
+/// Opened objects by number. Shared by all views of one generation, and gone with it: numbers mean something within one
+/// generation only.
+#[derive(Default)]
+pub(crate) struct ObjectCache(Mutex<ObjectCacheHalves>);
+
+/// Two halves: what was asked for since the halves last changed places, and what was asked for before that.
+#[derive(Default)]
+struct ObjectCacheHalves {
+    young: HashMap<u64, Arc<ScannedObject>>,
+    young_bytes: usize,
+    old: HashMap<u64, Arc<ScannedObject>>,
+}
+
+impl ObjectCacheHalves {
+    fn find(&mut self, number: u64) -> Option<Arc<ScannedObject>> {
+        if let Some(known) = self.young.get(&number) {
+            return Some(Arc::clone(known));
+        }
+        let known = self.old.remove(&number)?;
+        self.keep(number, &known);
+        Some(known)
+    }
+
+    fn keep(&mut self, number: u64, object: &Arc<ScannedObject>) {
+        if self.young_bytes + object.weight() > MAX_BYTES / 2 {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        if self.young.insert(number, Arc::clone(object)).is_none() {
+            self.young_bytes += object.weight();
+        }
+    }
+}
+
+impl ObjectCache {
+    /// Those of these objects that are kept, in the order asked for.
+    pub(crate) fn find(
+        &self,
+        numbers: impl Iterator<Item = u64>,
+    ) -> Vec<Option<Arc<ScannedObject>>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        numbers.map(|number| kept.find(number)).collect()
+    }
+
+    /// Keeps objects that were just opened.
+    pub(crate) fn keep<'a>(
+        &self,
+        objects: impl Iterator<Item = (u64, &'a Arc<ScannedObject>)> + Clone,
+    ) {
+        let bytes: usize = objects.clone().map(|(_, object)| object.weight()).sum();
+        if bytes > MAX_BYTES_AT_ONCE {
+            return;
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        objects.for_each(|(number, object)| kept.keep(number, object));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::scanned_object::ScannedContent;
+
+    fn object(bytes: usize) -> Arc<ScannedObject> {
+        Arc::new(ScannedObject {
+            bytes: Arc::new(vec![7; bytes]),
+            content: ScannedContent::Entries(Vec::new()),
+        })
+    }
+
+    fn found(opened: &ObjectCache, number: u64) -> bool {
+        opened.find(std::iter::once(number)).pop().flatten().is_some()
+    }
+
+    #[test]
+    fn what_was_not_asked_for_lately_goes_first() {
+        let opened = ObjectCache::default();
+        let piece = object(MAX_BYTES / 8);
+        for number in 0..20 {
+            opened.keep(std::iter::once((number, &piece)));
+            assert!(found(&opened, 0), "the first is asked for every time");
+            assert!(found(&opened, number));
+        }
+        let kept = (0..20).filter(|number| found(&opened, *number)).count();
+        assert!((4..=8).contains(&kept), "{kept} are kept");
+    }
+
+    #[test]
+    fn a_state_too_large_to_be_kept_drives_nothing_out() {
+        let opened = ObjectCache::default();
+        opened.keep(std::iter::once((1, &object(100))));
+        let large: Vec<_> = (2..20).map(|number| (number, object(MAX_BYTES / 10))).collect();
+        opened.keep(large.iter().map(|(number, object)| (*number, object)));
+        assert!(found(&opened, 1));
+        assert!(!found(&opened, 2));
+    }
+}

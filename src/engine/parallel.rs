@@ -1,0 +1,205 @@
+//! Work on all cores, and work that stands back for others.
+
+use std::cell::Cell;
+use std::num::NonZero;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{available_parallelism, scope, yield_now};
+
+thread_local! {
+    static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets this thread, which nobody waits for, stand back for those that somebody does: it works on one core, and where there are
+/// not enough of them, less often. Without that a writer waited for up to 4 ms until it was given back its core.
+pub(crate) fn lower_thread_priority() {
+    STANDS_BACK.set(true);
+    // On Linux a priority is a thread's own, and that of the threads it begins. Who is refused goes on as before.
+    #[cfg(target_os = "linux")]
+    {
+        const NICE: i32 = 10;
+        let _ = rustix::process::setpriority_process(None, NICE);
+    }
+}
+
+/// The core that a thread ran on, where the system tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuCore(Option<usize>);
+
+impl CpuCore {
+    /// That of this thread.
+    pub(crate) fn current() -> Self {
+        #[cfg(target_os = "linux")]
+        let number = Some(rustix::thread::sched_getcpu());
+        #[cfg(not(target_os = "linux"))]
+        let number = None;
+        Self(number)
+    }
+
+    /// Lets this thread, which stands back, and those it begins run on every core but this one. Linux wakes a thread up on the
+    /// core of whoever wakes it, and looks for no idle one where cores share no cache: a writer waited for up to 3 ms beside
+    /// an idle core.
+    pub(crate) fn avoid(self) {
+        #[cfg(target_os = "linux")]
+        if let Self(Some(number)) = self
+            && let Ok(mut allowed) =
+                rustix::thread::sched_getaffinity(Some(rustix::process::getpid()))
+        {
+            allowed.unset(number);
+            if allowed.count() > 0 {
+                let _ = rustix::thread::sched_setaffinity(None, &allowed);
+            }
+        }
+    }
+}
+
+/// Called now and then by whoever has long work to do. A thread that stands back gives its core to those that wait for it: woken up,
+/// they would wait until its share of time is used up, though it is of lower priority.
+pub(crate) fn yield_to_foreground() {
+    if STANDS_BACK.get() {
+        yield_now();
+    }
+}
+
+/// How many threads may run at the same time for this one, as it was when first asked: the system answers from several files,
+/// which takes longer than to decode a delta.
+pub(crate) fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    if STANDS_BACK.get() {
+        return 1;
+    }
+    *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
+}
+
+/// What `one` makes of each item, in their order. Fewer than `worth` are left to the calling thread: to begin another
+/// would take longer.
+pub(crate) fn map<T: Sync, R: Send>(
+    items: &[T],
+    worth: usize,
+    one: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    if items.len() < worth || cores() == 1 {
+        return items.iter().map(one).collect();
+    }
+    let one = &one;
+    scope(|scope| {
+        let mut shares = items.chunks(items.len().div_ceil(cores()).max(1));
+        let mine = shares.next().unwrap_or_default();
+        let others: Vec<_> = shares
+            .map(|share| scope.spawn(move || share.iter().map(one).collect::<Vec<_>>()))
+            .collect();
+        let mut all = Vec::with_capacity(items.len());
+        all.extend(mine.iter().map(one));
+        for other in others {
+            // A panic goes on here, as if the work had been done by this thread.
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    })
+}
+
+/// What `one` makes of each item, in their order, on as many as `most` cores, and what `work` gives, which this thread does
+/// meanwhile; then it helps with the items that nobody has begun.
+pub(crate) fn map_while<T: Sync, R: Send, W>(
+    items: &[T],
+    most: usize,
+    one: impl Fn(&T) -> R + Sync,
+    work: impl FnOnce() -> W,
+) -> (Vec<R>, W) {
+    if items.is_empty() || cores() == 1 {
+        let done = work();
+        return (items.iter().map(one).collect(), done);
+    }
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let mut made = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(place) else { return made };
+            made.push((place, one(item)));
+        }
+    };
+    scope(|scope| {
+        let others: Vec<_> =
+            (1..cores().min(most).min(items.len() + 1)).map(|_| scope.spawn(share)).collect();
+        let done = work();
+        let mut all = share();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all.sort_unstable_by_key(|(place, _)| *place);
+        (all.into_iter().map(|(_, made)| made).collect(), done)
+    })
+}
+
+/// What both give, made at the same time where that is worth it and there are cores for it.
+pub(crate) fn both<A, B: Send>(
+    is_worth_it: bool,
+    one: impl FnOnce() -> A,
+    other: impl Fn() -> B + Sync,
+) -> (A, B) {
+    let most = if is_worth_it { 2 } else { 1 };
+    let (mut others, one) = map_while(&[()], most, |()| other(), one);
+    (one, others.pop().expect("one item makes one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_stands_back_takes_one_core_and_no_other_thread_does() {
+        let one = std::thread::spawn(|| {
+            lower_thread_priority();
+            cores()
+        });
+        assert_eq!(one.join().unwrap(), 1);
+        assert_eq!(cores(), available_parallelism().unwrap().get());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_keeps_off_a_core_runs_on_the_others() {
+        let core = CpuCore::current();
+        let allowed = || rustix::thread::sched_getaffinity(None).unwrap();
+        let one = std::thread::spawn(move || {
+            let before = allowed();
+            core.avoid();
+            (before.count(), allowed().count(), allowed().is_set(core.0.unwrap()))
+        });
+        // The only core there is stays.
+        let (before, after, is_set) = one.join().unwrap();
+        assert_eq!((after, is_set), if before > 1 { (before - 1, false) } else { (1, true) });
+        assert_eq!(cores(), available_parallelism().unwrap().get());
+    }
+
+    #[test]
+    fn each_item_is_worked_on_once_and_the_order_stays() {
+        for count in [0, 1, 2, 3, 100] {
+            let items: Vec<usize> = (0..count).collect();
+            for worth in [0, 50, 1000] {
+                let doubled = map(&items, worth, |item| item * 2);
+                assert_eq!(doubled, (0..count).map(|item| item * 2).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn both_are_made_once() {
+        for is_worth_it in [false, true] {
+            assert_eq!(both(is_worth_it, || 1, || "two"), (1, "two"));
+        }
+    }
+
+    #[test]
+    fn what_is_made_meanwhile_is_made_once_and_in_order() {
+        for count in [0, 1, 2, 3, 100] {
+            let items: Vec<usize> = (0..count).collect();
+            for most in [1, usize::MAX] {
+                let (doubled, done) = map_while(&items, most, |item| item * 2, || "done");
+                assert_eq!(doubled, (0..count).map(|item| item * 2).collect::<Vec<_>>());
+                assert_eq!(done, "done");
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
+
+mod estimate;
+mod prewritten;
+mod unreferenced;
+
+use super::index::{find_operation, fold};
+use super::lineage::{self, RevisionRange, RevisionRef};
+use super::merge_base;
+use super::object;
+use super::refs::session;
+use super::revision_plan::seal_pieces;
+use super::timeline;
+use crate::backend::{ScanDirection, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    Delta, DeltaChange, DeltaPart, DeltaSide, FoldRow, ObjectKind, OperationEffect, OperationRow,
+    RecordChange, RevisionHeader, RevisionRow, SequenceRow, StoreRefs, open,
+};
+use crate::model::{BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use estimate::PruneEstimate;
+pub(crate) use prewritten::PrewrittenObjects;
+pub(crate) use unreferenced::{last_hiding_operations, unreferenced_blobs};
+
+/// So many revisions are folded by one record at most: whoever reads the tail holds their rows in memory.
+pub(crate) const MAX_FOLD_REVISIONS: u64 = 2000;
+/// Rows of revisions read at once.
+const ROWS: usize = 1000;
+
+/// Revisions of a branch to be folded: those from `first` up to `last`, not included, into `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FoldRange {
+    pub(crate) branch: BranchNumber,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// A run as it will stand in the journal.
+pub(crate) struct PlannedFold {
+    pub(crate) change: RecordChange,
+    /// How many revisions go.
+    pub(crate) count: u64,
+    /// What goes with them.
+    pub(crate) going: PruneEstimate,
+}
+
+/// The revisions that heads, forks, merges and what others went back to name. They are never folded into others.
+pub(crate) fn pinned_revisions(
+    view: &dyn Snapshot,
+    refs: &StoreRefs,
+    number: SessionNumber,
+) -> Result<BTreeSet<u64>> {
+    let mut named = BTreeSet::new();
+    for branch in &session(refs, number)?.branches {
+        named.extend(branch.head.map(|head| head.sequence));
+        named.extend(branch.base.map(|(_, sequence)| sequence));
+    }
+    let (from, to) = (of(number).build(), of(number).end());
+    for (place, target) in
+        view.scan(key::RESETS, &from, &to, ScanDirection::Ascending, usize::MAX)?
+    {
+        named.extend(key::last_number(&place));
+        named.extend(key::last_number(&target));
+    }
+    for joint in merge_base::merge_revisions(view, number)? {
+        // What comes later from the branch merged is told from what came over by it.
+        named.extend([joint.at.sequence, joint.merged]);
+    }
+    Ok(named)
+}
+
+/// The next run of a branch behind `after`: of revisions that nothing names, made up to `until`.
+pub(crate) fn next_fold_range(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    after: RevisionRef,
+    until: Timestamp,
+    named: &BTreeSet<u64>,
+) -> Result<Option<FoldRange>> {
+    let branch = after.branch;
+    let mut rest = RevisionRange { branch, after: after.sequence, to: u64::MAX - 1 };
+    // The first revision of the run, the last one seen of it, how many there are.
+    let mut run: Option<(u64, u64, u64)> = None;
+    loop {
+        let rows = lineage::revisions(view, number, rest, ScanDirection::Ascending, ROWS)?;
+        let Some((last, _)) = rows.last() else { return Ok(None) };
+        rest.after = *last;
+        for (sequence, row) in &rows {
+            let header = RevisionHeader::decode(&row.header)
+                .map_err(Error::corrupt(format!("the header of #{sequence}")))?;
+            let stays = named.contains(sequence) || row.effective > until;
+            match (&mut run, stays) {
+                (None, false) => run = Some((*sequence, *sequence, 1)),
+                (None, true) if row.effective > until => return Ok(None),
+                (None, true) => {}
+                // Claims of a reset come from elsewhere: nothing folds into it, so the one before it stands.
+                (Some((first, end, count)), true) if header.reset.is_some() => {
+                    if *count > 1 {
+                        return Ok(Some(FoldRange { branch, first: *first, last: *end }));
+                    }
+                    run = None;
+                }
+                (Some((first, ..)), true) => {
+                    return Ok(Some(FoldRange { branch, first: *first, last: *sequence }));
+                }
+                (Some((first, end, count)), false) => {
+                    (*end, *count) = (*sequence, *count + 1);
+                    if *count > MAX_FOLD_REVISIONS {
+                        return Ok(Some(FoldRange { branch, first: *first, last: *end }));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first revision that a run would fold though it is one of these.
+pub(crate) fn first_named(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    run: &FoldRange,
+    named: &BTreeSet<u64>,
+) -> Result<Option<u64>> {
+    for sequence in named.range(run.first..run.last) {
+        // Their count is one over all branches.
+        let at = RevisionRef { branch: run.branch, sequence: *sequence };
+        if lineage::find(view, number, at)?.is_some() {
+            return Ok(Some(*sequence));
+        }
+    }
+    Ok(None)
+}
+
+/// Folds a run, as part of this pruning.
+pub(crate) fn fold(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    run: &FoldRange,
+    pruning: OperationId,
+) -> Result<PlannedFold> {
+    fold_after(view, number, run, None, pruning)
+}
+
+/// As [`fold`], in a record in which `before` was folded first: where that went into the first revision of this run, this run
+/// changes what both did.
+pub(crate) fn fold_after(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    run: &FoldRange,
+    before: Option<&RecordChange>,
+    pruning: OperationId,
+) -> Result<PlannedFold> {
+    let FoldRange { branch, first, last } = *run;
+    let stretch = RevisionRange { branch, after: first.saturating_sub(1), to: last };
+    let rows = lineage::revisions(view, number, stretch, ScanDirection::Ascending, usize::MAX)?;
+    if rows.first().map(|(one, _)| *one) != Some(first)
+        || rows.last().map(|(one, _)| *one) != Some(last)
+    {
+        return Err(Error::Conflict(format!(
+            "the revisions up to #{last} were folded differently since: take that back first"
+        )));
+    }
+    let (mut deltas, mut going) = (Vec::new(), PruneEstimate::default());
+    let chained = match before {
+        Some(RecordChange::Folded { branch: on, last: into, delta, .. })
+            if (*on, *into) == (branch, first) =>
+        {
+            Some(delta)
+        }
+        _ => None,
+    };
+    for part in chained.into_iter().flatten() {
+        let DeltaPart::Inline(sealed) = part else { continue };
+        deltas.push(open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?);
+    }
+    for (sequence, row) in &rows {
+        if *sequence == first && chained.is_some() {
+            continue;
+        }
+        if *sequence < last {
+            going.body(&row.body);
+        }
+        for part in &row.parts {
+            let sealed = object::sealed(view, *part)?;
+            let delta = open(ObjectKind::Delta, &sealed)
+                .map_err(Error::corrupt(format!("the object number {part}")))?;
+            going.part(*part, &sealed, &delta)?;
+            deltas.push(delta);
+        }
+    }
+    let delta = combine_deltas(deltas.iter().map(Vec::as_slice), &mut super::commit::random)?;
+    going.fold(number, run, &delta)?;
+    let change = RecordChange::Folded { session: number, branch, first, last, pruning, delta };
+    Ok(PlannedFold { change, count: rows.len() as u64 - 1, going })
+}
+
+/// What deltas that follow each other change together, as the parts of one.
+pub(crate) fn combine_deltas<'a>(
+    deltas: impl Iterator<Item = &'a [u8]>,
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<Vec<DeltaPart>> {
+    let mut together: BTreeMap<Vec<u8>, (DeltaSide, DeltaSide)> = BTreeMap::new();
+    for delta in deltas {
+        for change in Delta::decode(delta).map_err(Error::corrupt("a delta"))?.changes {
+            together
+                .entry(change.key)
+                .and_modify(|(_, new)| *new = change.new.clone())
+                .or_insert((change.old, change.new));
+        }
+    }
+    together.retain(|_, (old, new)| old != new);
+    if together.is_empty() {
+        return Ok(Vec::new());
+    }
+    let changes = together.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
+    Ok(seal_pieces(changes, salt)?.1)
+}
+
+/// Whether what an operation folded into this revision can come back.
+pub(crate) fn check_unfoldable(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: RevisionRef,
+    operation: &OperationId,
+) -> Result<()> {
+    let sequence = at.sequence;
+    if let Some(SequenceRow::Folded(branch, into)) = timeline::sequence(view, number, sequence)? {
+        // A long run is folded in several steps, each into the next: the last of them is taken back before this one.
+        let next = RevisionRef { branch, sequence: into };
+        if fold::rows(view, number, next)?
+            .iter()
+            .any(|fold| fold.operation == *operation && fold.first == sequence && !fold.swept)
+        {
+            return check_unfoldable_alone(view, number, at, operation);
+        }
+        let into = timeline::final_fold_target(view, number, into)?;
+        return Err(Error::Conflict(format!(
+            "#{sequence} was itself folded into #{into} since: take that back first"
+        )));
+    }
+    check_unfoldable_alone(view, number, at, operation)
+}
+
+/// As [`check_unfoldable`], of a revision that is in sight, or comes back before.
+fn check_unfoldable_alone(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: RevisionRef,
+    operation: &OperationId,
+) -> Result<()> {
+    let sequence = at.sequence;
+    let folds = fold::rows(view, number, at)?;
+    match folds.iter().position(|fold| fold.operation == *operation) {
+        Some(place) if folds[place].swept => {
+            Err(Error::Conflict(format!("what was folded into #{sequence} is gone for good")))
+        }
+        Some(0) => Ok(()),
+        Some(_) => Err(Error::Conflict(format!(
+            "earlier revisions were folded into #{sequence} since: take that back first"
+        ))),
+        None => Err(Error::Conflict(format!("what was folded into #{sequence} is back already"))),
+    }
+}
+
+/// Whether revisions from `first` to `last` hold only what they changed themselves: what was folded into one of them from before
+/// cannot be told from it.
+pub(crate) fn check_no_outer_fold(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    branch: BranchNumber,
+    (first, last): (u64, u64),
+) -> Result<()> {
+    let from = of(number).branch(branch).number(first).build();
+    let to = of(number).branch(branch).number(last.saturating_add(1)).build();
+    for (place, row) in view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, usize::MAX)? {
+        let fold = FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?;
+        if fold.first < first {
+            let sequence = key::number_at(&place, 8).unwrap_or(0);
+            return Err(Error::Conflict(format!(
+                "earlier revisions were folded into #{sequence}: take that back first"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether what an operation took out of sight is gone for good. A redo did again what another one did: then it is that one.
+pub(crate) fn is_swept(view: &dyn Snapshot, row: &OperationRow) -> Result<bool> {
+    let swept = |effect: &OperationEffect| matches!(effect, OperationEffect::Swept { .. });
+    let undo = row.takes_back.map(|undo| find_operation(view, &undo)).transpose()?.flatten();
+    let first = undo.and_then(|undo| undo.takes_back);
+    let first = first.map(|first| find_operation(view, &first)).transpose()?.flatten();
+    Ok(first.as_ref().unwrap_or(row).effects.iter().any(swept))
+}
+
+/// Whether a pruning that was taken back can be done again.
+pub(crate) fn check_pruning(view: &dyn Snapshot, id: &OperationId) -> Result<()> {
+    if let Some(row) = find_operation(view, id)?
+        && is_swept(view, &row)?
+    {
+        return Err(Error::Conflict(
+            "its time to be done again is over: prune anew instead".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// A pruning that can still be taken back.
+pub(crate) struct PendingPruning {
+    pub(crate) session: SessionNumber,
+    pub(crate) operation: OperationId,
+    pub(crate) time: Timestamp,
+}
+
+/// Whether a pruning is noted as one that can be swept.
+pub(crate) fn is_pending(view: &dyn Snapshot, operation: &Operation) -> Result<bool> {
+    Ok(view.get(key::PRUNINGS, &fold::pruning(operation))?.is_some())
+}
+
+/// The prunings up to a time that were not swept yet, oldest first.
+pub(crate) fn prunings(view: &dyn Snapshot, until: Timestamp) -> Result<Vec<PendingPruning>> {
+    let to = key::KeyBuilder::new().time(until).end();
+    let rows = view.scan(key::PRUNINGS, &[], &to, ScanDirection::Ascending, usize::MAX)?;
+    Ok(rows
+        .iter()
+        .filter_map(|(place, session)| {
+            Some(PendingPruning {
+                session: key::short_at(session, 0)?,
+                operation: OperationId::from_bytes(*place.last_chunk()?),
+                time: key::time_at(place, 0)?,
+            })
+        })
+        .collect())
+}
+
+/// What a pruning took out of sight, as rows: the revisions with the deltas that go with it.
+fn taken_out(view: &dyn Snapshot, pruning: &PendingPruning) -> Result<Vec<RevisionRow>> {
+    let row = find_operation(view, &pruning.operation)?
+        .ok_or_else(|| Error::missing(format!("the operation {}", pruning.operation)))?;
+    let mut rows = Vec::new();
+    for effect in &row.effects {
+        let OperationEffect::Folded { branch, last, .. } = effect else { continue };
+        let at = RevisionRef { branch: *branch, sequence: *last };
+        for fold in fold::rows(view, pruning.session, at)? {
+            if fold.operation == pruning.operation && !fold.swept {
+                let folded = fold::folded(view, pruning.session, at, &fold)?;
+                rows.extend(folded.into_iter().map(|(_, row)| row));
+            }
+        }
+    }
+    Ok(rows)
+}

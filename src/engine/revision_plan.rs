@@ -1,0 +1,517 @@
+//! Plans revisions: from what should change to a delta, a header and an id.
+
+use super::commit::{PlanContext, blob, random};
+use super::head_cache::DigestedEntry;
+use super::lineage::RevisionRef;
+use super::lookup;
+use super::refs::{effective, session};
+use super::scanned_object::ObjectSource;
+use crate::error::{Error, Result};
+use crate::format::{
+    BranchHead, Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, ObjectKind, ParentRevision,
+    RecordBytes, RecordChange, ResetSource, RevisionBody, RevisionHeader, StoreRefs, added_at,
+    encode_key, encode_value, entry_hash, has_value, seal, seal_raw,
+};
+use crate::model::claim;
+use crate::model::{
+    BranchNumber, EntryChange, Key, ObjectId, Operation, RevisionId, SessionNumber, StateDigest,
+    Timestamp, Value,
+};
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What must be true of a claim before it is changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClaimPrecondition {
+    /// Nothing.
+    #[default]
+    Any,
+    /// It is not there yet.
+    Absent,
+    /// It is there.
+    Present,
+}
+
+/// What should become of one claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimChange {
+    /// Which claim.
+    pub key: Key,
+    /// Its fields from then on; `None` takes it out.
+    pub value: Option<Value>,
+    /// What must be true of it before.
+    pub expect: ClaimPrecondition,
+    /// Its own time, if it is not that of the revision that adds it (as where a stream says so).
+    pub added_at: Option<Timestamp>,
+    /// The entry as it was stored, where one comes back that a secret was purged from: it adds to digests what it added before,
+    /// which cannot be told from its value.
+    pub(crate) stored: Option<EntryBytes>,
+}
+
+impl ClaimChange {
+    /// The claim has these fields from then on.
+    #[must_use]
+    pub const fn put(key: Key, value: Value) -> Self {
+        Self {
+            key,
+            value: Some(value),
+            expect: ClaimPrecondition::Any,
+            added_at: None,
+            stored: None,
+        }
+    }
+
+    /// A new claim with these fields.
+    #[must_use]
+    pub const fn add(key: Key, value: Value) -> Self {
+        Self {
+            key,
+            value: Some(value),
+            expect: ClaimPrecondition::Absent,
+            added_at: None,
+            stored: None,
+        }
+    }
+
+    /// The claim is no longer there.
+    #[must_use]
+    pub const fn remove(key: Key) -> Self {
+        Self { key, value: None, expect: ClaimPrecondition::Any, added_at: None, stored: None }
+    }
+}
+
+/// A revision as planned.
+pub(crate) struct PlannedRevision {
+    /// The large values it refers to, then the revision itself.
+    pub(crate) changes: Vec<RecordChange>,
+    /// The branch's head once it is committed.
+    pub(crate) head: BranchHead,
+    pub(crate) parent: Option<RevisionId>,
+    /// The entries before and after, for whoever remembers heads.
+    pub(crate) entries: Arc<[EncodedChange]>,
+}
+
+/// An encoded key, and its entry before and after.
+pub(crate) type EncodedChange = (Vec<u8>, Option<EntryBytes>, Option<DigestedEntry>);
+
+/// Larger entries are blobs of their own.
+const MAX_INLINE_ENTRY_BYTES: usize = 4096;
+/// Deltas are cut into pieces of about this many bytes: who looks up one claim opens one.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// Deltas of one piece, and not larger than this, stand in the journal as they are.
+const MAX_RAW_BYTES: usize = 32 << 10;
+
+/// Where a revision goes and when.
+#[derive(Clone, Copy)]
+pub(crate) struct CommitTarget<'a> {
+    pub(crate) session: SessionNumber,
+    pub(crate) branch: BranchNumber,
+    pub(crate) time: Timestamp,
+    pub(crate) operation: &'a Operation,
+}
+
+/// A delta that is ready, for as long as the head stays what it was.
+pub(crate) struct PreparedDelta {
+    head: Option<RevisionId>,
+    /// How often a secret had been purged: the same head holds something else after that.
+    purges: u64,
+    blobs: Vec<RecordChange>,
+    parts: Vec<DeltaPart>,
+    delta: ObjectId,
+    digest: StateDigest,
+    count: u64,
+    entries: Arc<[EncodedChange]>,
+}
+
+/// Plans changes of claims on a branch; `None` if they change nothing. `memo` keeps what need not be done again when
+/// planning again under the lock.
+pub(crate) fn plan(
+    desk: &PlanContext<'_>,
+    place: CommitTarget<'_>,
+    changes: &[impl Borrow<ClaimChange>],
+    memo: &mut Option<PreparedDelta>,
+) -> Result<Option<PlannedRevision>> {
+    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
+    let now = (head.map(|head| head.id), desk.refs.purges);
+    if memo.as_ref().is_none_or(|memo| (memo.head, memo.purges) != now) {
+        *memo = seal_changes(desk, place, head.as_ref(), changes)?;
+    }
+    let Some(sealed) = memo else { return Ok(None) };
+    let planned = finish(&desk.refs, place, head.as_ref(), sealed, None, &[], random()?)?;
+    Ok(Some(planned))
+}
+
+/// Plans a revision whose claims are those of an earlier one (or none), as they were; by a merge, of the one merged.
+pub(crate) fn plan_reset(
+    desk: &PlanContext<'_>,
+    place: CommitTarget<'_>,
+    reset: ResetSource,
+    (digest, count): (StateDigest, u64),
+    merged: &[ParentRevision],
+) -> Result<PlannedRevision> {
+    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
+    let sealed = unchanged(head.as_ref(), digest, count);
+    // The branch's own comes first, so without one of its own a merge has no parents at all.
+    let merged = if head.is_some() { merged } else { &[] };
+    finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), merged, random()?)
+}
+
+/// Plans a revision of two parents. It is one even if it changes nothing: then it says that both are known here.
+pub(crate) fn plan_merge(
+    desk: &PlanContext<'_>,
+    place: CommitTarget<'_>,
+    changes: &[ClaimChange],
+    merged: ParentRevision,
+) -> Result<PlannedRevision> {
+    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
+    let sealed = seal_changes(desk, place, head.as_ref(), changes)?.unwrap_or_else(|| {
+        let (digest, count) =
+            head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
+        unchanged(head.as_ref(), digest, count)
+    });
+    finish(&desk.refs, place, head.as_ref(), &sealed, None, &[merged], random()?)
+}
+
+fn unchanged(head: Option<&BranchHead>, digest: StateDigest, count: u64) -> PreparedDelta {
+    PreparedDelta {
+        head: head.map(|head| head.id),
+        purges: 0,
+        blobs: Vec::new(),
+        parts: Vec::new(),
+        delta: list_id(&[]),
+        digest,
+        count,
+        entries: Arc::default(),
+    }
+}
+
+fn seal_changes(
+    desk: &PlanContext<'_>,
+    place: CommitTarget<'_>,
+    head: Option<&BranchHead>,
+    changes: &[impl Borrow<ClaimChange>],
+) -> Result<Option<PreparedDelta>> {
+    let mut wanted: Vec<(Vec<u8>, &ClaimChange)> = changes
+        .iter()
+        .map(Borrow::borrow)
+        .map(|change| (encode_key(&change.key), change))
+        .collect();
+    // The last change of a claim in one revision is the one that counts.
+    wanted.reverse();
+    wanted.sort_by(|a, b| a.0.cmp(&b.0));
+    wanted.dedup_by(|a, b| a.0 == b.0);
+    let (keys, wanted): (Vec<Vec<u8>>, Vec<&ClaimChange>) = wanted.into_iter().unzip();
+    let olds = desk.engine.heads.entries(desk, place.session, place.branch, head, &keys)?;
+    let mut digest = head.map_or(StateDigest::EMPTY, |head| head.digest);
+    let mut count = head.map_or(0, |head| head.count);
+    let mut entries: Vec<EncodedChange> = Vec::with_capacity(keys.len());
+    for ((key, change), old) in keys.into_iter().zip(&wanted).zip(olds) {
+        check_expected(change, old.is_some())?;
+        let new = new_entry(place, change, old.as_ref().map(|old| &*old.entry))?;
+        if new.as_ref() == old.as_ref().map(|old| &old.entry) {
+            continue;
+        }
+        if let Some(old) = &old {
+            digest = digest.minus(&old.term(&key));
+            count -= 1;
+        }
+        let new = new.map(|entry| {
+            let term = entry_hash(&key, &entry);
+            digest = digest.plus(&term);
+            count += 1;
+            DigestedEntry { entry, term: Some(term) }
+        });
+        entries.push((key, old.map(|old| old.entry), new));
+    }
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    check_references(desk, place, head, &wanted, &entries)?;
+    let (blobs, parts, delta) = seal_delta(&entries, &mut random)?;
+    let entries = entries.into();
+    let (head, purges) = (head.map(|head| head.id), desk.refs.purges);
+    Ok(Some(PreparedDelta { head, purges, blobs, parts, delta, digest, count, entries }))
+}
+
+fn check_expected(change: &ClaimChange, present: bool) -> Result<()> {
+    match (change.expect, present) {
+        (ClaimPrecondition::Absent, true) => {
+            Err(Error::Duplicate { kind: change.key.kind.name(), id: change.key.id.clone() })
+        }
+        (ClaimPrecondition::Present, false) => {
+            Err(Error::not_found(change.key.kind.name(), change.key.id.clone()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn new_entry(
+    place: CommitTarget<'_>,
+    change: &ClaimChange,
+    old: Option<&[u8]>,
+) -> Result<Option<EntryBytes>> {
+    let Some(value) = &change.value else { return Ok(None) };
+    let added_at = match (change.added_at, old) {
+        (Some(time), _) => time,
+        (None, Some(old)) => {
+            added_at(old).map_err(Error::corrupt(format_args!("the {}", change.key)))?
+        }
+        (None, None) => place.time,
+    };
+    // Equal, and maybe purged: then its bytes are others than those of this value.
+    let is_it = |entry: &&[u8]| {
+        has_value(entry, value) && self::added_at(entry).is_ok_and(|time| time == added_at)
+    };
+    match old.into_iter().chain(change.stored.as_deref()).find(is_it) {
+        Some(known) => Ok(Some(known.into())),
+        None => Ok(Some(encode_value(added_at, value))),
+    }
+}
+
+/// The change that brings an entry back, or over, from a revision where it may stand.
+pub(crate) fn restoring_change(
+    view: &dyn ObjectSource,
+    refs: &StoreRefs,
+    number: SessionNumber,
+    from: Option<RevisionRef>,
+    change: EntryChange,
+) -> Result<ClaimChange> {
+    let stored = match from {
+        // Nobody need look where nothing was purged.
+        Some(at) if refs.purges > 0 && change.new.is_some() => {
+            lookup::entry(view, refs, number, at, &encode_key(&change.key))?
+        }
+        _ => None,
+    };
+    let added_at = change.new.as_ref().map(|entry| entry.added_at);
+    let value = change.new.map(|entry| entry.value);
+    Ok(ClaimChange { key: change.key, value, expect: ClaimPrecondition::Any, added_at, stored })
+}
+
+/// Every claim that a changed one refers to must be there at the end of the revision.
+fn check_references(
+    desk: &PlanContext<'_>,
+    place: CommitTarget<'_>,
+    head: Option<&BranchHead>,
+    changes: &[&ClaimChange],
+    entries: &[EncodedChange],
+) -> Result<()> {
+    let mut wanted: Vec<(Vec<u8>, &Key, Key)> = Vec::new();
+    for change in changes {
+        if let Some(value) = &change.value {
+            for target in claim::references(change.key.kind, value) {
+                wanted.push((encode_key(&target), &change.key, target));
+            }
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let written: BTreeMap<&[u8], bool> =
+        entries.iter().map(|(key, _, entry)| (key.as_slice(), entry.is_some())).collect();
+    let mut elsewhere = Vec::new();
+    for (key, from, to) in &wanted {
+        match written.get(key.as_slice()) {
+            Some(true) => {}
+            Some(false) => return Err(dangling(from, to)),
+            None => elsewhere.push((key.clone(), *from, to)),
+        }
+    }
+    if elsewhere.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<_> = elsewhere.iter().map(|(key, _, _)| key.clone()).collect();
+    let found = desk.engine.heads.entries(desk, place.session, place.branch, head, &keys)?;
+    for ((_, from, to), entry) in elsewhere.iter().zip(found) {
+        if entry.is_none() {
+            return Err(dangling(from, to));
+        }
+    }
+    Ok(())
+}
+
+fn dangling(from: &Key, to: &Key) -> Error {
+    Error::Dangling { from: from.to_string(), to: to.to_string() }
+}
+
+type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
+
+fn seal_delta(
+    delta: &[EncodedChange],
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<SealedDelta> {
+    let mut blobs = Vec::new();
+    let mut side = |entry: Option<&EntryBytes>| match entry {
+        None => DeltaSide::Absent,
+        Some(entry) if entry.len() <= MAX_INLINE_ENTRY_BYTES => {
+            DeltaSide::Inline(Arc::clone(entry))
+        }
+        Some(entry) => {
+            let (id, object) = blob(entry);
+            blobs.push(object);
+            DeltaSide::Blob(id)
+        }
+    };
+    let changes = delta.iter().map(|(key, old, new)| DeltaChange {
+        key: key.as_slice(),
+        old: side(old.as_ref()),
+        new: side(new.as_ref().map(|new| &new.entry)),
+    });
+    let (ids, parts) = seal_pieces(changes, salt)?;
+    Ok((blobs, parts, list_id(&ids)))
+}
+
+/// Changes in key order as stored deltas, cut where they get large, each with its name.
+pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
+    changes: impl Iterator<Item = DeltaChange<K>>,
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<(Vec<ObjectId>, Vec<DeltaPart>)> {
+    let mut pieces = vec![(Delta { changes: Vec::new() }, 0)];
+    for change in changes {
+        let bytes = change.bytes();
+        let (piece, size) = pieces.last_mut().expect("never empty");
+        if *size > 0 && *size + bytes > PIECE_BYTES {
+            pieces.push((Delta { changes: vec![change] }, bytes));
+        } else {
+            piece.changes.push(change);
+            *size += bytes;
+        }
+    }
+    let mut ids = Vec::with_capacity(pieces.len());
+    let mut parts = Vec::with_capacity(pieces.len());
+    let alone = pieces.len() == 1;
+    for (piece, _) in pieces {
+        let content = piece.encode(salt()?);
+        // Compressing a small delta takes longer than anything else about a commit: whoever applies it does that.
+        let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
+            seal_raw(ObjectKind::Delta, &content)
+        } else {
+            seal(ObjectKind::Delta, &content)
+        };
+        ids.push(id);
+        parts.push(DeltaPart::Inline(RecordBytes(sealed)));
+    }
+    Ok((ids, parts))
+}
+
+/// The hash that a header holds of its delta's parts.
+pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
+    if let [only] = parts {
+        return *only;
+    }
+    let mut hasher = blake3::Hasher::new();
+    parts.iter().for_each(|id| {
+        hasher.update(id.as_bytes());
+    });
+    ObjectId::from_bytes(*hasher.finalize().as_bytes())
+}
+
+/// Plans a revision that has these claims and no others: what could be saved of a branch whose head cannot be made.
+pub(crate) fn plan_saved(
+    refs: &StoreRefs,
+    place: CommitTarget<'_>,
+    claims: Vec<(Vec<u8>, EntryBytes)>,
+    salt: [u8; 16],
+) -> Result<PlannedRevision> {
+    let head = session(refs, place.session)?.branch(place.branch)?.head;
+    plan_on(
+        refs,
+        place,
+        head.as_ref(),
+        (StateDigest::EMPTY, 0),
+        claims,
+        Some(ResetSource::Empty),
+        salt,
+    )
+}
+
+/// Plans a revision that adds claims which are not there yet. Everything random in it is made from `salt`, so that it
+/// is the same revision each time it is planned on the same head.
+pub(crate) fn plan_additions(
+    refs: &StoreRefs,
+    place: CommitTarget<'_>,
+    additions: Vec<(Vec<u8>, EntryBytes)>,
+    salt: [u8; 16],
+) -> Result<PlannedRevision> {
+    let head = session(refs, place.session)?.branch(place.branch)?.head;
+    let start = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
+    plan_on(refs, place, head.as_ref(), start, additions, None, salt)
+}
+
+fn plan_on(
+    refs: &StoreRefs,
+    place: CommitTarget<'_>,
+    head: Option<&BranchHead>,
+    (mut digest, count): (StateDigest, u64),
+    mut additions: Vec<(Vec<u8>, EntryBytes)>,
+    reset: Option<ResetSource>,
+    salt: [u8; 16],
+) -> Result<PlannedRevision> {
+    additions.sort();
+    let mut next = salt;
+    let mut salts = || {
+        next = *blake3::hash(&next).as_bytes().first_chunk().expect("16 of 32 bytes");
+        Ok(next)
+    };
+    let count = count + additions.len() as u64;
+    let added = |(key, entry): (Vec<u8>, EntryBytes)| {
+        let term = entry_hash(&key, &entry);
+        digest = digest.plus(&term);
+        (key, None, Some(DigestedEntry { entry, term: Some(term) }))
+    };
+    let entries: Arc<[EncodedChange]> = additions.into_iter().map(added).collect();
+    let (blobs, parts, delta) = seal_delta(&entries, &mut salts)?;
+    let head_id = head.map(|head| head.id);
+    let sealed =
+        PreparedDelta { head: head_id, purges: 0, blobs, parts, delta, digest, count, entries };
+    finish(refs, place, head, &sealed, reset, &[], salt)
+}
+
+fn finish(
+    refs: &StoreRefs,
+    place: CommitTarget<'_>,
+    head: Option<&BranchHead>,
+    sealed: &PreparedDelta,
+    reset: Option<ResetSource>,
+    merged: &[ParentRevision],
+    salt: [u8; 16],
+) -> Result<PlannedRevision> {
+    let session = session(refs, place.session)?;
+    let body = RevisionBody { salt, operation: place.operation.clone(), stands_for: None }.encode();
+    let own = head.map(|head| ParentRevision { sequence: head.sequence, id: head.id });
+    let header = RevisionHeader {
+        session: session.info.id,
+        branch: place.branch,
+        sequence: session.next_sequence,
+        parents: own.into_iter().chain(merged.iter().copied()).collect(),
+        reset,
+        time: place.time,
+        body: ObjectId::from_bytes(*blake3::hash(&body).as_bytes()),
+        delta: sealed.delta,
+        digest: sealed.digest,
+        count: sealed.count,
+    };
+    let encoded = header.encode();
+    let new_head = BranchHead {
+        sequence: header.sequence,
+        id: RevisionHeader::id_of(&encoded),
+        effective: effective(head, place.time),
+        digest: sealed.digest,
+        count: sealed.count,
+    };
+    let mut changes = sealed.blobs.clone();
+    changes.push(RecordChange::Revision {
+        session: place.session,
+        header: RecordBytes(encoded),
+        body: RecordBytes(body),
+        delta: sealed.parts.clone(),
+    });
+    Ok(PlannedRevision {
+        changes,
+        head: new_head,
+        parent: head.map(|head| head.id),
+        entries: Arc::clone(&sealed.entries),
+    })
+}

@@ -1,0 +1,347 @@
+//! Rows in memory on top of a snapshot: the part of the journal that no generation holds yet.
+
+use super::object_cache::ObjectCache;
+use super::scanned_object::ObjectSource;
+use crate::backend::{self, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow};
+use crate::format::key;
+use crate::model::SessionNumber;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// The rows of one table; `None` hides one of the snapshot's.
+type TableOverlay = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// Rows on top of a snapshot.
+///
+/// A map for each table, by its number: so a row is looked up by a borrowed key.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowOverlay {
+    tables: Vec<TableOverlay>,
+    latest: Option<LatestRevision>,
+}
+
+/// The revision that was put last, with what the next one needs of it: it mostly begins with its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LatestRevision {
+    pub(crate) session: SessionNumber,
+    pub(crate) sequence: u64,
+    pub(crate) state_bytes: u64,
+}
+
+impl RowOverlay {
+    fn table_rows(&self, table: TableId) -> Option<&TableOverlay> {
+        self.tables.get(usize::from(table.0)).filter(|rows| !rows.is_empty())
+    }
+
+    fn table_rows_mut(&mut self, table: TableId) -> &mut TableOverlay {
+        let place = usize::from(table.0);
+        if self.tables.len() <= place {
+            self.tables.resize_with(place + 1, TableOverlay::default);
+        }
+        if table == key::REVISIONS {
+            self.latest = None;
+        }
+        &mut self.tables[place]
+    }
+
+    fn find(&self, table: TableId, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+        self.table_rows(table)?.get(key)
+    }
+
+    /// The revision that was put last, unless any was changed since.
+    pub(crate) const fn latest(&self) -> Option<LatestRevision> {
+        self.latest
+    }
+
+    /// Notes which revision was put last.
+    pub(crate) const fn put_latest(&mut self, latest: LatestRevision) {
+        self.latest = Some(latest);
+    }
+
+    /// Whether a row was put or deleted here.
+    pub(crate) fn has_change(&self, table: TableId, key: &[u8]) -> bool {
+        self.find(table, key).is_some()
+    }
+
+    pub(crate) fn put(&mut self, table: TableId, key: Vec<u8>, value: Vec<u8>) {
+        self.table_rows_mut(table).insert(key, Some(value));
+    }
+
+    pub(crate) fn delete(&mut self, table: TableId, key: Vec<u8>) {
+        self.table_rows_mut(table).insert(key, None);
+    }
+
+    pub(crate) fn contains(&self, table: TableId, key: &[u8]) -> bool {
+        self.find(table, key).is_some_and(Option::is_some)
+    }
+
+    /// Takes these rows on top.
+    pub(crate) fn extend(&mut self, rows: Self) {
+        for (table, rows) in (0..).zip(rows.tables) {
+            if !rows.is_empty() {
+                self.table_rows_mut(TableId(table)).extend(rows);
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.tables.iter().map(TableOverlay::len).sum()
+    }
+
+    pub(crate) fn into_batch(self) -> RowBatch {
+        let tables = (0..).zip(self.tables);
+        let rows = tables.flat_map(|(table, rows)| {
+            rows.into_iter().map(move |(key, value)| (TableId(table), key, value))
+        });
+        RowBatch { rows: rows.collect() }
+    }
+}
+
+/// A snapshot with rows on top.
+#[derive(Clone, Copy)]
+pub(crate) struct OverlaySnapshot<'a> {
+    pub(crate) base: &'a dyn Snapshot,
+    pub(crate) rows: &'a RowOverlay,
+    pub(crate) position: LogPosition,
+}
+
+impl ObjectSource for OverlaySnapshot<'_> {
+    /// Whoever writes a generation, or checks one, reads what is on the disk.
+    fn opened(&self) -> Option<&ObjectCache> {
+        None
+    }
+}
+
+impl Snapshot for OverlaySnapshot<'_> {
+    fn position(&self) -> LogPosition {
+        self.position
+    }
+
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+        match self.rows.find(table, key) {
+            Some(value) => Ok(value.clone()),
+            None => self.base.get(table, key),
+        }
+    }
+
+    fn get_many(
+        &self,
+        table: TableId,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, backend::Error> {
+        let mut values: Vec<Option<Vec<u8>>> = Vec::with_capacity(keys.len());
+        let (mut places, mut missing) = (Vec::new(), Vec::new());
+        for (place, key) in keys.iter().enumerate() {
+            if let Some(value) = self.rows.find(table, key) {
+                values.push(value.clone());
+            } else {
+                values.push(None);
+                places.push(place);
+                missing.push(key.clone());
+            }
+        }
+        if !missing.is_empty() {
+            for (place, value) in places.into_iter().zip(self.base.get_many(table, &missing)?) {
+                if let Some(slot) = values.get_mut(place) {
+                    *slot = value;
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        from: &[u8],
+        to: &[u8],
+        direction: ScanDirection,
+        limit: usize,
+    ) -> Result<Vec<TableRow>, backend::Error> {
+        if !to.is_empty() && from >= to {
+            return Ok(Vec::new());
+        }
+        let end = if to.is_empty() { Bound::Unbounded } else { Bound::Excluded(to) };
+        let above = self.rows.table_rows(table).into_iter();
+        let above = above.flat_map(|rows| rows.range::<[u8], _>((Bound::Included(from), end)));
+        let above: OverlayRowIterator<'_> = match direction {
+            ScanDirection::Ascending => Box::new(above),
+            ScanDirection::Descending => Box::new(above.rev()),
+        };
+        let mut above = above.peekable();
+        if above.peek().is_none() {
+            return self.base.scan(table, from, to, direction, limit);
+        }
+        let first = |left: &[u8], right: &[u8]| match direction {
+            ScanDirection::Ascending => left < right,
+            ScanDirection::Descending => left > right,
+        };
+        let mut below = BaseRowBuffer {
+            from: from.to_vec(),
+            to: to.to_vec(),
+            is_more: true,
+            rows: Vec::new().into_iter(),
+        };
+        let mut result = Vec::new();
+        while result.len() < limit {
+            let other = below.first(self.base, table, direction, limit - result.len())?;
+            match (above.peek(), other) {
+                (None, None) => break,
+                (Some((key, _)), Some(other)) if first(other, key) => {
+                    result.extend(below.rows.next());
+                }
+                (None, Some(_)) => result.extend(below.rows.next()),
+                (Some((key, value)), other) => {
+                    if other.is_some_and(|other| other == *key) {
+                        below.rows.next();
+                    }
+                    if let Some(value) = value {
+                        result.push(((*key).clone(), value.clone()));
+                    }
+                    above.next();
+                }
+            }
+        }
+        Ok(result)
+    }
+}
+
+/// The rows above, one way or the other.
+type OverlayRowIterator<'a> = Box<dyn Iterator<Item = (&'a Vec<u8>, &'a Option<Vec<u8>>)> + 'a>;
+
+/// The rows below, read as far as they are needed: rows above may hide some, and then more are read.
+struct BaseRowBuffer {
+    /// Between these keys lies what was not read yet.
+    from: Vec<u8>,
+    to: Vec<u8>,
+    is_more: bool,
+    rows: std::vec::IntoIter<TableRow>,
+}
+
+impl BaseRowBuffer {
+    /// The key of the next row; if none is at hand, so many are read.
+    fn first(
+        &mut self,
+        base: &dyn Snapshot,
+        table: TableId,
+        direction: ScanDirection,
+        count: usize,
+    ) -> Result<Option<&[u8]>, backend::Error> {
+        if self.is_more && self.rows.as_slice().is_empty() {
+            let rows = base.scan(table, &self.from, &self.to, direction, count)?;
+            self.is_more = rows.len() == count;
+            if let Some((last, _)) = rows.last() {
+                match direction {
+                    ScanDirection::Ascending => {
+                        self.from.clone_from(last);
+                        self.from.push(0);
+                    }
+                    ScanDirection::Descending => {
+                        self.to.clone_from(last);
+                        // Nothing stands before the empty key.
+                        self.is_more &= !last.is_empty();
+                    }
+                }
+                self.is_more &= self.to.is_empty() || self.from < self.to;
+            }
+            self.rows = rows.into_iter();
+        }
+        Ok(self.rows.as_slice().first().map(|(key, _)| key.as_slice()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::EmptySnapshot;
+    use proptest::collection::{btree_map, vec};
+    use proptest::option;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rows_of_one_table_are_not_those_of_its_neighbours() {
+        let mut rows = RowOverlay::default();
+        let keys = |rows: &RowOverlay, table, from: &[u8], to: &[u8]| {
+            let view = OverlaySnapshot { base: &EmptySnapshot, rows, position: 0 };
+            let found = view.scan(table, from, to, ScanDirection::Ascending, 9).unwrap();
+            found.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        for table in [TableId(1), TableId(2), TableId(4)] {
+            for key in [1, 2, 3] {
+                rows.put(table, vec![key], vec![table.0]);
+            }
+        }
+        rows.delete(TableId(2), vec![2]);
+        assert_eq!(keys(&rows, TableId(2), &[], &[]), [[1], [3]]);
+        assert_eq!(keys(&rows, TableId(2), &[2], &[3]), [[0; 1]; 0]);
+        assert_eq!(keys(&rows, TableId(4), &[2], &[]), [[2], [3]]);
+        assert_eq!(keys(&rows, TableId(3), &[], &[]), [[0; 1]; 0]);
+        assert_eq!(keys(&rows, TableId(9), &[], &[]), [[0; 1]; 0]);
+        assert!(rows.contains(TableId(1), &[2]) && !rows.contains(TableId(2), &[2]));
+        assert!(rows.has_change(TableId(2), &[2]) && !rows.has_change(TableId(3), &[2]));
+        let mut more = RowOverlay::default();
+        more.put(TableId(3), vec![7], Vec::new());
+        rows.extend(more);
+        assert_eq!(rows.len(), 10);
+        let batch: Vec<_> =
+            rows.into_batch().rows.into_iter().map(|row| (row.0.0, row.1)).collect();
+        assert!(batch.is_sorted() && batch.len() == 10, "{batch:?}");
+    }
+
+    proptest! {
+        /// A scan for one row asked for as many below as there were above, and looked at all of those: with a long tail that
+        /// was most of what a command did.
+        #[test]
+        fn a_scan_shows_the_rows_above_and_those_below_that_they_do_not_hide(
+            below in btree_map(vec(0_u8..3, 0..3), 0_u8..9, 0..14),
+            above in btree_map(vec(0_u8..3, 0..3), option::of(0_u8..9), 0..14),
+            from in vec(0_u8..3, 0..3),
+            to in vec(0_u8..3, 0..3),
+            limit in 0_usize..9,
+        ) {
+            let table = TableId(1);
+            let (mut under, mut over) = (RowOverlay::default(), RowOverlay::default());
+            let mut wanted = BTreeMap::new();
+            for (key, value) in below {
+                under.put(table, key.clone(), vec![value]);
+                wanted.insert(key, vec![value]);
+            }
+            for (key, value) in above {
+                match value {
+                    Some(value) => {
+                        over.put(table, key.clone(), vec![value]);
+                        wanted.insert(key, vec![value]);
+                    }
+                    None => {
+                        over.delete(table, key.clone());
+                        wanted.remove(&key);
+                    }
+                }
+            }
+            let base = OverlaySnapshot { base: &EmptySnapshot, rows: &under, position: 0 };
+            let view = OverlaySnapshot { base: &base, rows: &over, position: 0 };
+            let limit = if limit == 8 { usize::MAX } else { limit };
+            let within = |key: &Vec<u8>| *key >= from && (to.is_empty() || *key < to);
+            let mut wanted: Vec<_> = wanted.into_iter().filter(|(key, _)| within(key)).collect();
+            for direction in [ScanDirection::Ascending, ScanDirection::Descending] {
+                let found = view.scan(table, &from, &to, direction, limit).unwrap();
+                prop_assert_eq!(&found, &wanted.get(..limit.min(wanted.len())).unwrap());
+                wanted.reverse();
+            }
+        }
+    }
+
+    #[test]
+    fn the_latest_revision_is_forgotten_as_soon_as_any_is_changed() {
+        let latest = LatestRevision { session: 1, sequence: 2, state_bytes: 3 };
+        let mut rows = RowOverlay::default();
+        rows.put_latest(latest);
+        rows.put(key::HISTORY, vec![1], Vec::new());
+        assert_eq!(rows.latest(), Some(latest));
+        rows.delete(key::REVISIONS, vec![1]);
+        assert_eq!(rows.latest(), None);
+        rows.put_latest(latest);
+        rows.put(key::REVISIONS, vec![1], Vec::new());
+        assert_eq!(rows.latest(), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! Branches that can be gone on with.
+
+use super::{SalvagedStore, repair_operation};
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::derive;
+use crate::engine::index::{self, PositionedRecord};
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::object::{self, LOST_OBJECT};
+use crate::engine::revision_plan::{self, CommitTarget};
+use crate::engine::row_overlay::RowOverlay;
+use crate::engine::row_totals;
+use crate::engine::{keyframe, materialize, timeline};
+use crate::error::Result;
+use crate::format::key::{self, of};
+use crate::format::{
+    Delta, EntryBytes, ObjectKind, OperationEffect, OperationRow, Record, RefsRow, RevisionRow,
+    StoreRefs,
+};
+use crate::model::{SessionNumber, Timestamp};
+use std::collections::{BTreeMap, HashMap};
+
+impl SalvagedStore {
+    /// Gives each branch whose head cannot be made a new one, with the claims that are known.
+    pub(super) fn heads(&mut self, now: Timestamp) -> Result<()> {
+        let refs = self.refs.clone();
+        for (number, session) in refs.sessions.all() {
+            for (branch, one) in (0..).zip(&session.branches) {
+                let Some(head) = one.head else { continue };
+                let at = timeline::head_of(&refs, number, branch)?;
+                let Some(at) = at else { continue };
+                let state = materialize::materialize(&self.view(), &refs, number, at);
+                if state.is_ok_and(|state| keyframe::digest(&state) == head.digest) {
+                    continue;
+                }
+                let claims = self.known_claims(&refs, number, at)?;
+                let operation = repair_operation(self.end, now);
+                let place =
+                    CommitTarget { session: number, branch, time: now, operation: &operation };
+                let salt = *operation.id.as_bytes();
+                let planned = revision_plan::plan_saved(&self.refs, place, claims, salt)?;
+                let sequence = planned.head.sequence;
+                let record = Record { operation: operation.clone(), changes: planned.changes };
+                let placed =
+                    PositionedRecord { position: self.end, hash: Default::default(), record };
+                self.end += 1;
+                let (mut rows, mut moved) = (RowOverlay::default(), self.refs.clone());
+                index::apply(&self.view(), &mut rows, &mut moved, &placed)?;
+                self.rows.extend(rows);
+                self.refs = moved;
+                self.lost.push(format!(
+                    "the exact claims at the head of the branch '{}' of '{}': #{sequence} holds those that are known",
+                    one.name, session.info.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The claims of a revision as far as the deltas that are left tell.
+    pub(super) fn known_claims(
+        &self,
+        refs: &StoreRefs,
+        number: SessionNumber,
+        at: RevisionRef,
+    ) -> Result<Vec<(Vec<u8>, EntryBytes)>> {
+        let view = self.view();
+        let mut claims: BTreeMap<Vec<u8>, EntryBytes> = BTreeMap::new();
+        let mut stretches = lineage::state_ranges(&view, refs, number, at)?;
+        stretches.reverse();
+        for stretch in stretches {
+            let place = of(number).branch(stretch.branch);
+            let from = place.clone().number(stretch.after.saturating_add(1)).build();
+            let to = place.number(stretch.to.saturating_add(1)).build();
+            for (_, row) in
+                view.scan(key::REVISIONS, &from, &to, ScanDirection::Ascending, usize::MAX)?
+            {
+                let Ok(row) = RevisionRow::decode(&row) else { continue };
+                for part in &row.parts {
+                    let Ok(content) = object::content(&view, ObjectKind::Delta, *part) else {
+                        continue;
+                    };
+                    let Ok(delta) = Delta::decode(&content) else { continue };
+                    for change in delta.changes {
+                        match crate::engine::lookup::delta_side_bytes(&view, &change.new) {
+                            Ok(Some(entry)) => drop(claims.insert(change.key, entry)),
+                            Ok(None) => drop(claims.remove(&change.key)),
+                            Err(_) => {}
+                        }
+                    }
+                }
+            }
+        }
+        Ok(claims.into_iter().collect())
+    }
+
+    /// How many facts of each session there are, by what operations say.
+    pub(super) fn known_facts(&self) -> Result<HashMap<SessionNumber, u64>> {
+        let mut facts: HashMap<SessionNumber, u64> = HashMap::new();
+        derive::for_each_row(&self.view(), key::OPERATIONS, |_, row| {
+            let Ok(row) = OperationRow::decode(row) else { return Ok(()) };
+            for effect in &row.effects {
+                if let OperationEffect::Facts { page, count, .. } = effect
+                    && *page != LOST_OBJECT
+                {
+                    *facts.entry(row.session).or_default() += count;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(facts)
+    }
+
+    /// Brings the counts of the refs in line with what is there, and counts.
+    pub(super) fn counts(&mut self) -> Result<()> {
+        let facts = self.known_facts()?;
+        let mut checkpoints: HashMap<SessionNumber, u64> = HashMap::new();
+        let mut whole = 0;
+        derive::for_each_row(&self.view(), key::CHECKPOINTS, |place, _| {
+            *checkpoints.entry(key::short_at(place, 0).unwrap_or(0)).or_default() += 1;
+            Ok(())
+        })?;
+        let view = self.view();
+        derive::for_each_row(&view, key::REVISIONS, |_, row| {
+            let row = RevisionRow::decode(row);
+            let has = |part: &u64| object::sealed(&view, *part).is_ok();
+            whole += u64::from(row.is_ok_and(|row| row.parts.iter().all(has)));
+            Ok(())
+        })?;
+        self.revisions = whole;
+        for (number, session) in self.refs.sessions.filter_mut(|_| true) {
+            session.facts = facts.get(&number).copied().unwrap_or(0);
+            session.checkpoints = checkpoints.get(&number).copied().unwrap_or(0);
+        }
+        let totals = row_totals::count_totals(&self.view())?;
+        self.rows.put(key::COUNTERS, key::TOTALS.to_vec(), totals.encode());
+        let row = RefsRow { refs: self.refs.clone() };
+        self.rows.put(key::COUNTERS, key::REFS.to_vec(), row.encode());
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! The one count of a session's revisions and checkpoints: what of it is missing is named, and stays named.
+
+use super::SalvagedStore;
+use super::repair_operation;
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::derive;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{OperationEffect, OperationRow, RevisionHeader, RevisionRow, SequenceRow};
+use crate::model::{
+    BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, SessionNumber, Timestamp, Value,
+};
+use std::collections::{BTreeSet, HashMap};
+
+/// No damage takes more records than this and leaves the next: who says so was not written by forge.
+const MAX_MISSING: u64 = 1 << 24;
+
+/// Refuses to put something in the place of more numbers than damage can have taken.
+fn check_missing(missing: u64, next: u64, what: impl FnOnce() -> String) -> Result<()> {
+    if missing <= MAX_MISSING {
+        return Ok(());
+    }
+    let source = format!("#{next} was to come next").into();
+    Err(Error::Corrupt { what: what(), source })
+}
+
+impl SalvagedStore {
+    /// Names every number of the one count that nothing has, and puts something in its place.
+    pub(super) fn numbers(&mut self, now: Timestamp) -> Result<()> {
+        let refs = self.refs.clone();
+        for (number, session) in refs.sessions.all() {
+            let mut known = BTreeSet::new();
+            let mut parents: HashMap<u64, BranchNumber> = HashMap::new();
+            derive::for_each_row(&self.view(), key::REVISIONS, |place, row| {
+                if key::short_at(place, 0) == Some(number) {
+                    known.extend(key::last_number(place));
+                    if let Ok(header) =
+                        RevisionRow::decode(row).and_then(|row| RevisionHeader::decode(&row.header))
+                        && let Some(parent) = header.parents.first()
+                    {
+                        parents.insert(parent.sequence, header.branch);
+                    }
+                }
+                Ok(())
+            })?;
+            derive::for_each_row(&self.view(), key::CHECKPOINTS, |place, _| {
+                if key::short_at(place, 0) == Some(number) {
+                    known.extend(key::last_number(place));
+                }
+                Ok(())
+            })?;
+            derive::for_each_row(&self.view(), key::OPERATIONS, |_, row| {
+                let Ok(row) = OperationRow::decode(row) else { return Ok(()) };
+                if row.session == number {
+                    known.extend(row.effects.iter().filter_map(|effect| match effect {
+                        OperationEffect::CheckpointHidden { old } => Some(old.sequence),
+                        _ => None,
+                    }));
+                    known.extend(
+                        row.effects
+                            .iter()
+                            .flat_map(|effect| match effect {
+                                OperationEffect::Swept { checkpoints, .. } => {
+                                    checkpoints.as_slice()
+                                }
+                                _ => &[],
+                            })
+                            .map(|(sequence, _)| *sequence),
+                    );
+                }
+                Ok(())
+            })?;
+            derive::for_each_row(&self.view(), key::FOLDED, |place, _| {
+                if key::short_at(place, 0) == Some(number) {
+                    known.extend(key::last_number(place));
+                }
+                Ok(())
+            })?;
+            for (branch, one) in (0..).zip(&session.branches) {
+                if let Some(head) = one.head
+                    && one.base.is_none_or(|(_, sequence)| sequence != head.sequence)
+                {
+                    parents.entry(head.sequence).or_insert(branch);
+                }
+                if let Some((base, sequence)) = one.base {
+                    parents.insert(sequence, base);
+                }
+            }
+            let count = || format!("the count of '{}'", session.info.name);
+            let missing = session.next_sequence.saturating_sub(known.len() as u64);
+            check_missing(missing, session.next_sequence, count)?;
+            let missing: Vec<u64> =
+                (1..session.next_sequence).filter(|sequence| !known.contains(sequence)).collect();
+            self.missing(number, &missing, &parents, now)?;
+        }
+        // What they said has been used; they are made again.
+        let places: Vec<Vec<u8>> = self
+            .view()
+            .scan(key::SEQUENCES, &[], &[], ScanDirection::Ascending, usize::MAX)?
+            .into_iter()
+            .map(|(place, _)| place)
+            .collect();
+        for place in places {
+            self.rows.delete(key::SEQUENCES, place);
+        }
+        Ok(())
+    }
+
+    /// Puts something in the place of numbers that nothing has: of a revision what says that it is lost, of a checkpoint
+    /// one that was taken back.
+    pub(super) fn missing(
+        &mut self,
+        number: SessionNumber,
+        missing: &[u64],
+        parents: &HashMap<u64, BranchNumber>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let name = self.session_name(number);
+        let mut effects = Vec::new();
+        for sequence in missing {
+            let place = of(number).number(*sequence).build();
+            let said = self.view().get(key::SEQUENCES, &place)?;
+            let said = said.and_then(|row| SequenceRow::decode(&row).ok());
+            let branch = match said {
+                Some(SequenceRow::Checkpoint(_)) => None,
+                Some(SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _)) => {
+                    Some(branch)
+                }
+                None => parents.get(sequence).copied(),
+            };
+            if let Some(branch) = branch {
+                self.lost.push(format!("revision #{sequence} of {name}"));
+                self.rows.put(key::SEQUENCES, place, SequenceRow::Revision(branch).encode());
+                let place = of(number).branch(branch).number(*sequence).build();
+                self.rows.put(key::REVISIONS, place, RevisionRow::LOST.to_vec());
+            } else {
+                self.lost.push(format!("the checkpoint #{sequence} of {name}"));
+                let hash = blake3::hash(format!("lost checkpoint {number} {sequence}").as_bytes());
+                let id = *hash.as_bytes().first_chunk().expect("16 of 32 bytes");
+                let old = Checkpoint {
+                    id: CheckpointId::from_bytes(id),
+                    sequence: *sequence,
+                    time: now,
+                    branch: 0,
+                    revision: None,
+                    message: "lost before a repair".to_owned(),
+                    tags: Vec::new(),
+                    trigger: CheckpointTrigger::Manual,
+                    body: Value::Null,
+                    key: None,
+                };
+                self.rows.put(key::SEQUENCES, place, SequenceRow::Checkpoint(old.id).encode());
+                effects.push(OperationEffect::CheckpointHidden { old: Box::new(old) });
+            }
+        }
+        if !effects.is_empty() {
+            let row = OperationRow {
+                operation: repair_operation(self.end + u64::from(number), now),
+                effects,
+                takes_back: None,
+                taken_back_by: None,
+                sequence: 0,
+                session: number,
+                position: self.end,
+            };
+            let id = row.operation.id;
+            let place = of(number).number(row.position).bytes(id.as_bytes()).build();
+            self.rows.put(key::OPERATION_IDS, key::operation_id(&id), place.clone());
+            self.rows.put(key::OPERATIONS, place, row.encode());
+            self.end += 1;
+        }
+        Ok(())
+    }
+
+    /// Names the numbers before this one that nothing has.
+    pub(super) fn skip_to(
+        &mut self,
+        number: SessionNumber,
+        sequence: u64,
+        parent: Option<(u64, BranchNumber)>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let Some(session) = self.refs.sessions.get_mut(number) else { return Ok(()) };
+        let missing = sequence.saturating_sub(session.next_sequence);
+        check_missing(missing, session.next_sequence, || format!("the number #{sequence}"))?;
+        let missing: Vec<u64> = (session.next_sequence..sequence).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        session.next_sequence = sequence;
+        let current = session.current_branch;
+        // A record holds one revision at most, and then perhaps its checkpoint.
+        let mut parents: HashMap<u64, BranchNumber> = parent.into_iter().collect();
+        if parents.keys().all(|known| !missing.contains(known))
+            && let Some(first) = missing.first()
+        {
+            parents.insert(*first, current);
+        }
+        self.missing(number, &missing, &parents, now)
+    }
+}

@@ -1,0 +1,153 @@
+//! Deltas and chunks as they are read: opened, checked, and looked through to where their entries lie.
+
+use super::object;
+use super::object_cache::ObjectCache;
+use super::parallel::{self, cores};
+use super::state::SharedBuffer;
+use crate::backend::Snapshot;
+use crate::error::{Error, Result};
+use crate::format::{ChunkEntry, Delta, DeltaChangeRange, ObjectKind, StateChunk, open};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Below this many objects one thread is faster than two.
+const PARALLEL_OBJECTS: usize = 12;
+/// What they must cost to be worth a second thread, as [`cost`] says: a process that answers one question begins its first, whose
+/// memory is new to it, in half a millisecond.
+const PARALLEL_COST: u64 = 1_000_000;
+/// The cost of what is worth it whatever it costs.
+pub(super) const ALWAYS_PARALLEL_COST: u64 = u64::MAX;
+/// So many are read of the index at once.
+const OBJECTS_AT_ONCE: usize = 16;
+/// More do not help: one core reads while the others decode.
+const MAX_WORKERS: usize = 8;
+
+/// A delta or a chunk, decoded no further than to where its entries lie.
+pub(crate) struct ScannedObject {
+    pub(crate) bytes: SharedBuffer,
+    pub(crate) content: ScannedContent,
+}
+
+pub(crate) enum ScannedContent {
+    Changes(Vec<DeltaChangeRange>),
+    Entries(Vec<ChunkEntry>),
+}
+
+impl ScannedObject {
+    /// How many bytes it takes to keep it.
+    pub(crate) fn weight(&self) -> usize {
+        let places = match &self.content {
+            ScannedContent::Changes(changes) => size_of_val(changes.as_slice()),
+            ScannedContent::Entries(entries) => size_of_val(entries.as_slice()),
+        };
+        self.bytes.len() + places
+    }
+
+    /// How many entries it has.
+    pub(super) fn len(&self) -> usize {
+        match &self.content {
+            ScannedContent::Changes(changes) => changes.len(),
+            ScannedContent::Entries(entries) => entries.len(),
+        }
+    }
+
+    pub(super) fn first_key(&self) -> Option<&[u8]> {
+        let key = match &self.content {
+            ScannedContent::Changes(changes) => &changes.first()?.key,
+            ScannedContent::Entries(entries) => &entries.first()?.key,
+        };
+        Some(self.at(key))
+    }
+
+    pub(super) fn last_key(&self) -> Option<&[u8]> {
+        let key = match &self.content {
+            ScannedContent::Changes(changes) => &changes.last()?.key,
+            ScannedContent::Entries(entries) => &entries.last()?.key,
+        };
+        Some(self.at(key))
+    }
+
+    /// What stands there.
+    pub(crate) fn at(&self, range: &Range<u32>) -> &[u8] {
+        let bytes = self.bytes.get(range.start as usize..range.end as usize);
+        bytes.expect("scanned ranges lie inside their object")
+    }
+
+    fn open(kind: ObjectKind, number: u64, sealed: &[u8]) -> Result<Self> {
+        let what = format_args!("the object number {number}");
+        let wrong = || Error::corrupt(what);
+        let bytes = open(kind, sealed).map_err(wrong())?;
+        let content = match kind {
+            ObjectKind::Chunk => StateChunk::decode(&bytes).map(ScannedContent::Entries),
+            _ => Delta::scan(&bytes).map(ScannedContent::Changes),
+        };
+        Ok(Self { content: content.map_err(wrong())?, bytes: Arc::new(bytes) })
+    }
+}
+
+/// What objects are read from.
+pub(crate) trait ObjectSource: Snapshot {
+    /// Those that were opened and checked before, if they are kept.
+    fn opened(&self) -> Option<&ObjectCache>;
+}
+
+/// Several objects that cost so much to read, opened and scanned on all cores where that is worth it; in the order asked for.
+/// Each was checked against its name when its bytes came into memory.
+pub(crate) fn scan(
+    view: &dyn ObjectSource,
+    wanted: &[(ObjectKind, u64)],
+    cost: u64,
+) -> Result<Vec<Arc<ScannedObject>>> {
+    let numbers = wanted.iter().map(|(_, number)| *number);
+    let mut found = match view.opened() {
+        Some(opened) => opened.find(numbers),
+        None => vec![None; wanted.len()],
+    };
+    let missing: Vec<(usize, ObjectKind, u64)> = (0..)
+        .zip(wanted)
+        .zip(&found)
+        .filter(|(_, found)| found.is_none())
+        .map(|((place, (kind, number)), _)| (place, *kind, *number))
+        .collect();
+    let cost = (cost / wanted.len().max(1) as u64).saturating_mul(missing.len() as u64);
+    let is_worth_it = missing.len() >= PARALLEL_OBJECTS && cost >= PARALLEL_COST;
+    let opened = open_all(view, &missing, is_worth_it)?;
+    if let Some(kept) = view.opened() {
+        kept.keep(missing.iter().map(|(_, _, number)| *number).zip(&opened));
+    }
+    for ((place, ..), opened) in missing.iter().zip(opened) {
+        if let Some(slot) = found.get_mut(*place) {
+            *slot = Some(opened);
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn open_all(
+    view: &dyn ObjectSource,
+    missing: &[(usize, ObjectKind, u64)],
+    on_all_cores: bool,
+) -> Result<Vec<Arc<ScannedObject>>> {
+    let some = |wanted: &&[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<ScannedObject>>> {
+        parallel::yield_to_foreground();
+        let numbers: Vec<u64> = wanted.iter().map(|(_, _, number)| *number).collect();
+        let sealed = object::sealed_many(view, &numbers)?;
+        let one = |((_, kind, number), sealed): (&(usize, ObjectKind, u64), Vec<u8>)| {
+            ScannedObject::open(*kind, *number, &sealed).map(Arc::new)
+        };
+        wanted.iter().zip(sealed).map(one).collect()
+    };
+    let parts: Vec<Result<_>> = if on_all_cores {
+        // Chunks are larger than deltas by far: whoever is free takes the next few objects.
+        let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
+        let shares: Vec<_> = missing.chunks(share).collect();
+        parallel::map_while(&shares, MAX_WORKERS, some, || ()).0
+    } else {
+        missing.chunks(OBJECTS_AT_ONCE).map(|wanted| some(&wanted)).collect()
+    };
+    let mut opened = Vec::with_capacity(missing.len());
+    for part in parts {
+        opened.extend(part?);
+    }
+    Ok(opened)
+}

@@ -1,0 +1,79 @@
+//! A map of very many keys that grows in small steps.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+/// So many maps share the keys. One map of 14,000 keys grew for 3.5 ms, while a writer waited.
+const COUNT: usize = 64;
+
+/// A map of bytes that never grows as a whole: each of its shards does by itself.
+pub(super) struct ShardedMap<V> {
+    maps: Vec<HashMap<Vec<u8>, V>>,
+    /// Chooses the map of a key.
+    hasher: RandomState,
+}
+
+impl<V> Default for ShardedMap<V> {
+    fn default() -> Self {
+        Self { maps: Vec::new(), hasher: RandomState::new() }
+    }
+}
+
+impl<V> ShardedMap<V> {
+    pub(super) fn get(&self, key: &[u8]) -> Option<&V> {
+        self.maps.get(self.place(key))?.get(key)
+    }
+
+    pub(super) fn contains_key(&self, key: &[u8]) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// The value that stood there, if any.
+    pub(super) fn insert(&mut self, key: &[u8], value: V) -> Option<V> {
+        if self.maps.is_empty() {
+            self.maps.resize_with(COUNT, HashMap::new);
+        }
+        let place = self.place(key);
+        let map = &mut self.maps[place];
+        match map.get_mut(key) {
+            Some(known) => Some(std::mem::replace(known, value)),
+            None => map.insert(key.to_vec(), value),
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &[u8]) -> Option<V> {
+        let place = self.place(key);
+        self.maps.get_mut(place)?.remove(key)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.maps.clear();
+    }
+
+    fn place(&self, key: &[u8]) -> usize {
+        self.hasher.hash_one(key) as usize % COUNT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_in_is_found_until_it_is_taken_out() {
+        let mut shards = ShardedMap::default();
+        assert_eq!(shards.remove(b"1"), None);
+        assert!(!shards.contains_key(b"1"));
+        for number in 0..10_000_u32 {
+            assert_eq!(shards.insert(number.to_string().as_bytes(), number), None);
+        }
+        assert_eq!(shards.insert(b"77", 7), Some(77));
+        assert_eq!(shards.remove(b"78"), Some(78));
+        assert_eq!((shards.get(b"77"), shards.contains_key(b"78")), (Some(&7), false));
+        let sizes = shards.maps.iter().map(HashMap::len);
+        assert_eq!(sizes.clone().sum::<usize>(), 9_999);
+        assert!(sizes.clone().max() < Some(400) && sizes.min() > Some(20));
+        shards.clear();
+        assert_eq!(shards.get(b"77"), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! Pages of facts: facts recorded together, compressed together.
+
+use super::codec::{DecodeError, pack, unpack};
+use crate::model::Fact;
+use serde::{Deserialize, Serialize};
+
+/// Facts recorded together; a fact's ordinal is its place in the list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FactPage {
+    version: u8,
+    /// The source file that the texts of these facts point into, if they do.
+    pub source: Option<String>,
+    /// The facts.
+    pub facts: Vec<Fact>,
+}
+
+const VERSION: u8 = 1;
+
+impl FactPage {
+    /// The page of these facts.
+    #[must_use]
+    pub const fn new(source: Option<String>, facts: Vec<Fact>) -> Self {
+        Self { version: VERSION, source, facts }
+    }
+
+    /// The bytes of this page.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        pack(self)
+    }
+
+    /// The page these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are not a page.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let page: Self = unpack("page of facts", bytes)?;
+        if page.version == VERSION {
+            Ok(page)
+        } else {
+            Err(DecodeError::new("page of facts", "unknown version"))
+        }
+    }
+}

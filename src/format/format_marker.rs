@@ -1,0 +1,236 @@
+//! The file FORMAT: what a folder is, read before anything in it is touched.
+
+use std::fmt;
+
+/// The format this version writes: major, minor. A reader refuses another major.
+pub const FORMAT_VERSION: (u32, u32) = (1, 0);
+
+const FIRST_LINE: &str = "forge store";
+/// Features of the format that this version knows. A store that requires another one is refused; one that names
+/// another optional one is read only.
+const KNOWN_FEATURES: &[&str] = &[SEALED, ENCRYPTED];
+/// The feature of a store whose records bear seals: optional, since who knows nothing of them can read, and must not write.
+const SEALED: &str = "sealed";
+/// The feature of a store whose content is encrypted: required, and only of a sealed one.
+const ENCRYPTED: &str = "encrypted";
+
+/// What FORMAT says.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FormatMarker {
+    /// Major and minor version of the format.
+    pub version: (u32, u32),
+    /// Names the store for ever.
+    pub id: [u8; 16],
+    /// Keys the hashes that are kept of other people's files.
+    pub key: [u8; 32],
+    /// Without these the store cannot be read.
+    pub required: Vec<String>,
+    /// Without these the store cannot be written.
+    pub optional: Vec<String>,
+}
+
+impl fmt::Debug for FormatMarker {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Marker").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// Why a folder is not a store that this version can use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MarkerError {
+    /// It is something else.
+    #[error("not a forge store: its FORMAT file {0}")]
+    Foreign(String),
+    /// A later version wrote it.
+    #[error("the store has format {}.{}, this version of forge reads {}.x", found.0, found.1, FORMAT_VERSION.0)]
+    Version {
+        /// Its format.
+        found: (u32, u32),
+    },
+    /// It needs what this version does not have.
+    #[error("the store requires the feature '{feature}', which this version of forge (format {}.{}) lacks; the store has format {}.{}", FORMAT_VERSION.0, FORMAT_VERSION.1, found.0, found.1)]
+    Feature {
+        /// What it needs.
+        feature: String,
+        /// Its format.
+        found: (u32, u32),
+    },
+}
+
+impl FormatMarker {
+    /// The marker of a new store.
+    #[must_use]
+    pub const fn new(id: [u8; 16], key: [u8; 32]) -> Self {
+        Self { version: FORMAT_VERSION, id, key, required: Vec::new(), optional: Vec::new() }
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let text = format!(
+            "{FIRST_LINE}\nformat {}.{}\nid {}\nkey {}\nrequired {}\noptional {}\n",
+            self.version.0,
+            self.version.1,
+            hex(&self.id),
+            hex(&self.key),
+            self.required.join(" "),
+            self.optional.join(" "),
+        );
+        format!("{text}check {}\n", check(&text))
+    }
+
+    /// The marker this text stands for, if this version can use the store.
+    ///
+    /// # Errors
+    /// If it is no marker, or one of a store that this version cannot read.
+    pub fn decode(text: &str) -> Result<Self, MarkerError> {
+        let foreign = |reason: &str| MarkerError::Foreign(reason.to_owned());
+        let mut lines = text.lines();
+        if lines.next() != Some(FIRST_LINE) {
+            return Err(foreign("does not begin with 'forge store'"));
+        }
+        let mut field = |name: &str| {
+            lines
+                .next()
+                .and_then(|line| line.strip_prefix(name)?.strip_prefix(' '))
+                .ok_or_else(|| MarkerError::Foreign(format!("has no line '{name}'")))
+        };
+        let version = field("format")?;
+        let found = version
+            .split_once('.')
+            .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
+            .ok_or_else(|| foreign("has no version"))?;
+        // What follows may look different in another major version: say so before reading on.
+        if found.0 != FORMAT_VERSION.0 {
+            return Err(MarkerError::Version { found });
+        }
+        let id = unhex(field("id")?).ok_or_else(|| foreign("has no valid id"))?;
+        let key = unhex(field("key")?).ok_or_else(|| foreign("has no valid key"))?;
+        let checked = text.rfind("check ").and_then(|at| text.split_at_checked(at));
+        if checked.is_none_or(|(before, line)| line != format!("check {}\n", check(before))) {
+            return Err(foreign("is damaged: its last line does not match the others"));
+        }
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let required = words(field("required")?);
+        let optional = words(field("optional")?);
+        if let Some(feature) = required.iter().find(|name| !KNOWN_FEATURES.contains(&name.as_str()))
+        {
+            return Err(MarkerError::Feature { feature: feature.clone(), found });
+        }
+        Ok(Self { version: found, id, key, required, optional })
+    }
+
+    /// The same store with seals.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        if !self.is_sealed() {
+            self.optional.push(SEALED.to_owned());
+        }
+        self
+    }
+
+    /// The same store with seals, encrypted.
+    #[must_use]
+    pub fn encrypted(mut self) -> Self {
+        if !self.is_encrypted() {
+            self.required.push(ENCRYPTED.to_owned());
+        }
+        self.sealed()
+    }
+
+    /// Whether what is in the store is encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.required.iter().any(|name| name == ENCRYPTED)
+    }
+
+    /// Whether what is in the store bears seals.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.optional.iter().any(|name| name == SEALED)
+    }
+
+    /// Whether this version may write the store: it knows all optional features, and the minor version.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.version.1 <= FORMAT_VERSION.1
+            && self.optional.iter().all(|name| KNOWN_FEATURES.contains(&name.as_str()))
+    }
+}
+
+/// What the last line says of those before it.
+pub(super) fn check(text: &str) -> String {
+    hex(blake3::hash(text.as_bytes()).as_bytes().first_chunk::<8>().expect("8 of 32 bytes"))
+}
+
+/// Bytes as hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_comes_back() {
+        let marker = FormatMarker::new([1; 16], [2; 32]);
+        assert_eq!(FormatMarker::decode(&marker.encode()), Ok(marker.clone()));
+        assert!(marker.is_writable());
+    }
+
+    #[test]
+    fn a_later_version_is_refused_by_both_numbers() {
+        let text = FormatMarker::new([1; 16], [2; 32]).encode().replace("format 1.0", "format 2.7");
+        let error = FormatMarker::decode(&text).unwrap_err();
+        assert_eq!(error.to_string(), "the store has format 2.7, this version of forge reads 1.x");
+    }
+
+    #[test]
+    fn an_unknown_required_feature_is_refused_and_an_optional_one_read_only() {
+        let marker = FormatMarker::new([1; 16], [2; 32]);
+        let sharded = FormatMarker { required: vec!["sharded".to_owned()], ..marker.clone() };
+        assert!(matches!(
+            FormatMarker::decode(&sharded.encode()),
+            Err(MarkerError::Feature { .. })
+        ));
+        let hinted = FormatMarker { optional: vec!["hints".to_owned()], ..marker };
+        assert!(!FormatMarker::decode(&hinted.encode()).unwrap().is_writable());
+    }
+
+    #[test]
+    fn an_encrypted_store_requires_that_it_is_known_and_is_sealed() {
+        let marker = FormatMarker::new([1; 16], [2; 32]).encrypted();
+        let text = marker.encode();
+        assert!(text.contains("\nrequired encrypted\noptional sealed\n"), "{text}");
+        let read = FormatMarker::decode(&text).unwrap();
+        assert!(read.is_encrypted() && read.is_sealed() && read.is_writable());
+        assert!(!FormatMarker::new([1; 16], [2; 32]).sealed().is_encrypted());
+    }
+
+    #[test]
+    fn a_sealed_store_says_so_and_may_be_written() {
+        let plain = FormatMarker::new([1; 16], [2; 32]);
+        let sealed = FormatMarker::decode(&plain.clone().sealed().encode()).unwrap();
+        assert!(!plain.is_sealed() && sealed.is_sealed() && sealed.is_writable());
+        assert_eq!(sealed.clone().sealed(), sealed);
+    }
+
+    #[test]
+    fn something_else_is_refused() {
+        for text in ["", "git", "forge store\nformat x\n", "forge store\nformat 1.0\nid zz\n"] {
+            assert!(matches!(FormatMarker::decode(text), Err(MarkerError::Foreign(_))), "{text}");
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! A session in the refs as bytes of its own, and looked through without being made.
+
+use super::{
+    BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, SessionRefs, SessionRemoval,
+};
+use crate::format::codec::{
+    ByteReader, DecodeError, pack, put_bytes, put_signed, put_varint, unpack,
+};
+use crate::model::{
+    BranchMetadata, BranchStatus, OperationId, RevisionId, SessionId, SessionKind, SessionMetadata,
+    StateDigest, Timestamp,
+};
+
+/// What a session takes, if it has no second branch and no sources.
+pub(super) const SESSION_BYTES: usize = 256;
+
+/// What [`decode`] reads.
+pub(super) fn encode(session: &SessionRefs) -> Vec<u8> {
+    let SessionRefs {
+        info,
+        next_sequence,
+        branches,
+        current_branch,
+        first_event,
+        last_event,
+        checkpoints,
+        last_checkpoint,
+        pages,
+        facts,
+        hidden,
+        bookmarks,
+        schedule,
+        dropped,
+        gone,
+    } = session;
+    let mut out = Vec::with_capacity(SESSION_BYTES);
+    put_info(&mut out, info);
+    put_varint(&mut out, *next_sequence);
+    put_list(&mut out, branches, put_branch);
+    put_varint(&mut out, u64::from(*current_branch));
+    put_option(&mut out, first_event.as_ref(), put_time);
+    put_option(&mut out, last_event.as_ref(), put_time);
+    put_varint(&mut out, *checkpoints);
+    put_option(&mut out, last_checkpoint.as_ref(), put_time);
+    put_varint(&mut out, *pages);
+    put_varint(&mut out, *facts);
+    put_list(&mut out, hidden, put_operation);
+    put_list(&mut out, bookmarks, |out, bookmark| {
+        put_bytes(out, bookmark.source.as_bytes());
+        put_varint(out, bookmark.bytes);
+    });
+    put_option(&mut out, schedule.as_ref(), |out, micros| put_signed(out, *micros));
+    put_list(&mut out, dropped, |out, text| {
+        put_bytes(out, text.blob.as_bytes());
+        put_varint(out, text.bytes);
+        put_option(out, text.pruning.as_ref(), put_operation);
+    });
+    match gone {
+        None => out.push(0),
+        Some(SessionRemoval::Pruned(operation)) => {
+            out.push(1);
+            put_operation(&mut out, operation);
+        }
+        Some(SessionRemoval::Swept) => out.push(2),
+    }
+    out
+}
+
+/// Whether a session can be made of these bytes.
+pub(super) fn check_session(bytes: &[u8]) -> Result<(), DecodeError> {
+    decode::<false>(bytes).map(drop)
+}
+
+/// The session of these bytes. With `KEPT` false it is only looked through, by the same steps: what is given then has no texts and
+/// no lists, and nothing was allocated for it.
+#[inline]
+pub(super) fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, DecodeError> {
+    let mut reader = ByteReader::new("session", bytes);
+    let from = &mut reader;
+    let info = info::<KEPT>(from)?;
+    let next_sequence = from.varint()?;
+    let (branches, count) = branches::<KEPT>(from, next_sequence)?;
+    let session = SessionRefs {
+        info,
+        next_sequence,
+        branches,
+        current_branch: number(from)?,
+        first_event: option(from, time)?,
+        last_event: option(from, time)?,
+        checkpoints: from.varint()?,
+        last_checkpoint: option(from, time)?,
+        pages: from.varint()?,
+        facts: from.varint()?,
+        hidden: list::<KEPT, _>(from, operation)?.0,
+        bookmarks: list::<KEPT, _>(from, |from| {
+            Ok(BookmarkRef { source: text::<KEPT>(from)?, bytes: from.varint()? })
+        })?
+        .0,
+        schedule: option(from, ByteReader::signed)?,
+        dropped: list::<KEPT, _>(from, |from| {
+            let (blob, bytes) = (text::<KEPT>(from)?, from.varint()?);
+            Ok(DroppedText { blob, bytes, pruning: option(from, operation)? })
+        })?
+        .0,
+        gone: match from.byte()? {
+            0 => None,
+            1 => Some(SessionRemoval::Pruned(operation(from)?)),
+            2 => Some(SessionRemoval::Swept),
+            _ => return Err(from.error("it went in an unknown way")),
+        },
+    };
+    from.end()?;
+    let counts = [session.checkpoints, session.pages, session.facts];
+    if !(1..=MAX_COUNT).contains(&next_sequence) || counts.iter().any(|n| *n > MAX_COUNT) {
+        return Err(from.error("it counts what no store can hold"));
+    }
+    if u64::from(session.current_branch) >= count {
+        return Err(from.error("it names a branch that there is not"));
+    }
+    Ok(session)
+}
+
+/// No count comes near this: it leaves room to add to it.
+const MAX_COUNT: u64 = 1 << 48;
+
+fn put_info(out: &mut Vec<u8>, info: &SessionMetadata) {
+    let SessionMetadata { id, name, kind, agent, agent_session, started_at } = info;
+    out.extend_from_slice(id.as_bytes());
+    put_bytes(out, name.as_bytes());
+    out.push(match kind {
+        SessionKind::Debug => 0,
+        SessionKind::Run => 1,
+        SessionKind::Progress => 2,
+        SessionKind::Program => 3,
+        SessionKind::Thread => 4,
+    });
+    put_option(out, agent.as_ref(), put_text);
+    put_option(out, agent_session.as_ref(), put_text);
+    put_time(out, started_at);
+}
+
+#[inline]
+fn info<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<SessionMetadata, DecodeError> {
+    Ok(SessionMetadata {
+        id: SessionId::from_bytes(from.array()?),
+        name: text::<KEPT>(from)?,
+        kind: match from.byte()? {
+            0 => SessionKind::Debug,
+            1 => SessionKind::Run,
+            2 => SessionKind::Progress,
+            3 => SessionKind::Program,
+            4 => SessionKind::Thread,
+            _ => return Err(from.error("it is of an unknown kind")),
+        },
+        agent: option(from, text::<KEPT>)?,
+        agent_session: option(from, text::<KEPT>)?,
+        started_at: time(from)?,
+    })
+}
+
+fn put_branch(out: &mut Vec<u8>, branch: &BranchRefs) {
+    let BranchRefs { name, base, head, changes, hidden } = branch;
+    put_text(out, name);
+    put_option(out, base.as_ref(), |out, (branch, sequence)| {
+        put_varint(out, u64::from(*branch));
+        put_varint(out, *sequence);
+    });
+    put_option(out, head.as_ref(), |out, head| {
+        put_varint(out, head.sequence);
+        out.extend_from_slice(head.id.as_bytes());
+        put_time(out, &head.effective);
+        out.extend_from_slice(&head.digest.to_bytes());
+        put_varint(out, head.count);
+    });
+    put_list(out, changes, put_change);
+    out.push(u8::from(*hidden));
+}
+
+/// The branches of a session that goes on with this number, and how many there are.
+#[inline]
+fn branches<const KEPT: bool>(
+    from: &mut ByteReader<'_>,
+    next_sequence: u64,
+) -> Result<(Vec<BranchRefs>, u64), DecodeError> {
+    let mut count = 0;
+    list::<KEPT, _>(from, |from| {
+        let branch = branch::<KEPT>(from)?;
+        if branch.base.is_some_and(|(base, _)| u64::from(base) >= count) {
+            return Err(from.error("a branch begins on one that came after it"));
+        }
+        if branch.head.is_some_and(|head| head.sequence >= next_sequence) {
+            return Err(from.error("a branch ends with a revision that there is not"));
+        }
+        count += 1;
+        Ok(branch)
+    })
+}
+
+#[inline]
+fn branch<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<BranchRefs, DecodeError> {
+    Ok(BranchRefs {
+        name: text::<KEPT>(from)?,
+        base: option(from, |from| Ok((number(from)?, from.varint()?)))?,
+        head: option(from, |from| {
+            Ok(BranchHead {
+                sequence: from.varint()?,
+                id: RevisionId::from_bytes(from.array()?),
+                effective: time(from)?,
+                digest: StateDigest::from_bytes(&from.array()?),
+                count: from.varint()?,
+            })
+        })?,
+        changes: match list::<KEPT, _>(from, change)? {
+            (_, 0) => return Err(from.error("a branch has no beginning")),
+            (changes, _) => changes,
+        },
+        hidden: flag(from)?,
+    })
+}
+
+fn put_change(out: &mut Vec<u8>, change: &BranchChange) {
+    let BranchChange { time, status, metadata } = change;
+    put_time(out, time);
+    out.push(match status {
+        BranchStatus::Active => 0,
+        BranchStatus::Merged => 1,
+        BranchStatus::Abandoned => 2,
+        BranchStatus::Archived => 3,
+    });
+    // Most branches say nothing of themselves.
+    let said = Some(metadata).filter(|metadata| **metadata != BranchMetadata::default());
+    put_option(out, said, |out, metadata| put_bytes(out, &pack(metadata)));
+}
+
+#[inline]
+fn change(from: &mut ByteReader<'_>) -> Result<BranchChange, DecodeError> {
+    Ok(BranchChange {
+        time: time(from)?,
+        status: match from.byte()? {
+            0 => BranchStatus::Active,
+            1 => BranchStatus::Merged,
+            2 => BranchStatus::Abandoned,
+            3 => BranchStatus::Archived,
+            _ => return Err(from.error("a branch has an unknown status")),
+        },
+        metadata: option(from, |from| unpack("branch", from.bytes()?))?.unwrap_or_default(),
+    })
+}
+
+fn put_text(out: &mut Vec<u8>, text: &String) {
+    put_bytes(out, text.as_bytes());
+}
+
+#[inline]
+fn text<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<String, DecodeError> {
+    let bytes = from.bytes()?;
+    // Most names are a few letters of ASCII, for which the general answer takes several times as long.
+    if !KEPT && bytes.is_ascii() {
+        return Ok(String::new());
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| from.error("a name is no UTF-8"))?;
+    Ok(if KEPT { text.to_owned() } else { String::new() })
+}
+
+fn put_time(out: &mut Vec<u8>, time: &Timestamp) {
+    out.extend_from_slice(&time.as_micros().to_le_bytes());
+}
+
+#[inline]
+fn time(from: &mut ByteReader<'_>) -> Result<Timestamp, DecodeError> {
+    from.array().map(i64::from_le_bytes).map(Timestamp::from_micros)
+}
+
+fn put_operation(out: &mut Vec<u8>, operation: &OperationId) {
+    out.extend_from_slice(operation.as_bytes());
+}
+
+#[inline]
+fn operation(from: &mut ByteReader<'_>) -> Result<OperationId, DecodeError> {
+    from.array().map(OperationId::from_bytes)
+}
+
+#[inline]
+fn number(from: &mut ByteReader<'_>) -> Result<u32, DecodeError> {
+    u32::try_from(from.varint()?).map_err(|_| from.error("a number is too large"))
+}
+
+#[inline]
+fn flag(from: &mut ByteReader<'_>) -> Result<bool, DecodeError> {
+    match from.byte()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(from.error("a mark is neither 0 nor 1")),
+    }
+}
+
+fn put_option<T>(out: &mut Vec<u8>, value: Option<&T>, put: impl FnOnce(&mut Vec<u8>, &T)) {
+    out.push(u8::from(value.is_some()));
+    if let Some(value) = value {
+        put(out, value);
+    }
+}
+
+#[inline]
+fn option<'a, T>(
+    from: &mut ByteReader<'a>,
+    read: impl FnOnce(&mut ByteReader<'a>) -> Result<T, DecodeError>,
+) -> Result<Option<T>, DecodeError> {
+    if flag(from)? { read(from).map(Some) } else { Ok(None) }
+}
+
+fn put_list<T>(out: &mut Vec<u8>, values: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
+    put_varint(out, values.len() as u64);
+    values.iter().for_each(|value| put(out, value));
+}
+
+/// The values of a list, if they are kept, and how many there are.
+#[inline]
+fn list<const KEPT: bool, T>(
+    from: &mut ByteReader<'_>,
+    mut read: impl FnMut(&mut ByteReader<'_>) -> Result<T, DecodeError>,
+) -> Result<(Vec<T>, u64), DecodeError> {
+    let mut values = Vec::new();
+    let count = from.varint()?;
+    for _ in 0..count {
+        let value = read(from)?;
+        if KEPT {
+            values.push(value);
+        }
+    }
+    Ok((values, count))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    pub(in crate::format::refs) fn session() -> impl Strategy<Value = SessionRefs> {
+        let id = any::<[u8; 16]>();
+        let text = "[a-zß ]{0,9}";
+        let when = any::<i64>().prop_map(Timestamp::from_micros);
+        let head = (0..9_u64, any::<[u8; 32]>(), when.clone(), 0..1000_u64).prop_map(
+            |(sequence, id, effective, count)| BranchHead {
+                sequence,
+                id: RevisionId::from_bytes(id),
+                effective,
+                digest: StateDigest::from_bytes(&id),
+                count,
+            },
+        );
+        let change =
+            (when.clone(), 0..4_usize, prop::option::of(text)).prop_map(|(time, status, said)| {
+                let all = [
+                    BranchStatus::Active,
+                    BranchStatus::Merged,
+                    BranchStatus::Abandoned,
+                    BranchStatus::Archived,
+                ];
+                let status = all.into_iter().nth(status).unwrap();
+                let metadata = BranchMetadata { approach: said, ..BranchMetadata::default() };
+                BranchChange { time, status, metadata }
+            });
+        let changes = prop::collection::vec(change, 1..3);
+        let branch = (text, prop::option::of(head), changes, any::<bool>()).prop_map(
+            |(name, head, changes, hidden)| BranchRefs { name, base: None, head, changes, hidden },
+        );
+        let info = (id, text, prop::option::of(text), when.clone()).prop_map(
+            |(id, name, agent_session, started_at)| SessionMetadata {
+                id: SessionId::from_bytes(id),
+                name,
+                kind: SessionKind::Thread,
+                agent: None,
+                agent_session,
+                started_at,
+            },
+        );
+        let bookmark =
+            (text, any::<u64>()).prop_map(|(source, bytes)| BookmarkRef { source, bytes });
+        let dropped = (text, any::<u64>(), prop::option::of(id)).prop_map(|(blob, bytes, id)| {
+            DroppedText { blob, bytes, pruning: id.map(OperationId::from_bytes) }
+        });
+        let gone = prop_oneof![
+            Just(None),
+            Just(Some(SessionRemoval::Swept)),
+            id.prop_map(|id| Some(SessionRemoval::Pruned(OperationId::from_bytes(id)))),
+        ];
+        let lists = (
+            prop::collection::vec(branch, 1..4),
+            prop::collection::vec(id.prop_map(OperationId::from_bytes), 0..3),
+            prop::collection::vec(bookmark, 0..3),
+            prop::collection::vec(dropped, 0..3),
+        );
+        let numbers = (10..1000_u64, 0..1000_u64, prop::option::of(any::<i64>()));
+        (info, lists, numbers, prop::option::of(when), gone).prop_map(
+            |(info, lists, (next_sequence, facts, schedule), time, gone)| {
+                let (mut branches, hidden, bookmarks, dropped) = lists;
+                for (number, branch) in (0..).zip(&mut branches) {
+                    branch.base = (number > 0).then_some((number / 2, 3));
+                }
+                SessionRefs {
+                    info,
+                    next_sequence,
+                    current_branch: branches.len() as u32 - 1,
+                    branches,
+                    first_event: time,
+                    last_event: None,
+                    checkpoints: facts / 2,
+                    last_checkpoint: time,
+                    pages: 0,
+                    facts,
+                    hidden,
+                    bookmarks,
+                    schedule,
+                    dropped,
+                    gone,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        /// Else what was looked through could not be made when somebody asks for it.
+        #[test]
+        fn what_is_looked_through_can_be_made_and_nothing_else(
+            session in session(),
+            changed in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            end: prop::sample::Index,
+            cut: bool,
+        ) {
+            let mut bytes = encode(&session);
+            for (place, byte) in changed {
+                *place.get_mut(&mut bytes) = byte;
+            }
+            if cut {
+                bytes.truncate(end.index(bytes.len()));
+            }
+            let looked = decode::<false>(&bytes);
+            let made = decode::<true>(&bytes);
+            prop_assert_eq!(looked.as_ref().err(), made.as_ref().err());
+            if let (Ok(looked), Ok(made)) = (looked, made) {
+                let nothing = looked.branches.capacity() + looked.bookmarks.capacity() + looked.info.name.capacity();
+                prop_assert_eq!(nothing, 0);
+                prop_assert_eq!(decode::<true>(&encode(&made)), Ok(made));
+            }
+        }
+    }
+}

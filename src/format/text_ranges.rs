@@ -1,0 +1,134 @@
+//! The texts in MessagePack: where they stand in its bytes.
+
+use super::codec::{ByteReader, DecodeError};
+use std::ops::Range;
+
+/// Where the strings and byte strings of one encoded value stand, names of fields too, in order.
+///
+/// # Errors
+/// If the bytes are not one value.
+pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
+    let mut reader = ByteReader::new("MessagePack", bytes);
+    let mut found = Vec::new();
+    let mut open: u64 = 1;
+    while open > 0 {
+        open -= 1;
+        let mark = reader.byte()?;
+        let length = |reader: &mut ByteReader<'_>, bytes: u32| -> Result<u64, DecodeError> {
+            Ok(match bytes {
+                1 => u64::from(reader.byte()?),
+                2 => u64::from(u16::from_be_bytes(reader.array()?)),
+                _ => u64::from(u32::from_be_bytes(reader.array()?)),
+            })
+        };
+        let mut text = None;
+        let (skipped, values) = match mark {
+            0x00..=0x7f | 0xc0..=0xc3 | 0xe0..=0xff => (0, 0),
+            0x80..=0x8f => (0, u64::from(mark & 0x0f) * 2),
+            0x90..=0x9f => (0, u64::from(mark & 0x0f)),
+            0xa0..=0xbf => {
+                text = Some(u64::from(mark & 0x1f));
+                (0, 0)
+            }
+            0xc4 | 0xd9 => {
+                text = Some(length(&mut reader, 1)?);
+                (0, 0)
+            }
+            0xc5 | 0xda => {
+                text = Some(length(&mut reader, 2)?);
+                (0, 0)
+            }
+            0xc6 | 0xdb => {
+                text = Some(length(&mut reader, 4)?);
+                (0, 0)
+            }
+            0xc7 => (length(&mut reader, 1)? + 1, 0),
+            0xc8 => (length(&mut reader, 2)? + 1, 0),
+            0xc9 => (length(&mut reader, 4)? + 1, 0),
+            0xcc | 0xd0 => (1, 0),
+            0xcd | 0xd1 => (2, 0),
+            0xca | 0xce | 0xd2 => (4, 0),
+            0xcb | 0xcf | 0xd3 => (8, 0),
+            0xd4..=0xd8 => ((1 << (mark - 0xd4)) + 1, 0),
+            0xdc => (0, length(&mut reader, 2)?),
+            0xdd => (0, length(&mut reader, 4)?),
+            0xde => (0, length(&mut reader, 2)? * 2),
+            0xdf => (0, length(&mut reader, 4)? * 2),
+        };
+        open += values;
+        let length = usize::try_from(text.unwrap_or(skipped))
+            .map_err(|_| reader.error("a length is too large"))?;
+        reader.take(length)?;
+        if text.is_some() {
+            let end = bytes.len() - reader.remaining();
+            found.push(end - length..end);
+        }
+    }
+    reader.end()?;
+    Ok(found)
+}
+
+/// The bytes with each text that `rewrite` gives another of the same length for; `None` if there is none, or if the bytes are not
+/// one value.
+#[must_use]
+pub fn rewrite_texts(
+    bytes: &[u8],
+    mut rewrite: impl FnMut(&[u8]) -> Option<Vec<u8>>,
+) -> Option<Vec<u8>> {
+    let mut changed: Option<Vec<u8>> = None;
+    for range in text_ranges(bytes).ok()? {
+        if let Some(new) = rewrite(bytes.get(range.clone())?) {
+            let all = changed.get_or_insert_with(|| bytes.to_vec());
+            all.get_mut(range).filter(|place| place.len() == new.len())?.copy_from_slice(&new);
+        }
+    }
+    changed
+}
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may panic")]
+mod tests {
+    use super::super::codec::pack;
+    use super::*;
+    use crate::model::Value;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_text_is_found_whatever_stands_between(
+            pairs in prop::collection::vec(("[a-z]{0,40}", any::<i64>(), ".{0,300}"), 0..40)
+        ) {
+            let list = pairs.iter().map(|(name, number, text)| {
+                Value::from([
+                    (name.as_str(), Value::from(*number)),
+                    ("zz", Value::List(vec![text.as_str().into(), Value::Null, 0.5.into()])),
+                ])
+            });
+            let packed = pack(&Value::List(list.collect()));
+            let found: Vec<&[u8]> =
+                text_ranges(&packed).unwrap().into_iter().map(|range| &packed[range]).collect();
+            for (name, _, text) in &pairs {
+                prop_assert!(found.contains(&name.as_bytes()));
+                prop_assert!(found.contains(&text.as_bytes()));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_walked_or_refused(bytes: Vec<u8>) {
+            let _ = text_ranges(&bytes);
+        }
+    }
+
+    #[test]
+    fn texts_are_rewritten_in_place() {
+        let packed = pack(&Value::from([("text", "hunter22".into()), ("n", 0.5.into())]));
+        let new =
+            rewrite_texts(&packed, |text| (text == b"hunter22").then(|| b"purgedxx".to_vec()));
+        assert_eq!(
+            new.unwrap(),
+            pack(&Value::from([("text", "purgedxx".into()), ("n", 0.5.into())]))
+        );
+        assert_eq!(rewrite_texts(&packed, |_| None), None);
+        assert_eq!(rewrite_texts(&packed[1..packed.len() - 1], |text| Some(text.to_vec())), None);
+    }
+}

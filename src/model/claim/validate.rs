@@ -1,0 +1,339 @@
+//! Checking values and ids before anything is stored.
+
+use super::{
+    Agent, Belief, CodeState, Dependency, Evidence, ExecutedCommand, FieldDefinition, FieldValue,
+    Gap, Hypothesis, Inference, Measurement, Message, Note, Notice, Prompt, Task, ToolUse,
+    VerificationResult,
+};
+use crate::model::{Kind, Value};
+use std::fmt;
+
+/// The longest id, in bytes.
+pub const MAX_ID_BYTES: usize = 200;
+
+/// How deep lists and maps may lie inside each other.
+pub const MAX_DEPTH: usize = 100;
+
+/// How many characters of a wrong value an error shows.
+const SHOWN_CHARS: usize = 60;
+
+/// A field that holds what it may not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct InvalidField {
+    /// The kind of the entity.
+    pub kind: Kind,
+    /// The field; `None` if the value as a whole is wrong.
+    pub field: Option<String>,
+    /// What it holds, as JSON would write it; cut if long, control characters escaped.
+    pub found: String,
+    /// What it may hold, in words.
+    pub allowed: String,
+}
+
+impl InvalidField {
+    pub(super) fn new(kind: Kind, field: &str, found: &Value, allowed: String) -> Self {
+        Self { kind, field: Some(field.to_owned()), found: shown(found), allowed }
+    }
+
+    pub(super) fn no_map(kind: Kind, found: &Value) -> Self {
+        Self { kind, field: None, found: shown(found), allowed: "a map of fields".to_owned() }
+    }
+}
+
+impl fmt::Display for InvalidField {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, field, found, allowed } = self;
+        match field {
+            Some(field) => {
+                write!(out, "field '{}' of {kind} is {found}: use {allowed}", field.escape_debug())
+            }
+            None => write!(out, "{kind} is {found}: use {allowed}"),
+        }
+    }
+}
+
+/// An id that cannot name an entity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "id {found} {problem}: use 1 to 200 bytes without control characters, no space at either end"
+)]
+pub struct InvalidId {
+    /// The id, cut if long, control characters escaped.
+    pub found: String,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+/// Whether this can be the id of an entity: 1 to [`MAX_ID_BYTES`] bytes, no control characters, no white space at
+/// either end.
+///
+/// # Errors
+/// [`InvalidId`] with what is wrong.
+pub fn check_id(id: &str) -> Result<(), InvalidId> {
+    let problem = if id.is_empty() {
+        "is empty"
+    } else if id.len() > MAX_ID_BYTES {
+        "is too long"
+    } else if id.chars().any(char::is_control) {
+        "holds a control character"
+    } else if id.trim() != id {
+        "begins or ends with a space"
+    } else {
+        return Ok(());
+    };
+    Err(InvalidId { found: quoted(id), problem })
+}
+
+/// The value as it is stored: without nulls, the known fields checked, numbers of known fields in one form (a
+/// confidence of 1 is 1.0, so that equal values have equal bytes), negative zero made zero. Unknown fields stay.
+///
+/// # Errors
+/// [`InvalidField`] for the first field that does not fit: a wrong type or word, a number out of range, NaN or
+/// infinity anywhere, lists and maps more than [`MAX_DEPTH`] deep, a value that is no map.
+///
+/// ```
+/// use forge_store::model::{Kind, Value, claim};
+///
+/// let fine = Value::from([("description", "stale cache".into()), ("confidence", 0.4.into())]);
+/// assert_eq!(claim::check(Kind::Hypothesis, &fine), Ok(fine));
+///
+/// let wrong = Value::from([("confidence", 1.7.into())]);
+/// assert_eq!(
+///     claim::check(Kind::Hypothesis, &wrong).unwrap_err().to_string(),
+///     "field 'confidence' of hypothesis is 1.7: use a number from 0 to 1"
+/// );
+/// ```
+pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
+    let Value::Map(fields) = value else { return Err(InvalidField::no_map(kind, value)) };
+    for (name, field) in fields {
+        check_json(field, 1)
+            .map_err(|(found, allowed)| InvalidField::new(kind, name, found, allowed.to_owned()))?;
+    }
+    let checked = match kind {
+        Kind::Hypothesis => Hypothesis::from_value(value)?.to_value(),
+        Kind::Evidence => Evidence::from_value(value)?.to_value(),
+        Kind::Belief => Belief::from_value(value)?.to_value(),
+        Kind::Dependency => Dependency::from_value(value)?.to_value(),
+        Kind::Gap => Gap::from_value(value)?.to_value(),
+        Kind::Note => Note::from_value(value)?.to_value(),
+        Kind::Message => Message::from_value(value)?.to_value(),
+        Kind::Prompt => Prompt::from_value(value)?.to_value(),
+        Kind::Command => ExecutedCommand::from_value(value)?.to_value(),
+        Kind::Code => CodeState::from_value(value)?.to_value(),
+        Kind::Verification => VerificationResult::from_value(value)?.to_value(),
+        Kind::Measurement => Measurement::from_value(value)?.to_value(),
+        Kind::Task => Task::from_value(value)?.to_value(),
+        Kind::Agent => Agent::from_value(value)?.to_value(),
+        Kind::Inference => Inference::from_value(value)?.to_value(),
+        Kind::Tool => ToolUse::from_value(value)?.to_value(),
+        Kind::Notice => Notice::from_value(value)?.to_value(),
+        Kind::Output
+        | Kind::Item
+        | Kind::Progress
+        | Kind::ThreadMessage
+        | Kind::Program
+        | Kind::Run
+        | Kind::Thread => value.clone().without_nulls(),
+    };
+    Ok(positive_zeros(checked))
+}
+
+/// Whether this is what [`check`] would make of it, so that it need not be made anew: what reads as the same is stored
+/// as the same, and most values come in that form.
+#[must_use]
+pub fn is_checked(kind: Kind, value: &Value) -> bool {
+    if !value.as_map().is_some_and(|fields| fields.values().all(|field| is_plain(field, 1))) {
+        return false;
+    }
+    match kind {
+        Kind::Hypothesis => Hypothesis::is_written(value),
+        Kind::Evidence => Evidence::is_written(value),
+        Kind::Belief => Belief::is_written(value),
+        Kind::Dependency => Dependency::is_written(value),
+        Kind::Gap => Gap::is_written(value),
+        Kind::Note => Note::is_written(value),
+        Kind::Message => Message::is_written(value),
+        Kind::Prompt => Prompt::is_written(value),
+        Kind::Command => ExecutedCommand::is_written(value),
+        Kind::Code => CodeState::is_written(value),
+        Kind::Verification => VerificationResult::is_written(value),
+        Kind::Measurement => Measurement::is_written(value),
+        Kind::Task => Task::is_written(value),
+        Kind::Agent => Agent::is_written(value),
+        Kind::Inference => Inference::is_written(value),
+        Kind::Tool => ToolUse::is_written(value),
+        Kind::Notice => Notice::is_written(value),
+        Kind::Output
+        | Kind::Item
+        | Kind::Progress
+        | Kind::ThreadMessage
+        | Kind::Program
+        | Kind::Run
+        | Kind::Thread => true,
+    }
+}
+
+/// Whether a value is sound, without fields that are null and without negative zeros.
+fn is_plain(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Float(number) => {
+            number.is_finite() && !(*number == 0.0 && number.is_sign_negative())
+        }
+        Value::List(_) | Value::Map(_) if depth > MAX_DEPTH => false,
+        Value::List(items) => {
+            items.iter().all(|item| *item == Value::Null || is_plain(item, depth + 1))
+        }
+        Value::Map(fields) => fields.values().all(|field| is_plain(field, depth + 1)),
+        Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Text(_) => true,
+    }
+}
+
+/// The fields forge knows of a kind, in the order they are shown. Those of what the other systems keep are listed,
+/// and not checked.
+#[must_use]
+pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
+    macro_rules! unchecked {
+        ($($name:literal: $about:literal,)*) => {
+            &[$(FieldDefinition { name: $name, about: $about, allowed: <Value as FieldValue>::allowed },)*]
+        };
+    }
+    match kind {
+        Kind::Hypothesis => Hypothesis::FIELDS,
+        Kind::Evidence => Evidence::FIELDS,
+        Kind::Belief => Belief::FIELDS,
+        Kind::Dependency => Dependency::FIELDS,
+        Kind::Gap => Gap::FIELDS,
+        Kind::Note => Note::FIELDS,
+        Kind::Message => Message::FIELDS,
+        Kind::Prompt => Prompt::FIELDS,
+        Kind::Command => ExecutedCommand::FIELDS,
+        Kind::Code => CodeState::FIELDS,
+        Kind::Verification => VerificationResult::FIELDS,
+        Kind::Measurement => Measurement::FIELDS,
+        Kind::Task => Task::FIELDS,
+        Kind::Agent => Agent::FIELDS,
+        Kind::Inference => Inference::FIELDS,
+        Kind::Tool => ToolUse::FIELDS,
+        Kind::Notice => Notice::FIELDS,
+        Kind::Output => unchecked! {
+            "item": "The item it was made for.",
+            "step": "The step that made it.",
+            "name": "What people call the step.",
+            "order": "The place of the step in the workflow.",
+            "content": "What was made.",
+        },
+        Kind::Item => unchecked! {
+            "status": "How far it is: active, terminal; of the progress of a pipeline: done, failed.",
+            "step": "The step recorded last.",
+            "name": "What people call that step.",
+            "next": "The step to be done next.",
+            "order": "The place of the last step in the workflow.",
+            "path": "The finished steps in the order in which they were done.",
+            "data": "What it carries along.",
+            "recorded_at": "When something of it was recorded last.",
+            "class": "Of a failed item of a pipeline: the class of its last failure.",
+            "attempts": "How often a failed item of a pipeline was tried.",
+            "error": "What went wrong with it last.",
+        },
+        Kind::Run => unchecked! {
+            "status": "How far it is: running, finished, failed.",
+            "input": "What it was given; alone in the claim `input`, all else in the claim `run`.",
+            "started_at": "When it began.",
+            "ended_at": "When it ended.",
+            "error": "Why it failed.",
+            "items": "How many items it has.",
+            "terminal": "How many of them have come to their end.",
+        },
+        Kind::Progress => unchecked! {
+            "review_id": "The review it is of.",
+            "execution_id": "The execution it is of.",
+            "stage": "The stage it has come to.",
+            "batch_info": "The last finished batch, how many there are and how large they are.",
+            "progress": "How many items are processed, failed, and there in all.",
+            "last_processed": "The item processed last, and when.",
+            "context": "What going on needs: tokens of a server, versions, models.",
+            "error_info": "What went wrong, how often, whether going on is possible, and with which items.",
+            "metadata": "Ids and versions by which it can be made again.",
+            "created_at": "When it was first saved.",
+            "updated_at": "When it was last saved.",
+        },
+        Kind::ThreadMessage => unchecked! {
+            "role": "Who speaks.",
+            "message": "The message, as the JSON text that was given.",
+            "message_id": "The id that the message has itself.",
+            "place": "Where it stands: messages are in the order of their places.",
+            "held": "Whether it is held back until the results of its calls are there.",
+            "reason": "Why it was put in or changed, if it was not given so.",
+        },
+        Kind::Program => unchecked! {
+            "agents": "The checkpoint of each of its agents.",
+            "message": "What somebody says about it.",
+        },
+        Kind::Thread => unchecked! {
+            "form": "The form of its messages.",
+            "messages": "How many messages it has.",
+            "pending": "The calls that have no result yet, with what is known of each.",
+            "writer": "Who writes it at present, and until when.",
+            "marked": "Whether it holds something that no provider would take.",
+            "reset": "When nothing of it could be saved, and how many messages that were.",
+        },
+    }
+}
+
+/// Whether JSON can say this value, and not too deep: else the part that is wrong and what is allowed.
+fn check_json(value: &Value, depth: usize) -> Result<(), (&Value, &'static str)> {
+    match value {
+        Value::Float(number) if !number.is_finite() => Err((value, "a finite number")),
+        Value::List(_) | Value::Map(_) if depth > MAX_DEPTH => {
+            Err((&Value::Null, "lists and maps at most 100 deep"))
+        }
+        Value::List(items) => items.iter().try_for_each(|item| check_json(item, depth + 1)),
+        Value::Map(fields) => fields.values().try_for_each(|field| check_json(field, depth + 1)),
+        _ => Ok(()),
+    }
+}
+
+/// The value with every negative zero made zero: both are equal, and their bytes are not.
+fn positive_zeros(value: Value) -> Value {
+    match value {
+        Value::Float(number) => Value::Float(number + 0.0),
+        Value::List(items) => Value::List(items.into_iter().map(positive_zeros).collect()),
+        Value::Map(fields) => Value::Map(
+            fields.into_iter().map(|(name, value)| (name, positive_zeros(value))).collect(),
+        ),
+        other => other,
+    }
+}
+
+/// A value for an error message.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::UInt(number) => number.to_string(),
+        Value::Float(number) => format!("{number:?}"),
+        Value::Text(text) => quoted(text),
+        Value::List(items) => {
+            let odd = items.iter().find(|item| !matches!(item, Value::Text(_)));
+            odd.map_or_else(
+                || "a list".to_owned(),
+                |odd| match odd {
+                    Value::List(_) | Value::Map(_) => "a list".to_owned(),
+                    plain => format!("a list with {}", shown(plain)),
+                },
+            )
+        }
+        Value::Map(_) => "a map".to_owned(),
+    }
+}
+
+/// A text in quotes for an error message: cut if long, control characters escaped.
+fn quoted(text: &str) -> String {
+    let mut start: String = text.chars().take(SHOWN_CHARS).collect();
+    if start.len() < text.len() {
+        start.push('\u{2026}');
+    }
+    format!("{start:?}")
+}

@@ -1,0 +1,129 @@
+//! Fields that hold one word of a list.
+
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// A word that is not in the list of words a field may hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what} {word:?}: use one of {}", allowed.join(", "))]
+pub struct UnknownWord {
+    /// What the list is of.
+    pub what: &'static str,
+    /// What was found.
+    pub word: String,
+    /// What may stand there.
+    pub allowed: &'static [&'static str],
+}
+
+/// A list of words one of which a field holds.
+pub trait VocabularyWord: Copy + Sized + 'static {
+    /// What the list is of, as people say it.
+    const WHAT: &'static str;
+    /// The words, in the order of the variants.
+    const WORDS: &'static [&'static str];
+    /// The variant this word stands for.
+    fn from_word(word: &str) -> Option<Self>;
+    /// The word of this variant.
+    fn word(self) -> &'static str;
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $what:literal {
+        $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+        }
+
+        impl $crate::model::claim::VocabularyWord for $name {
+            const WHAT: &'static str = $what;
+            const WORDS: &'static [&'static str] = &[$($word,)*];
+
+            fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)* _ => None }
+            }
+
+            fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str($crate::model::claim::VocabularyWord::word(*self))
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::model::claim::UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                use $crate::model::claim::{UnknownWord, VocabularyWord};
+                Self::from_word(text).ok_or_else(|| UnknownWord {
+                    what: Self::WHAT,
+                    word: text.to_owned(),
+                    allowed: Self::WORDS,
+                })
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str($crate::model::claim::VocabularyWord::word(*self))
+            }
+        }
+
+        impl $crate::model::claim::FieldValue for $name {
+            fn read(value: &$crate::model::Value) -> Option<Self> {
+                value.as_text().and_then($crate::model::claim::VocabularyWord::from_word)
+            }
+
+            fn write(&self) -> $crate::model::Value {
+                $crate::model::claim::VocabularyWord::word(*self).into()
+            }
+
+            fn allowed() -> String {
+                format!("one of {}", <Self as $crate::model::claim::VocabularyWord>::WORDS.join(", "))
+            }
+
+            fn is_written(value: &$crate::model::Value) -> bool {
+                <Self as $crate::model::claim::FieldValue>::read(value).is_some()
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// A list of words with its name, for the glossary and for help texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldVocabulary {
+    /// What the list is of, as people say it.
+    pub what: &'static str,
+    /// The words.
+    pub words: &'static [&'static str],
+}
+
+impl FieldVocabulary {
+    /// The list of the words of `W`.
+    #[must_use]
+    pub const fn of<W: VocabularyWord>() -> Self {
+        Self { what: W::WHAT, words: W::WORDS }
+    }
+}
+
+impl fmt::Display for FieldVocabulary {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.what, self.words.join(", "))
+    }
+}
+
+impl Serialize for FieldVocabulary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.words.serialize(serializer)
+    }
+}

@@ -1,0 +1,227 @@
+//! What a text is that is no time, no moment or no duration, and what could be written instead.
+
+use crate::model::Timestamp;
+use std::fmt;
+
+/// How many characters of a text an error repeats.
+const MAX_QUOTED: usize = 60;
+
+const TIME_EXAMPLES: &str =
+    "write for example '2 hours ago', 'yesterday 14:30' or '2025-01-20 14:30:00'";
+
+/// Why a text is not a time. Texts in it are escaped and cut to 60 characters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TimeError {
+    /// Nothing was written.
+    #[error("a time is missing: {TIME_EXAMPLES}")]
+    Empty,
+    /// No time is that long.
+    #[error("'{text}' is too long for a time: {TIME_EXAMPLES}")]
+    TooLong {
+        /// Its beginning.
+        text: String,
+    },
+    /// No form of the grammar fits.
+    #[error("'{text}' is not a time{}: {TIME_EXAMPLES}", at(.rest))]
+    Unreadable {
+        /// What was written.
+        text: String,
+        /// Where a form stopped fitting, if one fitted at first.
+        rest: Option<String>,
+    },
+    /// A number alone could be anything.
+    #[error(
+        "'{text}' is a number, not a time: write '2025-01-20' for a date, '10m' for ten minutes \
+         ago or '@1737383400' for seconds since 1970"
+    )]
+    Number {
+        /// What was written.
+        text: String,
+    },
+    /// It has the form of a time, but no such time exists or it contradicts itself.
+    #[error("'{text}' is not a time: {problem}; write for example {instead}")]
+    Impossible {
+        /// What was written.
+        text: String,
+        /// What is wrong.
+        problem: String,
+        /// What could be meant.
+        instead: String,
+    },
+    /// It names a time zone, which cannot be checked.
+    #[error(
+        "the zone '{zone}' in '{text}' is not known here: write its offset, as in '2025-01-20 \
+         14:30:00-05:00', or UTC, as in '2025-01-20 14:30 UTC', or leave the zone out for local \
+         time"
+    )]
+    Zone {
+        /// What was written.
+        text: String,
+        /// The zone's name.
+        zone: String,
+    },
+    /// It names a stretch of time, not a point.
+    #[error("'{text}' is a stretch of time, not a point in it: write for example {instead}")]
+    Vague {
+        /// What was written.
+        text: String,
+        /// Points that could be meant.
+        instead: String,
+    },
+    /// It is later than now.
+    #[error(
+        "'{text}' is in the future{}: nothing is known of it yet; write a time up to now, such \
+         as 'now', '10m' or 'yesterday 14:30'", in_brackets(.time)
+    )]
+    Future {
+        /// What was written.
+        text: String,
+        /// The time it would be, where the text says one.
+        time: Option<Timestamp>,
+    },
+    /// It is not within the years 0000 to 9999.
+    #[error(
+        "'{text}' is not within the years 0000 to 9999: write for example '2025-01-20', '3 \
+         months ago' or '@1737383400' (seconds, not milliseconds)"
+    )]
+    OutOfRange {
+        /// What was written.
+        text: String,
+    },
+}
+
+impl TimeError {
+    /// Whether the text does not even look like a time, so that it may well be a name.
+    pub(super) const fn is_unread(&self) -> bool {
+        matches!(
+            self,
+            Self::Empty | Self::TooLong { .. } | Self::Unreadable { .. } | Self::Number { .. }
+        )
+    }
+}
+
+fn at(rest: &Option<String>) -> String {
+    rest.as_ref().map_or_else(String::new, |rest| format!(" (not understood from '{rest}' on)"))
+}
+
+fn in_brackets(time: &Option<Timestamp>) -> String {
+    time.map_or_else(String::new, |time| format!(" ({time})"))
+}
+
+const MOMENT_FORMS: &str = "a time ('2 hours ago', '2025-01-20 14:30'), a tag, a branch, the \
+     beginning of an id (at least 4 digits), '#42', 'HEAD', 'HEAD~3', 'main@{10m}', 'start', \
+     'last compaction', 'before last compaction', 'when H3 was rejected', 'commit 1a2b3c4' or \
+     'before commit 1a2b3c4'; 'tag:', 'branch:', 'id:' and 'time:' in front force a reading";
+
+/// Why a text names no moment. Texts in it are escaped and cut to 60 characters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MomentError {
+    /// Nothing was written.
+    #[error("a moment is missing: it can be {MOMENT_FORMS}")]
+    Empty,
+    /// No form of the grammar fits.
+    #[error("'{text}' names no moment: a moment can be {MOMENT_FORMS}")]
+    Unreadable {
+        /// What was written.
+        text: String,
+    },
+    /// It has the form of a moment, but a part of it is wrong.
+    #[error("'{text}' names no moment: {problem}; write for example {instead}")]
+    Impossible {
+        /// What was written.
+        text: String,
+        /// What is wrong.
+        problem: String,
+        /// What could be meant.
+        instead: String,
+    },
+    /// It is, or contains, a time that cannot be taken.
+    #[error(transparent)]
+    Time(#[from] TimeError),
+}
+
+/// Why a text is not a duration. The text in it is escaped and cut to 60 characters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a duration: {problem}; write for example '90s', '10m', '2h30m' or '7d'")]
+pub struct DurationError {
+    pub(super) text: String,
+    pub(super) problem: String,
+}
+
+/// What a form of the grammar has against a text that began like it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum GrammarFault {
+    /// The form fits up to here.
+    Syntax(String),
+    Impossible {
+        problem: String,
+        instead: &'static str,
+    },
+    Zone(String),
+    Vague(&'static str),
+    Future(Option<Timestamp>),
+    OutOfRange,
+}
+
+impl GrammarFault {
+    pub(super) fn syntax(rest: &str) -> Self {
+        Self::Syntax(quoted(rest))
+    }
+
+    pub(super) fn impossible(problem: impl Into<String>, instead: &'static str) -> Self {
+        Self::Impossible { problem: problem.into(), instead }
+    }
+
+    pub(super) fn in_text(self, text: &str) -> TimeError {
+        let text = quoted(text);
+        match self {
+            Self::Syntax(rest) if rest.is_empty() || rest == text => {
+                TimeError::Unreadable { text, rest: None }
+            }
+            Self::Syntax(rest) => TimeError::Unreadable { text, rest: Some(rest) },
+            Self::Impossible { problem, instead } => {
+                TimeError::Impossible { text, problem, instead: instead.to_owned() }
+            }
+            Self::Zone(zone) => TimeError::Zone { text, zone: quoted(&zone) },
+            Self::Vague(instead) => TimeError::Vague { text, instead: instead.to_owned() },
+            Self::Future(time) => TimeError::Future { text, time },
+            Self::OutOfRange => TimeError::OutOfRange { text },
+        }
+    }
+}
+
+/// The text as an error repeats it: control characters escaped, cut to 60 characters.
+///
+/// Takes time by what it gives back, not by the length of the text.
+pub(super) fn quoted(text: &str) -> String {
+    let mut shown = String::new();
+    let mut left = MAX_QUOTED;
+    for character in text.chars() {
+        let escaped = EscapedChar(character).to_string();
+        let length = escaped.chars().count();
+        if length > left {
+            // The mark is one of the 60.
+            while shown.chars().count() >= MAX_QUOTED {
+                shown.pop();
+            }
+            shown.push('…');
+            break;
+        }
+        left -= length;
+        shown.push_str(&escaped);
+    }
+    shown
+}
+
+struct EscapedChar(char);
+
+impl fmt::Display for EscapedChar {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            '\'' | '"' => write!(out, "{}", self.0),
+            other => write!(out, "{}", other.escape_debug()),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The one grammar for points in time and for moments: what a person writes, as plain data.
+//!
+//! The clock and the zone are arguments, so the same text gives the same answer on any machine. What is read here
+//! is only ever a text; whether a tag, a branch or an id exists is for the engine to find out. `docs/time.md` is the
+//! page for users, and its examples are tests.
+
+mod ambiguous_name;
+mod day_name;
+mod error;
+mod local_to_utc;
+mod moment;
+mod month_date;
+mod numeric_date;
+mod resolved_time;
+mod text_cursor;
+mod time_display;
+mod time_of_day;
+mod time_span;
+mod zone_suffix;
+
+pub use ambiguous_name::{AmbiguousName, IdPrefix};
+pub use error::{DurationError, MomentError, TimeError};
+pub use local_to_utc::ZoneNote;
+pub use moment::{HYPOTHESIS_STATUSES, MomentBase, MomentExpression, parse_moment};
+pub use resolved_time::{ResolvedTime, parse_time};
+pub use time_display::{civil_time, describe_distance};
+pub use time_span::parse_duration;
+
+#[cfg(test)]
+mod tests;

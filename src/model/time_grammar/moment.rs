@@ -1,0 +1,296 @@
+//! Moments: anything a person can name and travel to.
+
+use super::ambiguous_name::{AmbiguousName, IdPrefix, is_long_id, is_name, is_word};
+use super::error::{MomentError, TimeError, quoted};
+use super::resolved_time::{ResolvedTime, parse_time};
+use super::text_cursor::TextCursor;
+use crate::model::Timestamp;
+use chrono::TimeZone;
+
+/// What a hypothesis can become, as written after `when <hypothesis> was`.
+pub const HYPOTHESIS_STATUSES: [&str; 5] =
+    ["active", "under_test", "confirmed", "rejected", "archived"];
+
+const MAX_MOMENT: usize = 1000;
+
+/// A moment as it was named; what it is in a store, the engine finds out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MomentExpression {
+    /// Where to begin.
+    pub base: MomentBase,
+    /// How many revisions to go back from there, along first parents.
+    pub back: u64,
+}
+
+/// A moment without the steps back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MomentBase {
+    /// `HEAD`, `@`: all that is recorded on the current branch.
+    Head,
+    /// `#42`: the session's revision or checkpoint of that number.
+    Sequence(u64),
+    /// A time: on the branch checked out then.
+    Time(ResolvedTime),
+    /// `main@{10m}`: that branch at a time; without a name the branch that is current now.
+    BranchAt {
+        /// The branch's name; `None` for the current one.
+        branch: Option<String>,
+        /// The time.
+        time: ResolvedTime,
+    },
+    /// A word that can be a tag, a branch or the beginning of an id.
+    Name(AmbiguousName),
+    /// `tag:NAME`: the newest checkpoint with this tag.
+    Tag(String),
+    /// `branch:NAME`: the head of this branch.
+    Branch(String),
+    /// `id:HEX`: the checkpoint or revision whose id begins so.
+    Id(IdPrefix),
+    /// `start`, `first`: the first event of the session.
+    Start,
+    /// `last compaction`: the last time an agent lost its context.
+    LastCompaction,
+    /// `before last compaction`: just before that.
+    BeforeLastCompaction,
+    /// `when H3 was rejected`: the last time a hypothesis came to a status.
+    HypothesisBecame {
+        /// The id of the hypothesis.
+        hypothesis: String,
+        /// One of [`HYPOTHESIS_STATUSES`].
+        status: &'static str,
+    },
+    /// `commit 1a2b3c4`: when this commit was made.
+    Commit(IdPrefix),
+    /// `before commit 1a2b3c4`: just before it was made.
+    BeforeCommit(IdPrefix),
+}
+
+/// Reads a moment as people name it. All forms are in `docs/time.md`.
+///
+/// Where a word can be a time and a name, it is the time; a word that only begins like a time is a name. `tag:`,
+/// `branch:`, `id:` and `time:` in front force a reading.
+///
+/// ```
+/// use forge_store::model::Timestamp;
+/// use forge_store::model::when::{MomentBase, parse_moment};
+///
+/// let now = Timestamp::parse_rfc3339("2025-06-18T16:45:30Z").unwrap();
+/// let moment = parse_moment("before last compaction~2", now, &chrono::Utc)?;
+/// assert_eq!(moment.base, MomentBase::BeforeLastCompaction);
+/// assert_eq!(moment.back, 2);
+/// # Ok::<(), forge_store::model::when::MomentError>(())
+/// ```
+///
+/// # Errors
+///
+/// If the text has no form of a moment, or is a time that cannot be taken ([`parse_time`]). The error says what could
+/// be written instead.
+pub fn parse_moment<Tz: TimeZone>(
+    text: &str,
+    now: Timestamp,
+    zone: &Tz,
+) -> Result<MomentExpression, MomentError> {
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return Err(MomentError::Empty);
+    }
+    if text.len() > MAX_MOMENT {
+        return Err(MomentError::Unreadable { text: quoted(text) });
+    }
+    let (base, back) = read_steps(text)?;
+    let base = read_base(base, text, now, zone)?;
+    Ok(MomentExpression { base, back })
+}
+
+fn impossible(text: &str, problem: impl Into<String>, instead: &str) -> MomentError {
+    MomentError::Impossible {
+        text: quoted(text),
+        problem: problem.into(),
+        instead: instead.to_owned(),
+    }
+}
+
+/// Takes `~3` and `~` off the end, any number of them.
+fn read_steps(text: &str) -> Result<(&str, u64), MomentError> {
+    let (mut base, mut back) = (text, 0_u64);
+    while let Some((front, digits)) = base.rsplit_once('~')
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        let steps = if digits.is_empty() { Some(1) } else { digits.parse().ok() };
+        back = steps
+            .and_then(|steps: u64| back.checked_add(steps))
+            .ok_or_else(|| impossible(text, "it goes back too many steps", "'HEAD~3'"))?;
+        base = front.trim_ascii_end();
+    }
+    if base.is_empty() {
+        return Err(impossible(text, "there is nothing to go back from", "'HEAD~3' or '#42~'"));
+    }
+    Ok((base, back))
+}
+
+fn read_base<Tz: TimeZone>(
+    base: &str,
+    text: &str,
+    now: Timestamp,
+    zone: &Tz,
+) -> Result<MomentBase, MomentError> {
+    if is_head(base) {
+        return Ok(MomentBase::Head);
+    }
+    if let Some(digits) = base.strip_prefix('#') {
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        return is_number
+            .then(|| digits.parse().ok())
+            .flatten()
+            .map(MomentBase::Sequence)
+            .ok_or_else(|| impossible(text, "after '#' stands a sequence number", "'#42'"));
+    }
+    if base.ends_with('}')
+        && let Some((branch, time)) = base.split_once("@{")
+    {
+        return read_branch_at(branch, &time[..time.len() - 1], text, now, zone);
+    }
+    if let Some(forced) = read_forced(base, text, now, zone) {
+        return forced;
+    }
+    if let Some(anchor) = read_anchor(base, text)? {
+        return Ok(anchor);
+    }
+    let id = IdPrefix::parse(base);
+    let time_error = match parse_time(base, now, zone) {
+        // Digits alone, and many hexadecimal ones, are more often the beginning of an id than a time.
+        Ok(time) if base.bytes().all(|byte| byte.is_ascii_digit()) || is_long_id(base) => {
+            let name = base.to_owned();
+            return Ok(MomentBase::Name(AmbiguousName {
+                name,
+                id,
+                time: Some(time),
+                time_error: None,
+            }));
+        }
+        Ok(time) => return Ok(MomentBase::Time(time)),
+        Err(error) if error.is_unread() || id.is_some() => error,
+        Err(error) => return Err(error.into()),
+    };
+    if !is_word(base) {
+        return Err(match time_error {
+            TimeError::Unreadable { rest: Some(_), .. } => time_error.into(),
+            _ => MomentError::Unreadable { text: quoted(text) },
+        });
+    }
+    let begins_like_one = !matches!(time_error, TimeError::Unreadable { rest: None, .. });
+    let time_error = begins_like_one.then_some(time_error);
+    Ok(MomentBase::Name(AmbiguousName { name: base.to_owned(), id, time: None, time_error }))
+}
+
+fn is_head(text: &str) -> bool {
+    text == "@" || text.eq_ignore_ascii_case("HEAD")
+}
+
+fn read_branch_at<Tz: TimeZone>(
+    branch: &str,
+    time: &str,
+    text: &str,
+    now: Timestamp,
+    zone: &Tz,
+) -> Result<MomentBase, MomentError> {
+    let time = parse_time(time, now, zone)?;
+    let forced = branch.strip_prefix("branch:");
+    if forced.is_none() && (branch.is_empty() || is_head(branch)) {
+        return Ok(MomentBase::BranchAt { branch: None, time });
+    }
+    // 'tag:x@{10m}' asks for no branch 'tag:x', but for what no tag has.
+    let is_branch = forced.map_or_else(|| is_name(branch) && !branch.contains(':'), is_name);
+    let branch = forced.unwrap_or(branch);
+    if !is_branch {
+        let problem = format!("'{}' cannot name a branch", quoted(branch));
+        return Err(impossible(text, problem, "'main@{10m}' or '@{yesterday 14:30}'"));
+    }
+    Ok(MomentBase::BranchAt { branch: Some(branch.to_owned()), time })
+}
+
+/// Reads `tag:`, `branch:`, `id:` and `time:` with what stands behind.
+fn read_forced<Tz: TimeZone>(
+    base: &str,
+    text: &str,
+    now: Timestamp,
+    zone: &Tz,
+) -> Option<Result<MomentBase, MomentError>> {
+    let (prefix, rest) = base.split_once(':')?;
+    let rest = rest.trim_ascii();
+    let name = |what: &str, instead| {
+        let problem = format!("'{}' cannot name a {what}", quoted(rest));
+        if is_name(rest) { Ok(rest.to_owned()) } else { Err(impossible(text, problem, instead)) }
+    };
+    Some(match prefix.to_ascii_lowercase().as_str() {
+        "tag" => name("tag", "'tag:baseline'").map(MomentBase::Tag),
+        "branch" => name("branch", "'branch:main'").map(MomentBase::Branch),
+        "id" => IdPrefix::parse(rest).map(MomentBase::Id).ok_or_else(|| {
+            impossible(text, "an id has 4 to 64 hexadecimal digits", "'id:1a2b3c4'")
+        }),
+        "time" => parse_time(rest, now, zone).map(MomentBase::Time).map_err(MomentError::from),
+        _ => return None,
+    })
+}
+
+fn read_anchor(base: &str, text: &str) -> Result<Option<MomentBase>, MomentError> {
+    let mut cursor = TextCursor::new(base);
+    let word = |cursor: &mut TextCursor<'_>, word: &str| {
+        cursor.skip_spaces();
+        cursor.eat_word(word)
+    };
+    if (word(&mut cursor, "start") || word(&mut cursor, "first")) && cursor.is_end() {
+        return Ok(Some(MomentBase::Start));
+    }
+    let mut cursor = TextCursor::new(base);
+    if word(&mut cursor, "when") && cursor.rest().starts_with(' ') {
+        return read_became(cursor, text).map(Some);
+    }
+    let mut cursor = TextCursor::new(base);
+    let is_before = word(&mut cursor, "before");
+    word(&mut cursor, "the");
+    let mut after = cursor;
+    if word(&mut after, "last") && word(&mut after, "compaction") && after.is_end() {
+        return Ok(Some(if is_before {
+            MomentBase::BeforeLastCompaction
+        } else {
+            MomentBase::LastCompaction
+        }));
+    }
+    if word(&mut cursor, "commit") && cursor.rest().starts_with(' ') {
+        let commit = IdPrefix::parse(cursor.rest().trim_ascii()).ok_or_else(|| {
+            impossible(text, "a commit has 4 to 64 hexadecimal digits", "'before commit 1a2b3c4'")
+        })?;
+        return Ok(Some(if is_before {
+            MomentBase::BeforeCommit(commit)
+        } else {
+            MomentBase::Commit(commit)
+        }));
+    }
+    Ok(None)
+}
+
+/// Reads `H3 was rejected`.
+fn read_became(mut cursor: TextCursor<'_>, text: &str) -> Result<MomentBase, MomentError> {
+    let wrong = |problem: String| {
+        impossible(text, problem, "'when H3 was rejected' or 'when H3 became confirmed'")
+    };
+    cursor.skip_spaces();
+    let hypothesis = cursor.take_while(|next| !next.is_whitespace());
+    cursor.skip_spaces();
+    let is_verb = ["was", "became", "is", "got", "went"].iter().any(|verb| cursor.eat_word(verb));
+    if hypothesis.is_empty() || hypothesis.chars().any(char::is_control) || !is_verb {
+        return Err(wrong("after 'when' stand a hypothesis, 'was' and a status".to_owned()));
+    }
+    let said = cursor.rest().split_ascii_whitespace().collect::<Vec<_>>().join("_");
+    let said = said.replace('-', "_").to_ascii_lowercase();
+    let status =
+        HYPOTHESIS_STATUSES.into_iter().find(|status| *status == said).ok_or_else(|| {
+            wrong(format!(
+                "'{}' is no status of a hypothesis ({})",
+                quoted(&said),
+                HYPOTHESIS_STATUSES.join(", ")
+            ))
+        })?;
+    Ok(MomentBase::HypothesisBecame { hypothesis: hypothesis.to_owned(), status })
+}

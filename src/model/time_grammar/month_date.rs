@@ -1,0 +1,138 @@
+//! Times with the name of a month, as `git log`, `date` and mail write them: `Wed Jun 18 14:30:00 2025 +0200`,
+//! `Wed, 18 Jun 2025 14:30:00 GMT`, `20 January 2025`.
+
+use super::error::GrammarFault;
+use super::numeric_date::{self, check_weekday, read_weekday_before};
+use super::resolved_time::ResolvedTime;
+use super::text_cursor::TextCursor;
+use super::time_of_day;
+use chrono::{NaiveTime, TimeZone};
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// What follows a day and a month, in any order.
+#[derive(Default)]
+struct DateRemainder<'a> {
+    year: Option<&'a str>,
+    clock: Option<NaiveTime>,
+    /// Where the zone was written.
+    zone: Option<TextCursor<'a>>,
+}
+
+/// Reads a day and a month with a year; a weekday before them, a clock time and a zone may be left out. `None` if the
+/// text does not begin with a day and a month's name.
+pub(super) fn read<Tz: TimeZone>(
+    mut cursor: TextCursor<'_>,
+    zone: &Tz,
+) -> Result<Option<ResolvedTime>, GrammarFault> {
+    let text = cursor.rest();
+    let weekday = read_weekday_before(&mut cursor);
+    let Some((day, month)) = read_day_and_month(&mut cursor) else { return Ok(None) };
+    let rest = read_rest(cursor)?;
+    let year = rest.year.ok_or_else(|| match text.contains(is_between) {
+        true => GrammarFault::impossible(
+            "the year is missing",
+            "'2025-01-20 14:30' or '20 Jan 2025 14:30'",
+        ),
+        // One word without a year, such as '5may', is rather a name.
+        false => GrammarFault::syntax(""),
+    })?;
+    let date = numeric_date::date(year, month, day)?;
+    check_weekday(weekday, date)?;
+    numeric_date::finish(rest.zone.unwrap_or(TextCursor::new("")), zone, date, rest.clock).map(Some)
+}
+
+/// Reads `18 Jun`, `18jun` or `Jun 18`.
+fn read_day_and_month(cursor: &mut TextCursor<'_>) -> Option<(u32, u32)> {
+    let mut after = *cursor;
+    let mut day = after.digits();
+    after.skip_spaces();
+    let month = month_by_name(after.letters())?;
+    if day.is_empty() {
+        // A word such as 'jun18' is rather a name.
+        after.peek().filter(char::is_ascii_whitespace)?;
+        after.skip_spaces();
+        day = after.digits();
+        if after.peek().is_some_and(|next| !is_between(next)) {
+            return None;
+        }
+    }
+    if !(1..=2).contains(&day.len()) {
+        return None;
+    }
+    *cursor = after;
+    Some((day.parse().ok()?, month))
+}
+
+const fn is_between(character: char) -> bool {
+    character.is_ascii_whitespace() || character == ','
+}
+
+/// Reads a year of four digits, a clock time and a zone, each at most once. A zone written before the year is cut out
+/// of the text; one at its end is left to [`civil::finish`].
+fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFault> {
+    let mut rest = DateRemainder::default();
+    loop {
+        cursor.skip_spaces();
+        if cursor.eat(',') {
+            cursor.skip_spaces();
+        }
+        if cursor.is_end() {
+            return Ok(rest);
+        }
+        let start = cursor;
+        if rest.year.is_none() {
+            let digits = cursor.digits();
+            if digits.len() == 4 && cursor.peek().is_none_or(is_between) {
+                rest.year = Some(digits);
+                continue;
+            }
+            cursor = start;
+        }
+        if rest.clock.is_none() {
+            if cursor.eat_word("at") {
+                cursor.skip_spaces();
+            }
+            rest.clock = time_of_day::read(&mut cursor)?;
+            if rest.clock.is_some() {
+                continue;
+            }
+        }
+        let word = cursor.take_while(|next| !next.is_ascii_whitespace());
+        if rest.zone.is_some() {
+            return Err(GrammarFault::syntax(start.rest()));
+        }
+        // What is left after the year can only belong to the zone.
+        rest.zone = Some(if rest.year.is_some() { start } else { TextCursor::new(word) });
+        if rest.year.is_some() {
+            return Ok(rest);
+        }
+    }
+}
+
+/// The name of the month of this number, which counts from 1.
+pub(super) fn month_name(number: u32) -> Option<&'static str> {
+    MONTHS.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
+}
+
+fn month_by_name(name: &str) -> Option<u32> {
+    let is_named = |month: &&str| {
+        month.eq_ignore_ascii_case(name)
+            || month[..3].eq_ignore_ascii_case(name)
+            || (name.eq_ignore_ascii_case("sept") && month.starts_with("Sept"))
+    };
+    (1..).zip(&MONTHS).find(|(_, month)| is_named(month)).map(|(number, _)| number)
+}

@@ -1,0 +1,100 @@
+//! A place in a text that is being read.
+
+/// The part of a text not read yet. A copy is a place to go back to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextCursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> TextCursor<'a> {
+    pub(super) const fn new(text: &'a str) -> Self {
+        Self { rest: text }
+    }
+
+    pub(super) const fn rest(self) -> &'a str {
+        self.rest
+    }
+
+    pub(super) const fn is_end(self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn peek(self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    /// Whether the text goes on with a digit after this character.
+    pub(super) fn is_before_digit(self, character: char) -> bool {
+        self.rest
+            .strip_prefix(character)
+            .is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
+    }
+
+    pub(super) fn skip_spaces(&mut self) {
+        self.rest = self.rest.trim_ascii_start();
+    }
+
+    /// Reads this character, whatever its case.
+    pub(super) fn eat(&mut self, character: char) -> bool {
+        match self.peek() {
+            Some(next) if next.eq_ignore_ascii_case(&character) => {
+                self.rest = &self.rest[next.len_utf8()..];
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads this word if it stands here whole, whatever its case.
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let mut after = *self;
+        let found = after.letters().eq_ignore_ascii_case(word)
+            && !after.peek().is_some_and(|next| next.is_alphanumeric() || next == '_');
+        if found {
+            *self = after;
+        }
+        found
+    }
+
+    /// Reads these words if they stand here with spaces between them, whatever their case; else nothing.
+    pub(super) fn eat_words(&mut self, words: &[&str]) -> bool {
+        let mut after = *self;
+        let found = words.iter().all(|word| {
+            after.skip_spaces();
+            after.eat_word(word)
+        });
+        if found {
+            *self = after;
+        }
+        found
+    }
+
+    /// Reads ASCII letters, as many as there are.
+    pub(super) fn letters(&mut self) -> &'a str {
+        self.take_while(|character| character.is_ascii_alphabetic())
+    }
+
+    /// Reads ASCII digits, as many as there are.
+    pub(super) fn digits(&mut self) -> &'a str {
+        self.take_while(|character| character.is_ascii_digit())
+    }
+
+    /// Reads exactly two digits; nothing if there are fewer or more.
+    pub(super) fn two_digits(&mut self) -> Option<u32> {
+        let mut after = *self;
+        let digits = after.digits();
+        if digits.len() != 2 {
+            return None;
+        }
+        *self = after;
+        digits.parse().ok()
+    }
+
+    /// Reads the characters of this kind, as many as there are.
+    pub(super) fn take_while(&mut self, is_wanted: impl Fn(char) -> bool) -> &'a str {
+        let length = self.rest.find(|next| !is_wanted(next)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        taken
+    }
+}

@@ -1,0 +1,46 @@
+//! Times and distances as people read them.
+
+use super::local_to_utc;
+use crate::model::Timestamp;
+use chrono::{DateTime, TimeZone};
+
+/// The two greatest units of a length in microseconds: `2 h 5 min`, `3 d`, `45 s`, `250 ms`. Smaller parts are
+/// dropped, and so is the sign.
+#[must_use]
+pub fn describe_distance(micros: i64) -> String {
+    const UNITS: [(&str, u64); 6] = [
+        ("d", 86_400_000_000),
+        ("h", 3_600_000_000),
+        ("min", 60_000_000),
+        ("s", 1_000_000),
+        ("ms", 1000),
+        ("µs", 1),
+    ];
+    let micros = micros.unsigned_abs();
+    let Some(greatest) = UNITS.iter().position(|(_, size)| micros >= *size) else {
+        return "0 s".to_owned();
+    };
+    let (name, size) = UNITS[greatest];
+    let mut text = format!("{} {name}", micros / size);
+    // Below a second, and next to a second, the smaller unit says nothing to a person.
+    if name != "s"
+        && name != "ms"
+        && let Some((name, next)) = UNITS.get(greatest + 1)
+        && let rest @ 1.. = micros % size / next
+    {
+        text.push_str(&format!(" {rest} {name}"));
+    }
+    text
+}
+
+/// The time on the clocks of the zone, with its offset: `2025-01-20 14:30:00.25 +01:00` without the zeros at the end.
+/// [`parse_time`](super::parse_time) reads it back.
+#[must_use]
+pub fn civil_time<Tz: TimeZone>(time: Timestamp, zone: &Tz) -> String {
+    let offset = local_to_utc::offset_at(zone, time.as_micros());
+    let local = local_to_utc::local_time(zone, time.as_micros())
+        .unwrap_or_else(|| DateTime::UNIX_EPOCH.naive_utc());
+    let mut text = local.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
+    text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    format!("{text} {offset}")
+}

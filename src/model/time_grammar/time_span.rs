@@ -1,0 +1,333 @@
+//! Lengths of time: `2h30m`, `1 day, 3 hours`, `an hour`, `half an hour`, `1.5 hours`.
+
+use super::error::{DurationError, GrammarFault, quoted};
+use super::local_to_utc::{self, SkippedTimeRule, ZoneNote};
+use super::numeric_date;
+use super::resolved_time::{MAX_TEXT, ResolvedTime};
+use super::text_cursor::TextCursor;
+use super::time_of_day;
+use crate::model::Timestamp;
+use chrono::{Days, Months, NaiveDateTime, TimeZone};
+
+const DAY_MICROS: i64 = 86_400_000_000;
+const NUMBERS: [&str; 21] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+];
+const TENS: [(&str, u64); 4] = [("thirty", 30), ("forty", 40), ("fifty", 50), ("sixty", 60)];
+
+/// A length of time by calendar and by stopwatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TimeSpan {
+    months: u32,
+    days: u64,
+    micros: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TimeUnit {
+    Months(u32),
+    Days(u64),
+    Micros(i64),
+}
+
+/// A number with its fraction in billionths.
+struct DecimalQuantity {
+    whole: u64,
+    billionths: u32,
+}
+
+/// Reads a span; `None`, and nothing read, if none stands here.
+pub(super) fn read(cursor: &mut TextCursor<'_>) -> Result<Option<TimeSpan>, GrammarFault> {
+    let mut span = TimeSpan::default();
+    let mut units = Vec::new();
+    loop {
+        let mut after = *cursor;
+        after.skip_spaces();
+        if !units.is_empty() && after.eat(',') {
+            after.skip_spaces();
+        }
+        if !units.is_empty() && after.eat_word("and") {
+            after.skip_spaces();
+        }
+        let at_item = after;
+        let Some((quantity, unit)) = read_item(&mut after)? else { break };
+        if units.contains(&unit) {
+            return Err(GrammarFault::impossible(
+                format!("it has one unit twice, again at '{}'", quoted(at_item.rest())),
+                "'2 hours ago' or '2h30m ago'",
+            ));
+        }
+        span.add(&quantity, unit)?;
+        units.push(unit);
+        *cursor = after;
+    }
+    Ok((!units.is_empty()).then_some(span))
+}
+
+fn read_item(
+    cursor: &mut TextCursor<'_>,
+) -> Result<Option<(DecimalQuantity, TimeUnit)>, GrammarFault> {
+    let mut after = *cursor;
+    let Some(quantity) = read_quantity(&mut after)? else { return Ok(None) };
+    after.skip_spaces();
+    let word = unit_word(&mut after);
+    if word == "M" {
+        return Err(GrammarFault::impossible(
+            "'M' could be minutes or months",
+            "'3 min ago' or '3 months ago'",
+        ));
+    }
+    let Some(unit) = unit(word) else { return Ok(None) };
+    *cursor = after;
+    Ok(Some((quantity, unit)))
+}
+
+/// Reads the letters of a unit. `µs` is written with a micro sign or a Greek letter.
+fn unit_word<'a>(cursor: &mut TextCursor<'a>) -> &'a str {
+    if cursor.eat('\u{b5}') || cursor.eat('\u{3bc}') {
+        return if cursor.eat_word("s") { "us" } else { "" };
+    }
+    cursor.letters()
+}
+
+fn read_quantity(cursor: &mut TextCursor<'_>) -> Result<Option<DecimalQuantity>, GrammarFault> {
+    let digits = cursor.digits();
+    if !digits.is_empty() {
+        let whole = digits.parse().map_err(|_| GrammarFault::OutOfRange)?;
+        let mut billionths = 0;
+        if cursor.is_before_digit('.') {
+            cursor.eat('.');
+            let digits = cursor.digits().bytes().chain(std::iter::repeat(b'0'));
+            billionths = digits.take(9).fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+        }
+        return Ok(Some(DecimalQuantity { whole, billionths }));
+    }
+    if cursor.eat_word("half") {
+        cursor.skip_spaces();
+        if !cursor.eat_word("an") {
+            cursor.eat_word("a");
+        }
+        return Ok(Some(DecimalQuantity { whole: 0, billionths: 500_000_000 }));
+    }
+    if cursor.eat_word("an") || cursor.eat_word("a") {
+        return Ok(Some(DecimalQuantity { whole: 1, billionths: 0 }));
+    }
+    let whole = (0..).zip(NUMBERS).map(|(number, word)| (word, number)).chain(TENS);
+    let mut whole = whole.filter(|(word, _)| cursor.eat_word(word));
+    Ok(whole.next().map(|(_, whole)| DecimalQuantity { whole, billionths: 0 }))
+}
+
+fn unit(word: &str) -> Option<TimeUnit> {
+    Some(match word.to_ascii_lowercase().as_str() {
+        "y" | "yr" | "yrs" | "year" | "years" => TimeUnit::Months(12),
+        "mo" | "mos" | "month" | "months" => TimeUnit::Months(1),
+        "w" | "wk" | "wks" | "week" | "weeks" => TimeUnit::Days(7),
+        "d" | "day" | "days" => TimeUnit::Days(1),
+        "h" | "hr" | "hrs" | "hour" | "hours" => TimeUnit::Micros(3_600_000_000),
+        "m" | "min" | "mins" | "minute" | "minutes" => TimeUnit::Micros(60_000_000),
+        "s" | "sec" | "secs" | "second" | "seconds" => TimeUnit::Micros(1_000_000),
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => TimeUnit::Micros(1000),
+        "us" | "usec" | "usecs" | "microsecond" | "microseconds" => TimeUnit::Micros(1),
+        _ => return None,
+    })
+}
+
+impl TimeSpan {
+    fn add(&mut self, quantity: &DecimalQuantity, unit: TimeUnit) -> Result<(), GrammarFault> {
+        let (sum, fraction_of) = match unit {
+            TimeUnit::Months(_) if quantity.billionths != 0 => {
+                return Err(GrammarFault::impossible(
+                    "a part of a month or a year has no fixed length",
+                    "'6 months ago', '2 weeks ago' or '45 days ago'",
+                ));
+            }
+            TimeUnit::Months(each) => (self.plus_months(quantity.whole, each), 0),
+            TimeUnit::Days(each) => {
+                let each_micros = each.cast_signed() * DAY_MICROS;
+                (self.plus_days(quantity.whole, each), each_micros)
+            }
+            TimeUnit::Micros(each) => (self.plus_micros(quantity.whole, each), each),
+        };
+        let fraction = i128::from(fraction_of) * i128::from(quantity.billionths) / 1_000_000_000;
+        let fraction = i64::try_from(fraction).map_err(|_| GrammarFault::OutOfRange)?;
+        *self = sum
+            .and_then(|sum| Some(Self { micros: sum.micros.checked_add(fraction)?, ..sum }))
+            .ok_or(GrammarFault::OutOfRange)?;
+        Ok(())
+    }
+
+    fn plus_months(self, count: u64, each: u32) -> Option<Self> {
+        let months = u32::try_from(count).ok()?.checked_mul(each)?.checked_add(self.months)?;
+        Some(Self { months, ..self })
+    }
+
+    fn plus_days(self, count: u64, each: u64) -> Option<Self> {
+        Some(Self { days: count.checked_mul(each)?.checked_add(self.days)?, ..self })
+    }
+
+    fn plus_micros(self, count: u64, each: i64) -> Option<Self> {
+        let added = i64::try_from(count).ok()?.checked_mul(each)?;
+        Some(Self { micros: self.micros.checked_add(added)?, ..self })
+    }
+
+    /// The time so long before `now`: months and days by the zone's calendar, hours and less by the stopwatch.
+    fn before<Tz: TimeZone>(self, now: Timestamp, zone: &Tz) -> Option<ResolvedTime> {
+        let (day, note) = self.other_day(now, zone, |local, span| {
+            local
+                .checked_sub_months(Months::new(span.months))?
+                .checked_sub_days(Days::new(span.days))
+        })?;
+        let time = local_to_utc::in_range(day.as_micros().checked_sub(self.micros)?).ok()?;
+        Some(ResolvedTime { time, note, is_now: false })
+    }
+
+    /// The clock time that follows (` at 14:00`) on the day so long before `now`, which a span of days or more names.
+    fn on_day<Tz: TimeZone>(
+        self,
+        mut cursor: TextCursor<'_>,
+        now: Timestamp,
+        zone: &Tz,
+    ) -> Result<ResolvedTime, GrammarFault> {
+        let rest = cursor.rest();
+        cursor.eat(',');
+        cursor.skip_spaces();
+        if cursor.eat_word("at") {
+            cursor.skip_spaces();
+        }
+        let clock = time_of_day::read(&mut cursor)?.ok_or_else(|| GrammarFault::syntax(rest))?;
+        if self.micros != 0 || self.months == 0 && self.days == 0 {
+            return Err(GrammarFault::impossible(
+                "a clock time belongs to a day, not to hours or minutes ago",
+                "'3 days ago 14:00', 'yesterday 14:00' or '2 hours ago'",
+            ));
+        }
+        let day = self.before(now, zone).ok_or(GrammarFault::OutOfRange)?.time;
+        let date =
+            local_to_utc::local_time(zone, day.as_micros()).ok_or(GrammarFault::OutOfRange)?.date();
+        numeric_date::finish(cursor, zone, date, Some(clock))
+    }
+
+    fn after<Tz: TimeZone>(self, now: Timestamp, zone: &Tz) -> Option<ResolvedTime> {
+        let (day, note) = self.other_day(now, zone, |local, span| {
+            local
+                .checked_add_months(Months::new(span.months))?
+                .checked_add_days(Days::new(span.days))
+        })?;
+        let time = local_to_utc::in_range(day.as_micros().checked_add(self.micros)?).ok()?;
+        Some(ResolvedTime { time, note, is_now: false })
+    }
+
+    fn other_day<Tz: TimeZone>(
+        self,
+        now: Timestamp,
+        zone: &Tz,
+        step: impl FnOnce(NaiveDateTime, Self) -> Option<NaiveDateTime>,
+    ) -> Option<(Timestamp, Option<ZoneNote>)> {
+        if self.months == 0 && self.days == 0 {
+            return Some((now, None));
+        }
+        let local = step(local_to_utc::local_time(zone, now.as_micros())?, self)?;
+        let day = local_to_utc::resolve(zone, local, SkippedTimeRule::KeepClock).ok()?;
+        Some((day.time, day.note))
+    }
+}
+
+/// Reads `2 hours ago`, `10m`, `-2h`, `3 days ago at 14:00`, `in 2 hours`, `2 hours from now`; `None` if the text does not begin as one.
+pub(super) fn read_relative<Tz: TimeZone>(
+    mut cursor: TextCursor<'_>,
+    now: Timestamp,
+    zone: &Tz,
+) -> Result<Option<ResolvedTime>, GrammarFault> {
+    let has_minus = cursor.eat('-');
+    let mut is_ahead = !has_minus && (cursor.eat('+') || cursor.eat_word("in"));
+    let must_be_span = has_minus || is_ahead;
+    cursor.skip_spaces();
+    let Some(span) = read(&mut cursor)? else {
+        return if must_be_span { Err(GrammarFault::syntax(cursor.rest())) } else { Ok(None) };
+    };
+    cursor.skip_spaces();
+    let at_end = cursor;
+    if !cursor.is_end() && !must_be_span {
+        let word = cursor.letters();
+        cursor.skip_spaces();
+        is_ahead = match word.to_ascii_lowercase().as_str() {
+            "ago" if !cursor.is_end() => return span.on_day(cursor, now, zone).map(Some),
+            "ago" => false,
+            "later" | "hence" => true,
+            "from" if cursor.eat_word("now") => true,
+            _ => return Err(GrammarFault::syntax(at_end.rest())),
+        };
+    }
+    if !cursor.is_end() {
+        return Err(GrammarFault::syntax(cursor.rest()));
+    }
+    if !is_ahead {
+        return span.before(now, zone).ok_or(GrammarFault::OutOfRange).map(Some);
+    }
+    span.after(now, zone).ok_or(GrammarFault::Future(None)).map(Some)
+}
+
+/// Reads a length of time such as `90s`, `2h30m` or `1 day, 3 hours`, in microseconds. A day has 24 hours, a week 7
+/// days.
+///
+/// # Errors
+///
+/// If the text is no such length: a number without a unit, a minus, `ago`, or months and years, which have no fixed
+/// length.
+pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
+    let wrong = |problem: String| DurationError { text: quoted(text.trim_ascii()), problem };
+    let trimmed = text.trim_ascii();
+    if trimmed.is_empty() {
+        return Err(wrong("it is empty".to_owned()));
+    }
+    if trimmed.len() > MAX_TEXT {
+        return Err(wrong("it is too long".to_owned()));
+    }
+    let mut cursor = TextCursor::new(trimmed);
+    if matches!(cursor.peek(), Some('-' | '+')) {
+        return Err(wrong("a length has no sign".to_owned()));
+    }
+    let span = match read(&mut cursor) {
+        Ok(Some(span)) => span,
+        Ok(None) if trimmed.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
+            return Err(wrong("the unit is missing".to_owned()));
+        }
+        Ok(None) => return Err(wrong("it has no number with a unit".to_owned())),
+        Err(GrammarFault::Impossible { problem, .. }) => return Err(wrong(problem)),
+        Err(_) => return Err(wrong("it is too long a time".to_owned())),
+    };
+    cursor.skip_spaces();
+    if cursor.eat_word("ago") {
+        return Err(wrong("a length has no 'ago'".to_owned()));
+    }
+    if !cursor.is_end() {
+        return Err(wrong(format!("'{}' is not understood", quoted(cursor.rest()))));
+    }
+    if span.months != 0 {
+        return Err(wrong("months and years have no fixed length".to_owned()));
+    }
+    i64::try_from(span.days)
+        .ok()
+        .and_then(|days| days.checked_mul(DAY_MICROS)?.checked_add(span.micros))
+        .ok_or_else(|| wrong("it is too long a time".to_owned()))
+}

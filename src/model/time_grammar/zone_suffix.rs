@@ -1,0 +1,153 @@
+//! What stands behind a clock time: `Z`, `+01:00`, `[Europe/Berlin]`.
+
+use super::error::GrammarFault;
+use super::text_cursor::TextCursor;
+use chrono::{FixedOffset, Offset};
+
+/// What stands after a clock time.
+pub(super) enum ZoneSuffix {
+    Local,
+    Offset(FixedOffset),
+}
+
+/// Reads `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `+0100 CET`, each with RFC 9557's brackets behind, or nothing.
+pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, GrammarFault> {
+    let start = *cursor;
+    cursor.skip_spaces();
+    let mut offset = None;
+    if matches!(cursor.peek(), Some('+' | '-')) {
+        let fixed = read_offset(cursor)?;
+        pass_abbreviation(cursor, fixed)?;
+        offset = Some(fixed);
+    } else if cursor.peek().is_some_and(|next| next.is_ascii_alphabetic()) {
+        let name = cursor.take_while(is_zone_character);
+        offset = Some(utc_by_name(name).ok_or_else(|| named(name, start.rest()))?);
+    }
+    while cursor.eat('[') {
+        let inside = cursor.take_while(|next| next != ']');
+        if !cursor.eat(']') {
+            return Err(GrammarFault::syntax(cursor.rest()));
+        }
+        let bracket = read_bracket(inside)?;
+        offset = match (offset, bracket) {
+            (None, ZoneBracket::Named) => return Err(GrammarFault::Zone(inside.to_owned())),
+            (None, ZoneBracket::Fixed(fixed)) => Some(fixed),
+            (Some(offset), ZoneBracket::Fixed(fixed)) if offset != fixed => {
+                return Err(GrammarFault::impossible(
+                    format!("the offset {offset} is not that of [{inside}]"),
+                    "'2025-01-20T14:30:00-05:00' or '2025-01-20T14:30:00Z'",
+                ));
+            }
+            (offset, _) => offset,
+        };
+    }
+    if offset.is_none() {
+        *cursor = start;
+    }
+    Ok(offset.map_or(ZoneSuffix::Local, ZoneSuffix::Offset))
+}
+
+/// Passes over the zone's abbreviation after an offset, which decides: the `CEST` of `+0200 CEST`.
+fn pass_abbreviation(cursor: &mut TextCursor<'_>, offset: FixedOffset) -> Result<(), GrammarFault> {
+    let mut after = *cursor;
+    after.skip_spaces();
+    let name = after.letters();
+    let is_abbreviation =
+        (3..=5).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_uppercase());
+    if !is_abbreviation || after.peek().is_some_and(is_zone_character) {
+        return Ok(());
+    }
+    if utc_by_name(name).is_some_and(|utc| utc != offset) {
+        return Err(GrammarFault::impossible(
+            format!("the offset {offset} is not that of {name}"),
+            "'2025-01-20 14:30:00 +01:00' or '2025-01-20 14:30:00 UTC'",
+        ));
+    }
+    *cursor = after;
+    Ok(())
+}
+
+enum ZoneBracket {
+    Named,
+    Fixed(FixedOffset),
+    /// `key=value`, which says how to show a time, not which one it is.
+    Remark,
+}
+
+fn read_bracket(inside: &str) -> Result<ZoneBracket, GrammarFault> {
+    let is_name = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text.chars().all(is_zone_character)
+    };
+    if let Some(fixed) = utc_by_name(inside) {
+        return Ok(ZoneBracket::Fixed(fixed));
+    }
+    if inside.starts_with(['+', '-']) {
+        let mut cursor = TextCursor::new(inside);
+        let fixed = read_offset(&mut cursor)?;
+        return if cursor.is_end() {
+            Ok(ZoneBracket::Fixed(fixed))
+        } else {
+            Err(GrammarFault::syntax(cursor.rest()))
+        };
+    }
+    match inside.split_once('=') {
+        Some((key, value)) if is_name(key) && value.chars().all(is_zone_character) => {
+            Ok(ZoneBracket::Remark)
+        }
+        None if is_name(inside) => Ok(ZoneBracket::Named),
+        // A '!' in front asks for the zone to be checked.
+        _ if inside.starts_with('!') => Err(GrammarFault::Zone(inside.to_owned())),
+        _ => Err(GrammarFault::syntax(inside)),
+    }
+}
+
+fn is_zone_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "_/+-".contains(character)
+}
+
+fn utc_by_name(name: &str) -> Option<FixedOffset> {
+    let is_utc = ["z", "utc", "gmt", "ut"].iter().any(|utc| name.eq_ignore_ascii_case(utc));
+    is_utc.then(|| chrono::Utc.fix())
+}
+
+/// A word that looks like a zone is refused as one; any other is just not understood.
+fn named(name: &str, rest: &str) -> GrammarFault {
+    let is_code = (2..=7).contains(&name.len())
+        && !name.chars().any(|character| character.is_ascii_lowercase() || character == '_');
+    if name.contains('/') || is_code {
+        GrammarFault::Zone(name.to_owned())
+    } else {
+        GrammarFault::syntax(rest)
+    }
+}
+
+/// Reads `+01:00`, `+0100`, `+01`, and `+00:53:28` as zones had it long ago.
+fn read_offset(cursor: &mut TextCursor<'_>) -> Result<FixedOffset, GrammarFault> {
+    let start = *cursor;
+    let syntax = || GrammarFault::syntax(start.rest());
+    let is_west = cursor.eat('-');
+    if !is_west && !cursor.eat('+') {
+        return Err(syntax());
+    }
+    let digits = cursor.digits();
+    let (hours, mut minutes) = match digits.len() {
+        2 => (digits, 0),
+        4 => (&digits[..2], digits[2..].parse().map_err(|_| syntax())?),
+        _ => return Err(syntax()),
+    };
+    let hours: i32 = hours.parse().map_err(|_| syntax())?;
+    let mut seconds = 0;
+    if digits.len() == 2 && cursor.eat(':') {
+        minutes = cursor.two_digits().ok_or_else(syntax)?.cast_signed();
+        if cursor.eat(':') {
+            seconds = cursor.two_digits().ok_or_else(syntax)?.cast_signed();
+        }
+    }
+    let east = hours * 3600 + minutes * 60 + seconds;
+    FixedOffset::east_opt(if is_west { -east } else { east })
+        .filter(|_| minutes < 60 && seconds < 60)
+        .ok_or_else(|| {
+            GrammarFault::impossible("no zone is that far from UTC", "'2025-01-20 14:30:00+01:00'")
+        })
+}

@@ -1,0 +1,483 @@
+//! Secrets that are known, wherever a text holds them: as they are, and as JSON writes them, JSON in JSON too.
+//!
+//! What stands in place of one has its length, byte for byte, at every depth of JSON: places in a text stay what they were, and
+//! a line of JSON stays one. So an escape is replaced by an escape, and a letter by a letter.
+
+mod order;
+
+use order::{Descent, Entry, Order};
+use std::ops::Range;
+
+/// Shorter secrets stand in texts by chance.
+pub const MIN_SECRET_BYTES: usize = 6;
+/// Of a text that was cut off, so much of a secret at its end counts.
+const MIN_PART_BYTES: usize = 8;
+/// Backslashes are doubled at every depth of JSON: so many times at most.
+const MAX_DEPTH: u32 = 3;
+/// Stands for a depth where words were joined to an id: what would look like a word's end there is written as a code.
+const JOINED: u32 = MAX_DEPTH + 1;
+/// More backslashes than this are no escape.
+const MOST_SLASHES: usize = 64;
+/// What stands in place of a secret begins with this, and goes on with [`FILL`].
+const MARK: &[u8] = b"purged";
+const FILL: u8 = b'x';
+
+/// Why a text cannot be looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvalidSecret {
+    /// It is shorter than [`MIN_SECRET_BYTES`].
+    Short,
+    /// It is what stands in place of a secret.
+    Mark,
+}
+
+/// Secrets that are known.
+#[derive(Clone, Debug, Default)]
+pub struct KnownSecrets {
+    secrets: Vec<SecretPattern>,
+    /// Which bytes a secret may begin with, as it is.
+    first: Vec<bool>,
+    order: Order,
+}
+
+#[derive(Clone, Debug)]
+struct SecretPattern {
+    chars: Vec<char>,
+    /// How many bytes each has before it.
+    bytes: Vec<usize>,
+    /// Whether it holds a backslash: then it reads differently at every depth.
+    doubled: bool,
+    /// Whether it may reach over the end of a JSON string.
+    quoted: bool,
+    /// Whether it reads differently in an id that words were joined to.
+    joined: bool,
+}
+
+/// Where a secret stands, or a part of one at an end of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretSighting {
+    /// Where, in bytes.
+    pub range: Range<usize>,
+    /// Whether all of it stands there.
+    pub whole: bool,
+    secret: usize,
+    /// The first character, and how often backslashes are doubled.
+    from: usize,
+    depth: u32,
+}
+
+/// One character of a secret as it stands in a text.
+#[derive(Clone, Copy)]
+enum CharEncoding {
+    /// As it is.
+    Plain,
+    /// Behind backslashes: a letter.
+    Letter,
+    /// Behind backslashes: `u` and four digits, or two of those.
+    Code,
+    /// A backslash, doubled.
+    Doubled,
+    /// As a `%` and two digits, in an id that words were joined to.
+    Joined,
+}
+
+impl KnownSecrets {
+    /// These secrets.
+    ///
+    /// # Errors
+    /// If one of them cannot be looked for.
+    pub fn new<T: AsRef<str>>(secrets: impl IntoIterator<Item = T>) -> Result<Self, InvalidSecret> {
+        let mut known = Self::default();
+        let mut seen = std::collections::BTreeSet::new();
+        for secret in secrets {
+            let text = secret.as_ref();
+            if text.len() < MIN_SECRET_BYTES {
+                return Err(InvalidSecret::Short);
+            }
+            if !seen.insert(text.to_owned()) {
+                continue;
+            }
+            let chars: Vec<char> = text.chars().collect();
+            let mut bytes: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            bytes.push(text.len());
+            let doubled = chars.contains(&'\\');
+            let quoted = chars.contains(&'"');
+            let joined = chars.iter().any(is_joined);
+            let secret = SecretPattern { chars, bytes, doubled, quoted, joined };
+            let masked = Self::of(vec![secret.clone()]);
+            let left = |(new, _): (Vec<u8>, u64)| !masked.find(&new).is_empty();
+            if masked.mask(text.as_bytes()).is_none_or(left) {
+                return Err(InvalidSecret::Mark);
+            }
+            known.secrets.push(secret);
+        }
+        Ok(Self::of(known.secrets))
+    }
+
+    fn of(secrets: Vec<SecretPattern>) -> Self {
+        let mut first = vec![false; 256];
+        for char in secrets.iter().filter_map(|secret| secret.chars.first()) {
+            first[usize::from(char.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
+            first[usize::from(b'%')] |= *char == '/';
+        }
+        let order = Order::of(&secrets, MIN_PART_BYTES);
+        Self { secrets, first, order }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// How many bytes a secret takes at most, in any form it is looked for in.
+    #[must_use]
+    pub fn max_bytes(&self) -> usize {
+        let longest = self.secrets.iter().map(|secret| secret.chars.len()).max().unwrap_or(0);
+        // Two codes of JSON, each behind the backslashes of the greatest depth.
+        longest.saturating_mul(2 * ((1 << MAX_DEPTH) + 5)).saturating_add(64)
+    }
+
+    /// Whether a secret stands in a text.
+    #[must_use]
+    pub fn holds(&self, text: &[u8]) -> bool {
+        self.sightings(text, true).next().is_some()
+    }
+
+    /// Where secrets stand in a text, in order, none inside another; also parts of one at its ends, and where it says that it was
+    /// cut off.
+    #[must_use]
+    pub fn find(&self, text: &[u8]) -> Vec<SecretSighting> {
+        let mut found: Vec<SecretSighting> = self.sightings(text, true).collect();
+        self.tails(text, &mut found);
+        found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
+        let mut end = 0;
+        found.retain(|one| {
+            let apart = one.range.start >= end;
+            if apart {
+                end = one.range.end;
+            }
+            apart
+        });
+        found
+    }
+
+    /// Where secrets stand whole in a text that has no ends of its own: a piece of a file.
+    pub fn find_whole(&self, text: &[u8]) -> impl Iterator<Item = SecretSighting> {
+        self.sightings(text, false)
+    }
+
+    /// The text with something else of the same length in place of each secret, and how many there were; `None` if there is none.
+    #[must_use]
+    pub fn mask(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
+        let (masked, places) = self.masked(text)?;
+        Some((masked, places.len() as u64))
+    }
+
+    fn sightings(&self, text: &[u8], ends: bool) -> impl Iterator<Item = SecretSighting> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            while at < text.len() {
+                let here = at;
+                at += 1;
+                let byte = text[here];
+                let escape = byte == b'\\' && here.checked_sub(1).is_none_or(|b| text[b] != b'\\');
+                if !(escape || self.first[usize::from(byte)]) {
+                    continue;
+                }
+                if let Some(found) = self.best(text, here, ends) {
+                    at = found.range.end.max(at);
+                    return Some(found);
+                }
+            }
+            None
+        })
+    }
+
+    fn descent<'a>(&'a self, entries: &'a [Entry], text: &'a [u8], depth: u32) -> Descent<'a> {
+        Descent { secrets: &self.secrets, entries, text, depth }
+    }
+
+    /// The longest secret that begins here, or a part of one that the end of the text cut off.
+    fn best(&self, text: &[u8], at: usize, ends: bool) -> Option<SecretSighting> {
+        let mut best: Option<SecretSighting> = None;
+        for depth in self.order.depths.iter().copied() {
+            let descent = self.descent(&self.order.whole, text, depth);
+            descent.from(at, &mut |entries, count, end| {
+                // The shortest is the first of them.
+                let Some(secret) = entries.first().map(|entry| entry.secret) else { return };
+                let whole = self.secrets[secret].chars.len() == count;
+                let long = || self.secrets[secret].bytes[count] >= MIN_PART_BYTES;
+                let part = || ends && long() && is_cut(&text[end..]);
+                if best.as_ref().is_none_or(|best| best.range.end < end) && (whole || part()) {
+                    best = Some(SecretSighting { range: at..end, whole, secret, from: 0, depth });
+                }
+            });
+        }
+        best
+    }
+
+    /// Ends of secrets where a text begins, or says that what came before was left out.
+    fn tails(&self, text: &[u8], found: &mut Vec<SecretSighting>) {
+        let mut places = vec![0];
+        for (at, window) in text.windows(3).enumerate() {
+            if window == b"..." || window == "\u{2026}".as_bytes() {
+                places.push(at + 3);
+            }
+        }
+        places.extend(
+            text.iter().enumerate().filter(|(_, byte)| **byte == b'"').map(|(at, _)| at + 1),
+        );
+        for at in places {
+            for depth in self.order.depths.iter().copied() {
+                let mut add = |secret: usize, from: usize, end: usize| {
+                    found.push(SecretSighting {
+                        range: at..end,
+                        whole: false,
+                        secret,
+                        from,
+                        depth,
+                    });
+                };
+                let descent = self.descent(&self.order.ends, text, depth);
+                descent.from(at, &mut |entries, count, end| {
+                    let Some(Entry { secret, from }) = entries.first().copied() else { return };
+                    if self.secrets[secret].chars.len() - from == count {
+                        add(secret, from, end);
+                    }
+                });
+                for number in self.order.long.iter().copied() {
+                    let secret = &self.secrets[number];
+                    let last = secret.chars.len();
+                    let is_enough =
+                        |from: &usize| secret.bytes[last] - secret.bytes[*from] >= MIN_PART_BYTES;
+                    for from in (1..last).take_while(is_enough) {
+                        let (count, end) = secret.walk(text, at, from, depth, &mut |_, _, _| {});
+                        if count == last - from {
+                            add(number, from, end);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes something else over what was found.
+    fn cover(&self, text: &[u8], found: &SecretSighting, out: &mut [u8]) {
+        let Some(secret) = self.secrets.get(found.secret) else { return };
+        let mut units = Vec::new();
+        secret.walk(
+            text,
+            found.range.start,
+            found.from,
+            found.depth,
+            &mut |range, written, char| {
+                if range.end <= found.range.end {
+                    units.push((range, written, char));
+                }
+            },
+        );
+        let plain = |unit: &(Range<usize>, CharEncoding, char)| {
+            matches!(unit.1, CharEncoding::Plain) && unit.0.len() == 1 && !secret.keeps(unit.2)
+        };
+        let marked = units.len() >= MARK.len() && units.iter().take(MARK.len()).all(plain);
+        let number = units.iter().all(|unit| plain(unit) && unit.2.is_ascii_digit())
+            && stands_as_number(text, &found.range);
+        for (place, (range, written, char)) in units.iter().enumerate() {
+            let bytes = &mut out[range.clone()];
+            match written {
+                CharEncoding::Plain if secret.keeps(*char) => {}
+                // The same in every form, since some are told to be equal.
+                CharEncoding::Joined => {}
+                CharEncoding::Code if is_joined(char) => {}
+                CharEncoding::Plain if number => bytes.fill(if *char == '7' { b'1' } else { b'7' }),
+                CharEncoding::Plain if marked && place < MARK.len() => bytes.fill(MARK[place]),
+                CharEncoding::Plain => bytes.fill(FILL),
+                CharEncoding::Letter => *bytes.last_mut().expect("a letter") = b'/',
+                CharEncoding::Doubled if bytes.len() == 1 => bytes.fill(FILL),
+                CharEncoding::Doubled => *bytes.last_mut().expect("a backslash") = b'/',
+                CharEncoding::Code => code(*char, bytes),
+            }
+        }
+        if let Some((range, CharEncoding::Plain, char)) = units.first() {
+            mend_begin(text, range.start, *char, &found.range, out);
+        }
+    }
+}
+
+/// Puts something else in place of parts of a text.
+pub(crate) trait TextMasker {
+    /// The text with something else of the same length in some places; `None` if nothing is changed.
+    fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)>;
+}
+
+impl TextMasker for KnownSecrets {
+    fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)> {
+        let found = self.find(text);
+        if found.is_empty() {
+            return None;
+        }
+        let mut masked = text.to_vec();
+        for one in &found {
+            self.cover(text, one, &mut masked);
+        }
+        Some((masked, found.into_iter().map(|one| one.range).collect()))
+    }
+}
+
+/// Whether a character is written as a code in an id that words were joined to.
+const fn is_joined(char: &char) -> bool {
+    matches!(char, '/' | '%')
+}
+
+impl SecretPattern {
+    /// Whether a character stays, since it may hold a document together: it stands as it is, where a quote does so too.
+    const fn keeps(&self, char: char) -> bool {
+        is_joined(&char)
+            || matches!(char, '\n' | '\r')
+            || (self.quoted && matches!(char, '"' | '{' | '}' | '[' | ']' | ':' | ','))
+    }
+
+    /// How many characters from `from` on stand in a text at a place, and where they end.
+    fn walk(
+        &self,
+        text: &[u8],
+        at: usize,
+        from: usize,
+        depth: u32,
+        each: &mut dyn FnMut(Range<usize>, CharEncoding, char),
+    ) -> (usize, usize) {
+        let mut end = at;
+        let mut count = 0;
+        for char in &self.chars[from..] {
+            let Some((next, written)) = step(text, end, *char, depth) else { break };
+            each(end..next, written, *char);
+            end = next;
+            count += 1;
+        }
+        (count, end)
+    }
+}
+
+/// Where a character ends that stands at a place, and how it is written.
+fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, CharEncoding)> {
+    let rest = text.get(at..)?;
+    if depth == JOINED && is_joined(&char) {
+        let code: &[u8] = if char == '/' { b"%2F" } else { b"%25" };
+        return rest.starts_with(code).then_some((at + code.len(), CharEncoding::Joined));
+    }
+    if char == '\\' && depth != JOINED {
+        let bytes = 1 << depth;
+        if rest.len() >= bytes && rest[..bytes].iter().all(|byte| *byte == b'\\') {
+            return Some((at + bytes, CharEncoding::Doubled));
+        }
+    } else {
+        let mut plain = [0; 4];
+        let plain = char.encode_utf8(&mut plain).as_bytes();
+        if rest.starts_with(plain) {
+            return Some((at + plain.len(), CharEncoding::Plain));
+        }
+    }
+    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    if slashes == 0 {
+        return None;
+    }
+    let letter = match char {
+        '"' | '/' => char as u8,
+        '\n' => b'n',
+        '\r' => b'r',
+        '\t' => b't',
+        '\u{8}' => b'b',
+        '\u{c}' => b'f',
+        _ => 0,
+    };
+    if letter != 0 && rest.get(slashes) == Some(&letter) {
+        return Some((at + slashes + 1, CharEncoding::Letter));
+    }
+    let mut codes = [0_u16; 2];
+    let mut end = 0;
+    for (place, wanted) in char.encode_utf16(&mut codes).iter().enumerate() {
+        let rest = rest.get(end..)?;
+        let slashes = if place == 0 {
+            slashes
+        } else {
+            rest.iter().take(MOST_SLASHES).take_while(|b| **b == b'\\').count()
+        };
+        let digits = rest.get(slashes + 1..slashes + 5)?;
+        let value = std::str::from_utf8(digits).ok().and_then(|d| u16::from_str_radix(d, 16).ok());
+        if slashes == 0 || rest.get(slashes) != Some(&b'u') || value != Some(*wanted) {
+            return None;
+        }
+        end += slashes + 5;
+    }
+    Some((at + end, CharEncoding::Code))
+}
+
+/// Whether a text ends here, or says that it was cut off.
+fn is_cut(rest: &[u8]) -> bool {
+    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let bare = &rest[slashes..];
+    rest.is_empty()
+        || rest.starts_with(b"...")
+        || rest.starts_with("\u{2026}".as_bytes())
+        || bare.starts_with(b"\"")
+        || bare.starts_with(b"u2026")
+}
+
+/// Writes the code of another character that has as many bytes.
+fn code(char: char, bytes: &mut [u8]) {
+    let other: [&[u8]; 2] = match char.len_utf8() {
+        1 => [b"0078", b""],
+        2 => [b"00d7", b""],
+        3 => [b"2022", b""],
+        _ => [b"d83d", b"dd12"],
+    };
+    let mut codes = other.iter();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'u'
+            && let Some(code) = codes.next()
+            && let Some(place) = bytes.get_mut(at + 1..at + 1 + code.len())
+        {
+            place.copy_from_slice(code);
+            at += 5;
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Whether what stands here is a number of a JSON document, or a part of one.
+fn stands_as_number(text: &[u8], range: &Range<usize>) -> bool {
+    let of_number =
+        |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+    let before = text[..range.start].iter().rev().find(|byte| !of_number(byte) && **byte != b' ');
+    let after = text[range.end..].iter().find(|byte| !of_number(byte) && **byte != b' ');
+    before.is_none_or(|byte| matches!(byte, b':' | b',' | b'[' | b'\n'))
+        && after.is_none_or(|byte| matches!(byte, b',' | b']' | b'}' | b'\n' | b'\r'))
+}
+
+/// What stands before a secret may make an escape of its first characters: then that stays one.
+fn mend_begin(text: &[u8], start: usize, first: char, range: &Range<usize>, out: &mut [u8]) {
+    let before = &text[..start];
+    let slash = before.last() == Some(&b'\\');
+    let digits = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
+    if slash && first == 'u' && text.get(start + 1..start + 5).is_some_and(digits) {
+        let length = range.len().min(5);
+        out[start..start + length].copy_from_slice(&b"u0078"[..length]);
+    } else if slash && matches!(first, '"' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u') {
+        out[start] = b'/';
+    }
+    for known in 0..4 {
+        let Some(at) = start.checked_sub(known + 2) else { break };
+        if text[at] == b'\\' && text[at + 1] == b'u' && digits(&text[at + 2..start]) {
+            let missing = (4 - known).min(range.len());
+            if digits(&text[start..start + missing]) {
+                out[start..start + missing].fill(b'7');
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

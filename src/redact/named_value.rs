@@ -1,0 +1,339 @@
+//! Names that tell what stands behind them: `API_KEY=`, `"password": "`, `--token `, `X-Auth-Token: `.
+
+use super::TextForm;
+use super::token_shape::{ByteClass, ScanMemory};
+use super::work_counter;
+use std::ops::Range;
+
+/// Words (in lower case) that tell, as parts of names, with the kind of what stands behind.
+pub(super) const TELLING: [(&str, &str); 28] = [
+    ("password", "password"),
+    ("passwd", "password"),
+    ("passphrase", "password"),
+    ("_pass", "password"),
+    ("-pass", "password"),
+    ("_pwd", "password"),
+    ("pwd=", "password"),
+    ("pwd:", "password"),
+    ("pwd\"", "password"),
+    ("passcode", "password"),
+    ("pass=", "password"),
+    ("pass:", "password"),
+    ("pass\"", "password"),
+    ("secret", "secret"),
+    ("token", "token"),
+    ("api_key", "key"),
+    ("apikey", "key"),
+    ("api-key", "key"),
+    ("accesskey", "key"),
+    ("access-key", "key"),
+    ("accountkey", "key"),
+    ("privatekey", "key"),
+    ("private-key", "key"),
+    ("encryptionkey", "key"),
+    ("signingkey", "key"),
+    ("_key", "key"),
+    ("credential", "credential"),
+    ("_auth", "credential"),
+];
+
+/// Last parts of names behind which no secret is looked for: what they name is public, or not a text of its own.
+const HARMLESS: [&str; 38] = [
+    "id",
+    "ids",
+    "uuid",
+    "guid",
+    "signature",
+    "sig",
+    "hash",
+    "digest",
+    "sha",
+    "sha1",
+    "sha256",
+    "checksum",
+    "fingerprint",
+    "name",
+    "names",
+    "type",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "filename",
+    "count",
+    "length",
+    "limit",
+    "usage",
+    "arn",
+    "version",
+    "date",
+    "time",
+    "at",
+    "expires",
+    "expiry",
+    "class",
+    "field",
+    "label",
+    "prefix",
+    "pattern",
+    "format",
+];
+
+/// A longer name than this is none.
+const MAX_NAME_BYTES: usize = 96;
+/// A longer value than this is none.
+const MAX_VALUE_BYTES: usize = 4096;
+
+/// A name with what stands behind it.
+pub(super) struct NamedValue {
+    pub(super) name: Range<usize>,
+    pub(super) value: Range<usize>,
+    /// Where the text ends that the value is the beginning of.
+    pub(super) run_end: usize,
+    /// Whether the value is in quotes.
+    pub(super) quoted: bool,
+    /// Whether there are spaces between the name and the value.
+    pub(super) spaced: bool,
+    /// Whether a colon joins the two.
+    pub(super) colon: bool,
+    /// Whether a comma does: they are in one list.
+    pub(super) listed: bool,
+    /// Whether the name is a flag of a command.
+    pub(super) is_flag: bool,
+}
+
+/// Whether this name tells that what it stands for is a secret, and of which kind.
+pub(super) fn kind_of(name: &str) -> Option<&'static str> {
+    let lower = name.to_ascii_lowercase();
+    let known = |(word, _): &&(&str, &str)| match word.trim_end_matches(['=', ':', '"']) {
+        bare if bare.len() < word.len() => lower.ends_with(bare),
+        _ => lower.contains(word),
+    };
+    let (_, kind) = TELLING.iter().rfind(known)?;
+    is_telling_name(name.as_bytes()).then_some(*kind)
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// Whether the whole name tells: what it names may be public.
+pub(super) fn is_telling_name(name: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(name);
+    let last = parts(&text).pop().unwrap_or_default();
+    let lower = text.to_ascii_lowercase();
+    !HARMLESS.contains(&last.as_str())
+        && ![
+            "public",
+            "page_token",
+            "pagetoken",
+            "page-token",
+            "tokenizer",
+            "tokens",
+            "primary_key",
+            "foreign_key",
+        ]
+        .iter()
+        .any(|word| lower.contains(word))
+}
+
+/// The parts of a name, in lower case: `dbPassword_2` has `db`, `password` and `2`.
+pub(super) fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut after_small = false;
+    for character in name.chars() {
+        let ends =
+            !character.is_ascii_alphanumeric() || (after_small && character.is_ascii_uppercase());
+        if ends && parts.last().is_some_and(|part| !part.is_empty()) {
+            parts.push(String::new());
+        }
+        if character.is_ascii_alphanumeric()
+            && let Some(part) = parts.last_mut()
+        {
+            part.push(character.to_ascii_lowercase());
+        }
+        after_small = character.is_ascii_lowercase();
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// The value behind the name in which a telling word stands, if there is one.
+pub(super) fn value_behind(
+    text: &[u8],
+    word: Range<usize>,
+    form: TextForm,
+    runs: &mut ScanMemory,
+) -> Option<NamedValue> {
+    let Range { start, end } = word;
+    let before = text.get(start.saturating_sub(MAX_NAME_BYTES)..start)?;
+    let name_start = start - before.iter().rev().take_while(|byte| is_name(**byte)).count();
+    // The hint may hold the sign behind the name.
+    let word_end = if text.get(end - 1).is_some_and(|byte| is_name(*byte)) { end } else { end - 1 };
+    let behind = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;
+    let end_of_name = word_end + behind.iter().take_while(|byte| is_name(**byte)).count();
+    let name = text.get(name_start..end_of_name)?;
+    let mut cursor = NameCursor { text, at: end_of_name, form };
+    let is_flag = name.starts_with(b"-");
+    let quoted_name = cursor.quote();
+    let of_pair = cursor.value_of_pair();
+    cursor.brackets();
+    let spaces = cursor.spaces();
+    let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
+    let listed = cursor.byte(0) == b',';
+    let separated = cursor.separator(quoted_name) || of_pair;
+    if !(separated || is_flag && spaces) {
+        return None;
+    }
+    let spaced = cursor.spaces() || spaces;
+    // A type may stand between the name and its value: `token: &str = "..."`.
+    cursor.declared_type();
+    let quoted = cursor.quote();
+    work_counter::add(cursor.at - name_start);
+    let run_end = cursor.run_end(runs);
+    let value = cursor.value(quoted, run_end)?;
+    let name = name_start..end_of_name;
+    Some(NamedValue { name, value, run_end, quoted, spaced, colon, listed, is_flag })
+}
+
+struct NameCursor<'a> {
+    text: &'a [u8],
+    at: usize,
+    form: TextForm,
+}
+
+impl NameCursor<'_> {
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.get(self.at + ahead).copied().unwrap_or_default()
+    }
+
+    /// Passes a quote with the backslashes before it.
+    fn quote(&mut self) -> bool {
+        let slashes = (0..8).take_while(|ahead| self.byte(*ahead) == b'\\').count();
+        let is_quote = matches!(self.byte(slashes), b'"' | b'\'' | b'`');
+        if is_quote {
+            self.at += slashes + 1;
+        }
+        is_quote
+    }
+
+    /// Passes what is between a name and its value where both are values themselves, up to the sign before the value:
+    /// `"name": "PASSWORD", "value": "..."`, `<add key="Password" value="..."/>`.
+    fn value_of_pair(&mut self) -> bool {
+        const MOST: usize = 48;
+        let begun = self.at;
+        for _ in 0..MOST {
+            match (self.byte(0), self.byte(1)) {
+                (b'\\', b'n' | b'r' | b't') => self.at += 2,
+                (b' ' | b'\t' | b'\n' | b'\r' | b',' | b'"' | b'\'' | b'\\', _) => self.at += 1,
+                _ => break,
+            }
+        }
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_value = self.at > begun
+            && rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"value"));
+        self.at += if is_value { 5 } else { 0 };
+        let quotes =
+            (0..8).take_while(|ahead| matches!(self.byte(*ahead), b'\\' | b'"' | b'\'')).count();
+        if is_value && matches!(self.byte(quotes), b':' | b'=') {
+            self.at += quotes;
+            return true;
+        }
+        self.at = begun;
+        false
+    }
+
+    fn brackets(&mut self) {
+        while matches!(self.byte(0), b']' | b')') {
+            self.at += 1;
+        }
+    }
+
+    /// Passes spaces, not the end of the line.
+    fn spaces(&mut self) -> bool {
+        let from = self.at;
+        for _ in 0..32 {
+            match self.byte(0) {
+                b' ' | b'\t' => self.at += 1,
+                b'\\' if self.byte(1) == b't' => self.at += 2,
+                _ => break,
+            }
+        }
+        self.at > from
+    }
+
+    fn separator(&mut self, quoted: bool) -> bool {
+        let length = match (self.byte(0), self.byte(1)) {
+            // Comparisons say nothing of a value.
+            (b'=', b'=') | (b'!', _) => 0,
+            (b':' | b'?', b'=') | (b'=', b'>') => 2,
+            (b'=' | b':', _) => 1,
+            (b'>', _) if !quoted => 1,
+            (b',', _) if quoted => 1,
+            (b'%', b'3') if matches!(self.byte(2), b'D' | b'd' | b'A' | b'a') => 3,
+            (b'\\', b'u')
+                if self
+                    .text
+                    .get(self.at..self.at + 6)
+                    .is_some_and(|it| it.eq_ignore_ascii_case(b"\\u003d")) =>
+            {
+                6
+            }
+            _ => 0,
+        };
+        self.at += length;
+        length > 0
+    }
+
+    fn declared_type(&mut self) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_type = |byte: &&u8| byte.is_ascii_alphabetic() || b"&<>[]|?:' _".contains(byte);
+        // What stands where a secret was is no type of what follows it.
+        if rest.starts_with(b"[redacted:") {
+            return;
+        }
+        let length = rest.iter().take(40).take_while(is_type).count();
+        let (behind, next) = (rest.get(length), rest.get(length + 1));
+        if length > 0 && behind == Some(&b'=') && next != Some(&b'=') {
+            self.at += length + 1;
+            self.spaces();
+        }
+    }
+
+    /// Where what a value may be made of ends.
+    fn run_end(&self, runs: &mut ScanMemory) -> usize {
+        const VALUE: ByteClass = ByteClass::of(
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_.-~%!@#^*:$?",
+        );
+        if runs.value.contains(&self.at) {
+            return runs.value.end;
+        }
+        let mut end = runs.end(self.text, self.at, &VALUE);
+        // A slash may be escaped, and an address goes on behind `&` and `#`.
+        while self.form == TextForm::Json && self.text.get(end..end + 2) == Some(b"\\/") {
+            end = runs.end(self.text, end + 2, &VALUE);
+        }
+        runs.value = self.at..end;
+        end
+    }
+
+    /// The value that begins here, if what ends it can end one.
+    fn value(&self, quoted: bool, run_end: usize) -> Option<Range<usize>> {
+        let mut end = run_end.min(self.at + MAX_VALUE_BYTES);
+        let next = self.text.get(end);
+        let is_expression = match next {
+            Some(b'(' | b'[' | b'{') => true,
+            // The end of an element is none.
+            Some(b'<') => self.text.get(end + 1) != Some(&b'/'),
+            // A quoted text with a space in it is prose.
+            Some(b' ' | b'\t') => quoted,
+            _ => false,
+        };
+        while end > self.at && matches!(self.text.get(end - 1), Some(b'.' | b':' | b'!' | b'?')) {
+            end -= 1;
+        }
+        // `eyJ2IjoiMSIs...` shows that there is more.
+        let is_cut = self.text.get(end..).is_some_and(|rest| rest.starts_with(b"..."));
+        (!is_expression && !is_cut && end > self.at).then_some(self.at..end)
+    }
+}

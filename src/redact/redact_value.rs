@@ -1,0 +1,160 @@
+//! Secrets in the values of claims and facts.
+
+use super::{Redactor, TextForm, mark, named_value, secret_heuristics, short};
+use crate::model::{FieldMap, Value};
+use std::collections::BTreeMap;
+
+/// The field that holds environment variables: stored by allow list only.
+const VARIABLES: &str = "env_vars";
+/// What stands for the value of a variable that is on no list.
+const ENVIRONMENT: &str = "environment";
+
+/// Variables that are harmless and say how a program ran. A name may end with `*`.
+const HARMLESS_VARIABLES: [&str; 44] = [
+    "CARGO_BUILD_*",
+    "CARGO_HOME",
+    "CARGO_INCREMENTAL",
+    "CARGO_PROFILE_*",
+    "CARGO_TARGET_DIR",
+    "CC",
+    "CFLAGS",
+    "CI",
+    "COLUMNS",
+    "CONDA_DEFAULT_ENV",
+    "CXX",
+    "CXXFLAGS",
+    "DEBUG",
+    "EDITOR",
+    "GOARCH",
+    "GOFLAGS",
+    "GOOS",
+    "GOPATH",
+    "HOME",
+    "HOSTTYPE",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "LDFLAGS",
+    "LD_LIBRARY_PATH",
+    "LINES",
+    "LOGNAME",
+    "MAKEFLAGS",
+    "NODE_ENV",
+    "OSTYPE",
+    "PATH",
+    "PWD",
+    "PYTHONHASHSEED",
+    "PYTHONPATH",
+    "RUSTFLAGS",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+];
+
+impl Redactor {
+    /// Whether the value of an environment variable is kept (and then judged as any other text).
+    #[must_use]
+    pub fn keeps_variable(&self, name: &str) -> bool {
+        let matches = |listed: &str| match listed.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == listed,
+        };
+        HARMLESS_VARIABLES.iter().any(|listed| matches(listed))
+            || self.variables.iter().any(|listed| matches(listed))
+    }
+
+    /// Takes the secrets out of a value, at any depth. Returns what kinds they were, with how many of each.
+    pub fn clean_value(&self, value: &mut Value) -> BTreeMap<&'static str, u64> {
+        let mut found = BTreeMap::new();
+        self.inside(value, "", &mut found);
+        found
+    }
+
+    /// Takes the secrets out of a text that is meant as it stands.
+    pub fn clean_text(&self, text: &mut String, found: &mut BTreeMap<&'static str, u64>) {
+        let findings = self.find(text.as_bytes(), TextForm::Plain);
+        if findings.is_empty() {
+            return;
+        }
+        for finding in &findings {
+            *found.entry(finding.kind).or_default() += 1;
+        }
+        *text = String::from_utf8_lossy(&super::replace_findings(text.as_bytes(), &findings))
+            .into_owned();
+    }
+
+    fn inside(&self, value: &mut Value, field: &str, found: &mut BTreeMap<&'static str, u64>) {
+        match value {
+            Value::Text(text) => {
+                self.clean_text(text, found);
+                // The name of its field tells of a value that stands alone.
+                let is_secret = |text: &str| {
+                    secret_heuristics::is_secret(text.as_bytes())
+                        || short::is_secret_field(field, text.as_bytes())
+                };
+                if let Some(kind) = named_value::kind_of(field)
+                    && is_secret(text)
+                    && !text.contains(char::is_whitespace)
+                    && !self.is_allowed(kind, text.as_bytes())
+                {
+                    *text = mark(kind);
+                    *found.entry(kind).or_default() += 1;
+                }
+            }
+            Value::List(items) => {
+                for item in items {
+                    self.inside(item, field, found);
+                }
+            }
+            Value::Map(fields) => {
+                // Once a name is clean it may tell of a value that it did not tell of before.
+                self.names(fields, found);
+                for (name, value) in fields.iter_mut() {
+                    if name == VARIABLES
+                        && let Value::Map(variables) = value
+                    {
+                        self.variables(variables, found);
+                        continue;
+                    }
+                    self.inside(value, name, found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn variables(&self, variables: &mut FieldMap, found: &mut BTreeMap<&'static str, u64>) {
+        self.names(variables, found);
+        let mark: Value = mark(ENVIRONMENT).into();
+        for (name, value) in variables.iter_mut() {
+            if self.keeps_variable(name) {
+                self.inside(value, name, found);
+            } else if *value != Value::Null && *value != mark {
+                *value = mark.clone();
+                *found.entry(ENVIRONMENT).or_default() += 1;
+            }
+        }
+    }
+
+    /// Names of fields may be secrets too.
+    fn names(&self, fields: &mut FieldMap, found: &mut BTreeMap<&'static str, u64>) {
+        let secret: Vec<String> = fields
+            .keys()
+            .filter(|name| name.len() >= 8 && self.secret_in_name(name).is_some())
+            .cloned()
+            .collect();
+        for name in secret {
+            if let Some(value) = fields.remove(&name) {
+                let mut clean = name;
+                self.clean_text(&mut clean, found);
+                fields.insert(clean, value);
+            }
+        }
+    }
+}

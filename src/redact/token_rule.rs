@@ -1,0 +1,110 @@
+//! Shapes of tokens, as data: `rules.tsv`. `docs/redaction.md` lists them; a test holds it to this table.
+
+use super::token_shape::{ScanMemory, TokenMatch, TokenShape};
+use std::sync::{LazyLock, OnceLock};
+
+/// Where the secret is that a rule describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenPlacement {
+    /// It begins with the hint.
+    Hint,
+    /// It is the word that the hint is in.
+    Word,
+    /// It is the whole value of a name that the hint is in.
+    Value,
+}
+
+/// The shape of a token.
+#[derive(Debug)]
+pub struct TokenRule {
+    /// What it is: the word after `redacted:`.
+    pub kind: &'static str,
+    /// Texts, in lower case, one of which is in or before every such token: only there the shape is tried.
+    pub hints: Vec<&'static str>,
+    /// The shape (a regular expression over bytes), from the token's first byte on. A group in it is the secret, else
+    /// all of it is.
+    pub shape: &'static str,
+    /// Where the token is.
+    pub place: TokenPlacement,
+    compiled: OnceLock<TokenShape>,
+}
+
+static RULES: LazyLock<Vec<TokenRule>> = LazyLock::new(|| {
+    let lines = include_str!("rules.tsv").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(read).collect()
+});
+
+fn read(line: &'static str) -> Option<TokenRule> {
+    let mut columns = line.split('\t');
+    let place = match columns.next()? {
+        "token" => TokenPlacement::Hint,
+        "inner" => TokenPlacement::Word,
+        _ => TokenPlacement::Value,
+    };
+    let (kind, hints, shape) = (columns.next()?, columns.next()?, columns.next()?);
+    let hints = hints.split(' ').collect();
+    Some(TokenRule { kind, hints, shape, place, compiled: OnceLock::new() })
+}
+
+/// The shapes of tokens that are known.
+#[must_use]
+pub fn rules() -> &'static [TokenRule] {
+    &RULES
+}
+
+/// Kinds that no shape gives: what surrounds them does.
+pub(super) const CONTEXT_KINDS: [(&str, &str); 11] = [
+    (
+        "basic",
+        "name and password in base64, behind `Basic` or as `auth` of Docker; behind `curl -u`",
+    ),
+    ("bearer", "a token behind `Bearer`"),
+    ("credential", "a value behind a name such as `credentials` or `auth`"),
+    ("environment", "the value of an environment variable that is on no list"),
+    ("kubernetes-secret", "a value under `data` or `stringData` of a Secret of Kubernetes"),
+    ("key", "a value behind a name such as `api_key`, `access-key`, `SIGNING_KEY`"),
+    ("password", "a value behind a name such as `password`, `passwd`, `DB_PASS`"),
+    ("private-key", "a private key between `BEGIN` and `END`"),
+    ("secret", "a value behind a name such as `client_secret`"),
+    ("session-cookie", "the value of a cookie that a session or a login is known by"),
+    ("token", "a value behind a name such as `AUTH_TOKEN`"),
+];
+
+/// The kind of a password in an address.
+pub(super) const URL_PASSWORD: (&str, &str) =
+    ("url-password", "the password in an address such as `postgres://user:password@host`");
+
+/// Every kind, with what it is, sorted; the shape for those that have one.
+#[must_use]
+pub fn kinds() -> Vec<(&'static str, String)> {
+    let shapes = RULES.iter().map(|rule| {
+        let hints: Vec<String> = rule.hints.iter().map(|hint| format!("`{hint}`")).collect();
+        let what = match rule.place {
+            TokenPlacement::Value => {
+                format!("`{}` as the value of a name with {}", rule.shape, hints.join(" or "))
+            }
+            _ => format!("`{}`", rule.shape),
+        };
+        (rule.kind, what)
+    });
+    let others = CONTEXT_KINDS.iter().chain([&URL_PASSWORD]);
+    let mut kinds: Vec<_> =
+        shapes.chain(others.map(|(kind, what)| (*kind, (*what).to_owned()))).collect();
+    kinds.sort();
+    kinds
+}
+
+impl TokenRule {
+    /// The token that begins at a place of a text.
+    pub(super) fn find(
+        &self,
+        text: &[u8],
+        start: usize,
+        runs: &mut ScanMemory,
+    ) -> Option<TokenMatch> {
+        let shape = self.compiled.get_or_init(|| {
+            TokenShape::new(self.shape).expect("every shape is compiled by a test")
+        });
+        shape.find(text, start, runs)
+    }
+}

@@ -1,0 +1,129 @@
+//! Agent sessions that are part of an effort which began without them.
+//!
+//! Such an agent session is noted as a source of which nothing was taken, so that whoever asks for the session of an
+//! agent finds it among what the journal's readers know first.
+
+use super::session::Session;
+use super::write_context::WriteContext;
+use super::{Store, find_session};
+use crate::engine::commit::CommitDurability;
+use crate::engine::refs::{JOINED, agent_session, session as session_refs};
+use crate::error::{Error, Result};
+use crate::format::{Record, RecordChange};
+use crate::model::SessionKind;
+
+impl Session {
+    /// Makes an agent's session part of this effort: hooks, imports and commands that address it by the agent's own id
+    /// work here from now on. What was recorded elsewhere before stays there. Returns whether that was a change.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if this is no debugging effort or that is no id; as every write.
+    pub fn join(&self, act: &WriteContext, agent: &str) -> Result<bool> {
+        crate::model::claim::check_id(agent).map_err(|error| Error::invalid(error.to_string()))?;
+        let operation = act.operation()?;
+        let source = format!("{JOINED}{agent}");
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
+            let here = session_refs(&desk.refs, self.number)?;
+            if here.info.kind != SessionKind::Debug {
+                return Err(Error::invalid(format!(
+                    "'{}' is no debugging effort: only those can be joined",
+                    here.info.name
+                )));
+            }
+            if agent_session(&desk.refs, agent) == Some(self.number) {
+                return Ok((None, false));
+            }
+            let mut changes = Vec::new();
+            // It is part of one effort at a time.
+            for (number, session) in desk.refs.sessions.mentioning(source.as_bytes()) {
+                if number != self.number
+                    && session.bookmarks.iter().any(|bookmark| bookmark.source == source)
+                {
+                    let bookmark = None;
+                    let source = source.clone();
+                    changes.push(RecordChange::Bookmark { session: number, source, bookmark });
+                }
+            }
+            if here.info.agent_session.as_deref() != Some(agent) {
+                changes.push(RecordChange::Bookmark {
+                    session: self.number,
+                    source: source.clone(),
+                    bookmark: Some(Box::default()),
+                });
+            }
+            changes.push(RecordChange::Used { session: self.number });
+            Ok((Some(Record { operation: operation.clone(), changes }), true))
+        })
+    }
+}
+
+impl Store {
+    /// The session of this agent's own id, if it is known: the effort it has joined, else the one it began.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn agent_session(&self, agent: &str) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.follower.refs()?;
+        Ok(agent_session(&refs, agent).map(|number| self.session_at(number)))
+    }
+
+    /// The session of this name, id, beginning of an id, or agent's own id.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Ambiguous`].
+    pub fn session(&self, name: &str) -> Result<Session> {
+        let (refs, _) = self.engine.follower.refs()?;
+        find_session(&refs, name).map(|number| self.session_at(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Timestamp;
+    use crate::store::NewSession;
+
+    fn act() -> WriteContext {
+        WriteContext::asked("test", Timestamp::default())
+    }
+
+    fn begin(store: &Store, name: &str, agent: Option<&str>) -> Session {
+        let agent_session = agent.map(str::to_owned);
+        let new = NewSession { agent_session, ..NewSession::named(name) };
+        store.create_session(&act(), new).unwrap()
+    }
+
+    fn name_of(store: &Store, agent: &str) -> Option<String> {
+        let session = store.agent_session(agent).unwrap()?;
+        Some(session.summary().unwrap().info.name)
+    }
+
+    #[test]
+    fn an_agent_session_belongs_to_the_effort_it_joined_last() {
+        let store = Store::in_memory().unwrap();
+        let (a, b) = (begin(&store, "a", None), begin(&store, "b", None));
+        let own = begin(&store, "own", Some("s1"));
+        assert_eq!(name_of(&store, "s1").as_deref(), Some("own"));
+        assert!(a.join(&act(), "s1").unwrap());
+        assert!(!a.join(&act(), "s1").unwrap());
+        assert_eq!(name_of(&store, "s1").as_deref(), Some("a"));
+        assert_eq!(store.session("s1").unwrap().summary().unwrap().info.name, "a");
+        b.join(&act(), "s1").unwrap();
+        assert_eq!(name_of(&store, "s1").as_deref(), Some("b"));
+        // Back to its own.
+        own.join(&act(), "s1").unwrap();
+        assert_eq!(name_of(&store, "s1").as_deref(), Some("own"));
+        assert_eq!(a.summary().unwrap().sources, []);
+    }
+
+    #[test]
+    fn an_agent_session_that_recorded_nothing_yet_can_join() {
+        let store = Store::in_memory().unwrap();
+        let a = begin(&store, "a", None);
+        assert!(a.join(&act(), "new").unwrap());
+        assert_eq!(name_of(&store, "new").as_deref(), Some("a"));
+        assert_eq!(a.summary().unwrap().joined, ["new"]);
+        assert_eq!(a.summary().unwrap().sources, []);
+        assert!(a.join(&act(), "").is_err());
+    }
+}

@@ -1,0 +1,163 @@
+//! What pruning folded, as it was before.
+
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::index::fold;
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::revision_plan::list_id;
+use crate::engine::{object, prune, timeline};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    Delta, DeltaPart, FoldRow, ObjectKind, OperationEffect, RecordBytes, RevisionHeader,
+    RevisionRow, SequenceRow, open,
+};
+use crate::model::{OperationId, SessionNumber};
+
+/// The revisions of a session, those that were folded too.
+pub(super) struct FoldedRevisionReader<'a> {
+    pub(super) view: &'a ReadSnapshot,
+    pub(super) number: SessionNumber,
+}
+
+/// What the parts of a delta hold.
+fn opened(parts: Vec<DeltaPart>) -> Result<Vec<Vec<u8>>> {
+    let inline = parts.into_iter().filter_map(|part| match part {
+        DeltaPart::Inline(RecordBytes(sealed)) => Some(sealed),
+        DeltaPart::Named(_) => None,
+    });
+    inline
+        .map(|sealed| open(ObjectKind::Delta, &sealed).map_err(Error::corrupt("a delta")))
+        .collect()
+}
+
+/// A revision as it was made: header, body, delta. What is gone for good is empty.
+pub(super) type OriginalRevision = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
+
+impl FoldedRevisionReader<'_> {
+    /// What an operation folded that was not brought back.
+    pub(super) fn folded_by(&self, operation: &OperationId) -> Result<Vec<OperationEffect>> {
+        let (from, to) = (of(self.number).build(), of(self.number).end());
+        let rows = self.view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let mut folded = Vec::new();
+        for (place, row) in rows {
+            let row = FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?;
+            if row.operation == *operation {
+                let branch = key::short_at(&place, 4).unwrap_or(0);
+                let last = key::number_at(&place, 8).unwrap_or(0);
+                folded.push(OperationEffect::Folded { branch, first: row.first, last });
+            }
+        }
+        Ok(folded)
+    }
+
+    /// A revision as it was made.
+    pub(super) fn revision(&self, at: RevisionRef) -> Result<OriginalRevision> {
+        let seen = self.row_before_fold(at)?;
+        let first = fold::rows(self.view, self.number, at)?.pop();
+        let own = first.map(|fold| fold::before(self.view, self.number, at, &fold)).transpose()?;
+        let own = own.flatten();
+        let header =
+            RevisionHeader::decode(&seen.header).map_err(Error::corrupt("a revision's header"))?;
+        for row in [own.as_ref(), Some(&seen)].into_iter().flatten() {
+            let (names, delta) = self.parts(row)?;
+            if list_id(&names) == header.delta {
+                return Ok((row.header.clone(), row.body.clone(), delta));
+            }
+        }
+        Ok((seen.header, seen.body, Vec::new()))
+    }
+
+    /// What revisions from `first` on changed together with the one they were folded into; nothing if nobody knows. `begin` is
+    /// the first one that had been folded into `first` by then, or `first` itself.
+    pub(super) fn fold(&self, at: RevisionRef, first: u64, begin: u64) -> Result<Vec<DeltaPart>> {
+        let folds = fold::rows(self.view, self.number, at)?;
+        let left = match folds.iter().position(|fold| fold.first == first) {
+            Some(0) => Some(self.row_before_fold(at)?),
+            // What the next one found.
+            Some(place) => match folds.get(place - 1) {
+                Some(next) => fold::before(self.view, self.number, at, next)?,
+                None => None,
+            },
+            None => None,
+        };
+        if let Some(left) = left.filter(|row| !row.parts.is_empty()) {
+            return Ok(self.parts(&left)?.1);
+        }
+        // It came back since: then it is made as it was then.
+        let mut deltas: Vec<(u64, Vec<u8>)> = Vec::new();
+        let (from, to) = (
+            of(self.number).number(begin).build(),
+            of(self.number).number(at.sequence + 1).build(),
+        );
+        let mut known_to = 0;
+        for (place, row) in
+            self.view.scan(key::SEQUENCES, &from, &to, ScanDirection::Ascending, usize::MAX)?
+        {
+            let sequence = key::last_number(&place).unwrap_or(0);
+            let row = SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))?;
+            let holder = match row {
+                SequenceRow::Revision(branch) if branch == at.branch => sequence,
+                SequenceRow::Folded(branch, into) if branch == at.branch => into,
+                _ => continue,
+            };
+            if sequence <= known_to {
+                continue;
+            }
+            let (header, _, delta) = self.revision(RevisionRef { sequence, ..at })?;
+            let header =
+                RevisionHeader::decode(&header).map_err(Error::corrupt("a revision's header"))?;
+            if !delta.is_empty() || header.delta == list_id(&[]) {
+                deltas.extend(opened(delta)?.into_iter().map(|delta| (sequence, delta)));
+                continue;
+            }
+            // What it changed by itself is gone for good; what it was folded into may hold it.
+            let Some((first, together)) = self.held(RevisionRef { sequence: holder, ..at })? else {
+                return Ok(Vec::new());
+            };
+            if holder > at.sequence || first < begin {
+                return Ok(Vec::new());
+            }
+            deltas.retain(|(sequence, _)| *sequence < first);
+            deltas.extend(opened(together)?.into_iter().map(|delta| (holder, delta)));
+            known_to = holder;
+        }
+        // The same each time: nothing is named by what is made here.
+        let what = [at.branch.to_le_bytes().as_slice(), &first.to_le_bytes()].concat();
+        let salt = *blake3::hash(&what).as_bytes().first_chunk().expect("16 of 32 bytes");
+        prune::combine_deltas(deltas.iter().map(|(_, delta)| delta.as_slice()), &mut || Ok(salt))
+    }
+
+    /// What a revision in sight holds of others folded into it: the first of them, and what all changed together.
+    fn held(&self, at: RevisionRef) -> Result<Option<(u64, Vec<DeltaPart>)>> {
+        let in_sight = Some(SequenceRow::Revision(at.branch));
+        if timeline::sequence(self.view, self.number, at.sequence)? != in_sight {
+            return Ok(None);
+        }
+        let folds = fold::rows(self.view, self.number, at)?;
+        let (_, together) = self.parts(&lineage::revision(self.view, self.number, at)?)?;
+        Ok(folds.first().filter(|_| !together.is_empty()).map(|fold| (fold.first, together)))
+    }
+
+    /// The row of a revision, or what it was when it was folded into another one.
+    fn row_before_fold(&self, at: RevisionRef) -> Result<RevisionRow> {
+        match timeline::sequence(self.view, self.number, at.sequence)? {
+            Some(SequenceRow::Folded(branch, into)) => {
+                fold::find(self.view, self.number, branch, (at.sequence, into))
+            }
+            _ => lineage::revision(self.view, self.number, at),
+        }
+    }
+
+    fn parts(&self, row: &RevisionRow) -> Result<(Vec<crate::model::ObjectId>, Vec<DeltaPart>)> {
+        let mut names = Vec::with_capacity(row.parts.len());
+        let mut parts = Vec::with_capacity(row.parts.len());
+        for part in &row.parts {
+            let sealed = object::sealed(self.view, *part)?;
+            let content = open(ObjectKind::Delta, &sealed).map_err(Error::corrupt("a delta"))?;
+            names.push(Delta::name(&content));
+            parts.push(DeltaPart::Inline(RecordBytes(sealed)));
+        }
+        Ok((names, parts))
+    }
+}

@@ -1,0 +1,165 @@
+//! Whether a bundle holds what the store it comes to takes out: all its texts are read as the gate reads them.
+
+use crate::format::{
+    Delta, DeltaSide, FactPage, ObjectKind, RecordChange, decode_entry, decode_key,
+};
+use crate::model::{BranchMetadata, Checkpoint, Operation, SessionMetadata, Value};
+use crate::redact::{Redactor, TextForm};
+use std::collections::BTreeMap;
+
+/// Counts secrets, by kind.
+pub(super) struct SecretCounter<'a> {
+    redactor: Option<&'a Redactor>,
+    found: BTreeMap<&'static str, u64>,
+}
+
+impl<'a> SecretCounter<'a> {
+    pub(super) const fn new(redactor: Option<&'a Redactor>) -> Self {
+        Self { redactor, found: BTreeMap::new() }
+    }
+
+    /// What was found, in words; `None`: nothing.
+    pub(super) fn summary(&self) -> Option<String> {
+        let count: u64 = self.found.values().sum();
+        let kinds: Vec<&str> = self.found.keys().copied().collect();
+        let secrets = if count == 1 { "secret" } else { "secrets" };
+        (count > 0).then(|| format!("{count} {secrets} ({})", kinds.join(", ")))
+    }
+
+    /// Text behind `before`, which was read already and may hold the beginning.
+    pub(super) fn behind(&mut self, before: &[u8], text: &[u8], form: TextForm) {
+        let Some(redactor) = self.redactor else { return };
+        for found in redactor.find(&[before, text].concat(), form) {
+            if found.range.end > before.len() {
+                *self.found.entry(found.kind).or_default() += 1;
+            }
+        }
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.behind(&[], text.as_bytes(), TextForm::Plain);
+    }
+
+    fn value(&mut self, value: &Value) {
+        let Some(redactor) = self.redactor else { return };
+        for (kind, count) in redactor.clean_value(&mut value.clone()) {
+            *self.found.entry(kind).or_default() += count;
+        }
+    }
+
+    pub(super) fn info(&mut self, info: &SessionMetadata) {
+        self.text(&info.name);
+        [&info.agent, &info.agent_session].into_iter().flatten().for_each(|text| self.text(text));
+    }
+
+    pub(super) fn operation(&mut self, operation: &Operation) {
+        self.text(&operation.verb);
+    }
+
+    /// The content of an object. What cannot be read as what it says it is, is read as text.
+    pub(super) fn object(&mut self, kind: ObjectKind, content: &[u8]) {
+        if self.redactor.is_none() {
+            return;
+        }
+        match kind {
+            ObjectKind::Delta => match Delta::decode(content) {
+                Ok(delta) => {
+                    for change in &delta.changes {
+                        self.key(&change.key);
+                        self.side(&change.old);
+                        self.side(&change.new);
+                    }
+                }
+                Err(_) => self.behind(&[], content, TextForm::Plain),
+            },
+            ObjectKind::Page => match FactPage::decode(content) {
+                Ok(page) => {
+                    page.source.iter().for_each(|source| self.text(source));
+                    for fact in &page.facts {
+                        self.text(&fact.id);
+                        self.value(&fact.value);
+                    }
+                }
+                Err(_) => self.behind(&[], content, TextForm::Plain),
+            },
+            ObjectKind::Blob | ObjectKind::Chunk => self.entry(content),
+        }
+    }
+
+    fn key(&mut self, key: &[u8]) {
+        match decode_key(key) {
+            Ok(key) => self.text(&key.id),
+            Err(_) => self.behind(&[], key, TextForm::Plain),
+        }
+    }
+
+    fn side(&mut self, side: &DeltaSide) {
+        if let DeltaSide::Inline(entry) = side {
+            self.entry(entry);
+        }
+    }
+
+    fn entry(&mut self, entry: &[u8]) {
+        match decode_entry(entry) {
+            Ok(entry) => self.value(&entry.value),
+            Err(_) => self.behind(&[], entry, TextForm::Plain),
+        }
+    }
+
+    /// What a change says beside objects.
+    pub(super) fn change(&mut self, change: &RecordChange) {
+        match change {
+            RecordChange::Branch { name, change, .. } => {
+                self.text(name);
+                self.metadata(&change.metadata);
+            }
+            RecordChange::BranchChanged { change, .. } => self.metadata(&change.metadata),
+            RecordChange::Segment { blob, .. }
+            | RecordChange::TextDropped { blob, .. }
+            | RecordChange::TextShown { blob, .. }
+            | RecordChange::TextMissing { blob, .. } => self.text(blob),
+            RecordChange::Revision { body, .. } => self.behind(&[], &body.0, TextForm::Plain),
+            RecordChange::Checkpoint { checkpoint, .. }
+            | RecordChange::CheckpointShown { checkpoint, .. } => self.checkpoint(checkpoint),
+            RecordChange::Bookmark { source, bookmark, .. } => {
+                self.text(source);
+                if let Some(bookmark) = bookmark {
+                    self.text(&bookmark.blob);
+                    self.behind(&[], &bookmark.carry.0, TextForm::Plain);
+                }
+            }
+            RecordChange::Refs(_)
+            | RecordChange::Session { .. }
+            | RecordChange::Pinned { .. }
+            | RecordChange::Used { .. }
+            | RecordChange::BranchHidden { .. }
+            | RecordChange::Switched { .. }
+            | RecordChange::Object { .. }
+            | RecordChange::CheckpointHidden { .. }
+            | RecordChange::Facts { .. }
+            | RecordChange::TakesBack { .. }
+            | RecordChange::Pruned { .. }
+            | RecordChange::SessionDropped { .. }
+            | RecordChange::SessionShown { .. }
+            | RecordChange::Folded { .. }
+            | RecordChange::Unfolded { .. }
+            | RecordChange::Swept { .. }
+            | RecordChange::SweptAhead { .. }
+            | RecordChange::Schedule { .. } => {}
+        }
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) {
+        self.text(&checkpoint.message);
+        checkpoint.tags.iter().for_each(|tag| self.text(tag));
+        checkpoint.key.iter().for_each(|key| self.text(key));
+        self.value(&checkpoint.body);
+    }
+
+    fn metadata(&mut self, metadata: &BranchMetadata) {
+        let one = [&metadata.hypothesis, &metadata.approach].into_iter().flatten();
+        let texts = one.chain(&metadata.success_criteria).chain(&metadata.results);
+        texts.for_each(|text| self.text(text));
+        self.value(&metadata.extra);
+    }
+}

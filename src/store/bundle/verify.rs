@@ -1,0 +1,517 @@
+//! A bundle judged as a whole, before anything of it is written.
+
+use super::blob_parts::{BlobKey, BlobPart, BundleBlobs, StoredBlobReader};
+use super::secret_counter::SecretCounter;
+use super::{BundleReader, BundleSource, damaged};
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::RevisionRef;
+use crate::engine::refs::{advance_by, session as session_refs};
+use crate::engine::revision_plan::list_id;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{
+    BranchHead, BundleContents, BundleEnd, BundleItemKind, Delta, DeltaPart, DeltaSide, EntryBytes,
+    FactPage, ObjectKind, Record, RecordBytes, RecordChange, ResetSource, RevisionBody,
+    RevisionHeader, SequenceRow, StoreRefs, decode_entry, decode_key, entry_hash, open, sealed_id,
+    sealed_kind,
+};
+use crate::model::{BranchNumber, ObjectId, OperationId, RevisionId, SessionNumber, StateDigest};
+use crate::redact::Redactor;
+use crate::store::Store;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// A state in short.
+type DigestAndCount = (StateDigest, u64);
+
+/// What a revision leads to, and what it starts from.
+#[derive(Clone, Copy)]
+struct CheckedRevision {
+    id: RevisionId,
+    branch: BranchNumber,
+    from: Option<DigestAndCount>,
+    to: DigestAndCount,
+}
+
+/// The session, branch and number of a revision.
+type BundleRevisionKey = (SessionNumber, BranchNumber, u64);
+
+/// A fold in force.
+#[derive(Clone, Copy)]
+struct ActiveFold {
+    /// Its first revision.
+    first: u64,
+    /// The operation that made it.
+    pruning: OperationId,
+    /// What the revision started from that holds it.
+    from: Option<DigestAndCount>,
+}
+
+struct BundleVerifier<'a> {
+    items: BundleReader<'a>,
+    contents: BundleContents,
+    /// Where the contents of objects stand.
+    objects: HashMap<ObjectId, (u64, usize)>,
+    known: Vec<HashMap<u64, CheckedRevision>>,
+    /// Revisions whose own changes are gone, each with the pruning that folded it, if one did.
+    missing_deltas: BTreeMap<BundleRevisionKey, Option<OperationId>>,
+    /// Revisions that hold what others changed with them, and that is gone, likewise.
+    folds_missing_deltas: BTreeMap<(BundleRevisionKey, u64), Option<OperationId>>,
+    /// Those that were folded into a revision, the latest one last.
+    folds: HashMap<BundleRevisionKey, Vec<ActiveFold>>,
+    swept: HashSet<OperationId>,
+    sources: BundleBlobs,
+    /// What the records lead to, where the bundle has all of them.
+    refs: Option<StoreRefs>,
+    secrets: SecretCounter<'a>,
+    /// The store it comes to, and the number that each session has there.
+    store: &'a Store,
+    view: &'a ReadSnapshot,
+    local_numbers: Vec<Option<SessionNumber>>,
+}
+
+/// Reads a whole bundle and checks all that it says of itself: every checksum, hash, digest and number. Gives what it
+/// holds, and what secrets, in words.
+pub(super) fn verify_bundle(
+    source: &mut dyn BundleSource,
+    redactor: Option<&Redactor>,
+    store: &Store,
+    view: &ReadSnapshot,
+) -> Result<(BundleContents, Option<String>)> {
+    let mut items = BundleReader::begin(source)?;
+    let first = items.next()?;
+    if first.kind != BundleItemKind::Contents {
+        return Err(damaged(first.at, "it does not begin with what it holds"));
+    }
+    let contents =
+        BundleContents::decode(&first.content).map_err(|error| damaged(first.at, error))?;
+    let mut secrets = SecretCounter::new(redactor);
+    let mut refs = Some(StoreRefs::default());
+    let mut ids = HashSet::new();
+    for session in &contents.sessions {
+        secrets.info(&session.info);
+        if !ids.insert(session.info.id) {
+            return Err(damaged(first.at, "it holds a session twice"));
+        }
+        let change = RecordChange::Session { info: session.info.clone() };
+        match &mut refs {
+            Some(refs) if session.from == 0 => advance_by(refs, &change)?,
+            _ => refs = None,
+        }
+    }
+    let here = contents.sessions.iter().map(|session| {
+        let known = view.refs.sessions.of_id(session.info.id);
+        let mut own = known.filter(|(_, known)| known.gone.is_none());
+        // Only a range may stand on what is here.
+        own.next().filter(|_| session.from > 0).map(|(number, _)| number)
+    });
+    let mut judge = BundleVerifier {
+        items,
+        local_numbers: here.collect(),
+        known: vec![HashMap::new(); contents.sessions.len()],
+        contents,
+        objects: HashMap::new(),
+        missing_deltas: BTreeMap::new(),
+        folds_missing_deltas: BTreeMap::new(),
+        folds: HashMap::new(),
+        swept: HashSet::new(),
+        sources: BundleBlobs::default(),
+        refs,
+        secrets,
+        store,
+        view,
+    };
+    judge.all()?;
+    judge.items.finish()?;
+    Ok((judge.contents, judge.secrets.summary()))
+}
+
+impl BundleVerifier<'_> {
+    fn all(&mut self) -> Result<()> {
+        let mut found = BundleEnd::default();
+        loop {
+            let item = self.items.next()?;
+            let wrong = |error: Error| damaged(item.at, crate::engine::verify::chain(&error));
+            match item.kind {
+                BundleItemKind::Contents => {
+                    return Err(damaged(item.at, "it says twice what it holds"));
+                }
+                BundleItemKind::Object => {
+                    found.objects += 1;
+                    self.object(&item.content, item.at).map_err(wrong)?;
+                }
+                BundleItemKind::Record => {
+                    found.records += 1;
+                    let record =
+                        Record::decode(&item.content).map_err(|error| damaged(item.at, error))?;
+                    self.secrets.operation(&record.operation);
+                    let place = (item.at, item.content.len());
+                    for (index, change) in record.changes.into_iter().enumerate() {
+                        let place = (place.0, place.1, index);
+                        self.change(record.operation.id, change, place).map_err(wrong)?;
+                    }
+                }
+                BundleItemKind::End => {
+                    let end = BundleEnd::decode(&item.content)
+                        .map_err(|error| damaged(item.at, error))?;
+                    if end != found {
+                        return Err(damaged(item.at, "it ends with other counts"));
+                    }
+                    return self.check_missing_deltas().map_err(wrong);
+                }
+            }
+        }
+    }
+
+    /// That nobody can come to read a revision whose changes are gone.
+    fn check_missing_deltas(&self) -> Result<()> {
+        let vague = self.folds_missing_deltas.iter().map(|((place, _), pruning)| (place, pruning));
+        for ((_, _, sequence), pruning) in self.missing_deltas.iter().chain(vague) {
+            if pruning.is_none_or(|pruning| !self.swept.contains(&pruning)) {
+                return Err(Error::invalid(format!("the changes of #{sequence} are not in it")));
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, sealed: &[u8], at: u64) -> Result<()> {
+        let wrong = Error::corrupt("an object");
+        let kind = sealed_kind(sealed).map_err(wrong)?;
+        if kind == ObjectKind::Chunk {
+            return Err(Error::invalid("full states are not exchanged"));
+        }
+        let content = open(kind, sealed).map_err(Error::corrupt("an object"))?;
+        let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
+        self.secrets.object(kind, &content);
+        self.objects.insert(id, (at, sealed.len()));
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        operation: OperationId,
+        mut change: RecordChange,
+        place: (u64, usize, usize),
+    ) -> Result<()> {
+        let number = match change.session_mut() {
+            Some(number) if (*number as usize) < self.known.len() => *number,
+            _ => return Err(Error::invalid("a record that belongs to no session of it")),
+        };
+        self.secrets.change(&change);
+        match &change {
+            RecordChange::Revision { header, body, delta, .. } => {
+                self.revision(number, &header.0, &body.0, delta)?;
+            }
+            RecordChange::Facts { page, count, first, last, .. } => {
+                self.facts(page, *count, (*first, *last))?;
+            }
+            RecordChange::Segment { blob, offset, prefix, object, .. } => {
+                let part = BlobPart { offset: *offset, prefix: *prefix, object };
+                self.segment((number, blob.clone()), &part, place)?;
+            }
+            RecordChange::TextMissing { blob, bytes, .. } => {
+                self.sources.missing((number, blob.clone()), *bytes)?;
+            }
+            RecordChange::TextDropped { .. }
+            | RecordChange::TextShown { .. }
+            | RecordChange::SessionDropped { .. }
+            | RecordChange::SessionShown { .. } => {
+                return Err(Error::invalid("it drops what is another session's"));
+            }
+            RecordChange::Branch { head: Some(head), .. } => self.head(number, head)?,
+            RecordChange::Folded { branch, first, last, pruning, delta, .. } => {
+                self.fold((number, *branch, *last), (*first, *pruning), delta)?;
+            }
+            RecordChange::Unfolded { branch, last, .. } => {
+                self.unfold((number, *branch, *last));
+            }
+            RecordChange::Swept { operation: pruning, blobs, .. } => {
+                if *pruning != operation || !blobs.is_empty() {
+                    return Err(Error::invalid("it drops what another operation pruned"));
+                }
+                self.swept.insert(operation);
+            }
+            _ => {}
+        }
+        let Some(refs) = &mut self.refs else { return Ok(()) };
+        let session = session_refs(refs, number)?;
+        match &change {
+            RecordChange::Switched { branch, .. } => drop(session.branch(*branch)?),
+            RecordChange::Branch { base, .. } => drop(session.branch(*base)?),
+            RecordChange::Checkpoint { checkpoint, .. } => {
+                session.branch(checkpoint.branch)?;
+                if checkpoint.sequence > session.next_sequence
+                    || checkpoint.revision.is_some_and(|one| one >= session.next_sequence)
+                {
+                    return Err(Error::invalid("a number is left out"));
+                }
+            }
+            _ => {}
+        }
+        advance_by(refs, &change)
+    }
+
+    /// The stored object of a part, and what it holds.
+    fn part(&mut self, kind: ObjectKind, part: &DeltaPart) -> Result<(ObjectId, Vec<u8>)> {
+        let named;
+        let sealed = match part {
+            DeltaPart::Inline(RecordBytes(sealed)) => sealed,
+            DeltaPart::Named(id) => {
+                named = self.stored(id)?.ok_or_else(|| missing(id))?;
+                &named
+            }
+        };
+        let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
+        let content = open(kind, sealed).map_err(Error::corrupt("an object"))?;
+        if matches!(part, DeltaPart::Inline(_)) {
+            self.secrets.object(kind, &content);
+        }
+        Ok((id, content))
+    }
+
+    fn stored(&mut self, id: &ObjectId) -> Result<Option<Vec<u8>>> {
+        let place = self.objects.get(id).copied();
+        place.map(|(at, length)| self.items.again(at, length)).transpose()
+    }
+
+    /// The revision of a number, as the bundle has it, or the store that a range stands on.
+    fn find(&self, number: SessionNumber, sequence: u64) -> Result<Option<CheckedRevision>> {
+        let known = self.known.get(number as usize).and_then(|known| known.get(&sequence));
+        if let Some(known) = known {
+            return Ok(Some(*known));
+        }
+        let Some(here) = self.local_numbers.get(number as usize).copied().flatten() else {
+            return Ok(None);
+        };
+        let row = match timeline::sequence(self.view, here, sequence)? {
+            Some(SequenceRow::Revision(branch)) => RevisionRef { branch, sequence },
+            _ => return Ok(None),
+        };
+        let (head, header) = timeline::head_at(self.view, here, row)?;
+        let to = (head.digest, head.count);
+        Ok(Some(CheckedRevision { id: head.id, branch: header.branch, from: None, to }))
+    }
+
+    /// That a branch begins with a revision that is there.
+    fn head(&self, number: SessionNumber, head: &BranchHead) -> Result<()> {
+        match self.find(number, head.sequence)? {
+            Some(known) if (known.id, known.to) == (head.id, (head.digest, head.count)) => Ok(()),
+            None if self.refs.is_none() => Ok(()),
+            _ => Err(Error::invalid("a branch begins with a revision that is not there")),
+        }
+    }
+
+    fn revision(
+        &mut self,
+        number: SessionNumber,
+        encoded: &[u8],
+        body: &[u8],
+        delta: &[DeltaPart],
+    ) -> Result<()> {
+        let header = RevisionHeader::decode(encoded).map_err(Error::corrupt("a revision"))?;
+        let what = format!("revision #{}", header.sequence);
+        let wrong =
+            |reason: &'static str| Error::Corrupt { what: what.clone(), source: reason.into() };
+        let session = self.contents.sessions.get(number as usize);
+        if session.is_none_or(|session| session.info.id != header.session) {
+            return Err(wrong("it is of another session"));
+        }
+        let resets = match &header.reset {
+            Some(ResetSource::To(parent)) => Some(parent),
+            _ => None,
+        };
+        for parent in header.parents.iter().chain(resets) {
+            if self.find(number, parent.sequence)?.is_some_and(|known| known.id != parent.id) {
+                return Err(wrong("its parent is another revision"));
+            }
+        }
+        let from = match header.start() {
+            None => Some((StateDigest::EMPTY, 0)),
+            Some(from) => self.find(number, from.sequence)?.map(|known| known.to),
+        };
+        if from.is_none() && self.refs.is_some() {
+            return Err(wrong("its parent is not there"));
+        }
+        let to = (header.digest, header.count);
+        let (names, sum) = self.changes(delta, from)?;
+        let own_body = RevisionBody::name(body) == header.body;
+        if list_id(&names) == header.delta && own_body {
+            if sum.is_some_and(|sum| sum != to) {
+                return Err(wrong("its delta does not lead to its digest"));
+            }
+        } else if delta.is_empty() && (own_body || body.is_empty()) {
+            // It may have been pruned: then it must be folded, and that for good.
+            self.missing_deltas.insert((number, header.branch, header.sequence), None);
+        } else if own_body {
+            return Err(wrong("its delta is another one's"));
+        } else {
+            return Err(wrong("its body is another one's"));
+        }
+        let known =
+            CheckedRevision { id: RevisionHeader::id_of(encoded), branch: header.branch, from, to };
+        if let Some(all) = self.known.get_mut(number as usize) {
+            all.insert(header.sequence, known);
+        }
+        Ok(())
+    }
+
+    /// The names of a delta's parts, and what they lead to from there.
+    fn changes(
+        &mut self,
+        delta: &[DeltaPart],
+        from: Option<DigestAndCount>,
+    ) -> Result<(Vec<ObjectId>, Option<DigestAndCount>)> {
+        let (mut names, mut sum) = (Vec::new(), from);
+        for part in delta {
+            let (_, content) = self.part(ObjectKind::Delta, part)?;
+            names.push(Delta::name(&content));
+            let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
+            for change in &delta.changes {
+                decode_key(&change.key).map_err(Error::corrupt("a claim"))?;
+                let (old, new) = (self.side(&change.old)?, self.side(&change.new)?);
+                if let Some((digest, count)) = &mut sum {
+                    if let Some(old) = &old {
+                        *digest = digest.minus(&entry_hash(&change.key, old));
+                        *count = count.wrapping_sub(1);
+                    }
+                    if let Some(new) = &new {
+                        *digest = digest.plus(&entry_hash(&change.key, new));
+                        *count = count.wrapping_add(1);
+                    }
+                }
+                for entry in [&old, &new].into_iter().flatten() {
+                    decode_entry(entry).map_err(Error::corrupt("a claim"))?;
+                }
+            }
+        }
+        Ok((names, sum))
+    }
+
+    fn side(&mut self, side: &DeltaSide) -> Result<Option<EntryBytes>> {
+        Ok(match side {
+            DeltaSide::Absent => None,
+            DeltaSide::Inline(entry) => Some(EntryBytes::clone(entry)),
+            DeltaSide::Blob(id) => {
+                let sealed = self.stored(id)?.ok_or_else(|| missing(id))?;
+                let content = open(ObjectKind::Blob, &sealed);
+                Some(content.map_err(Error::corrupt("a large value"))?.into())
+            }
+        })
+    }
+
+    /// That what revisions changed together leads to where the last of them leads.
+    fn fold(
+        &mut self,
+        (number, branch, last): BundleRevisionKey,
+        (first, pruning): (u64, OperationId),
+        delta: &[DeltaPart],
+    ) -> Result<()> {
+        let start = self.find(number, first)?;
+        let end = self.find(number, last)?;
+        let from = start.and_then(|start| start.from);
+        let (_, sum) = self.changes(delta, from)?;
+        let leads = match (sum, end) {
+            (Some(sum), Some(end)) => sum == end.to,
+            // The beginning is in the store; the import tries it there.
+            _ => self.refs.is_none(),
+        };
+        if !leads && !delta.is_empty() {
+            return Err(Error::invalid(format!(
+                "what was folded into #{last} does not lead there"
+            )));
+        }
+        let before = self.folds.get(&(number, branch, last)).and_then(|folds| folds.last());
+        let again = before.is_some_and(|before| before.first <= first);
+        if again || first >= last || start.is_some_and(|start| start.branch != branch) {
+            return Err(Error::invalid(format!(
+                "nothing can be folded into #{last} from #{first}"
+            )));
+        }
+        let known = self.known.get_mut(number as usize);
+        if let Some(known) = known.and_then(|known| known.get_mut(&last)) {
+            if known.branch != branch {
+                return Err(Error::invalid(format!("#{last} is on another branch")));
+            }
+            known.from = from;
+        }
+        let span = (number, branch, first)..=(number, branch, last);
+        for (_, folded) in self.missing_deltas.range_mut(span) {
+            *folded = folded.or(Some(pruning));
+        }
+        let (start, end_of) = (((number, branch, first), 0), ((number, branch, last), u64::MAX));
+        for (_, folded) in self.folds_missing_deltas.range_mut(start..=end_of) {
+            *folded = folded.or(Some(pruning));
+        }
+        // The last one stays in sight: what it holds must lead somewhere.
+        if !leads {
+            self.folds_missing_deltas.insert(((number, branch, last), first), None);
+        }
+        let before = ActiveFold { first, pruning, from: end.and_then(|end| end.from) };
+        self.folds.entry((number, branch, last)).or_default().push(before);
+        Ok(())
+    }
+
+    fn unfold(&mut self, place: BundleRevisionKey) {
+        let folds = self.folds.get_mut(&place);
+        let Some(ActiveFold { first, pruning, from }) = folds.and_then(Vec::pop) else { return };
+        let known = self.known.get_mut(place.0 as usize);
+        if let Some(known) = known.and_then(|known| known.get_mut(&place.2)) {
+            known.from = from;
+        }
+        self.folds_missing_deltas.remove(&(place, first));
+        let begin = (place.0, place.1, first);
+        let gone = self.missing_deltas.range_mut(begin..=place).map(|(_, folded)| folded);
+        let vague = self
+            .folds_missing_deltas
+            .range_mut((begin, 0)..=(place, u64::MAX))
+            .map(|(_, folded)| folded);
+        for folded in gone.chain(vague) {
+            if *folded == Some(pruning) {
+                *folded = None;
+            }
+        }
+    }
+
+    fn facts(
+        &mut self,
+        page: &DeltaPart,
+        count: u64,
+        (first, last): (crate::model::Timestamp, crate::model::Timestamp),
+    ) -> Result<()> {
+        let (_, content) = self.part(ObjectKind::Page, page)?;
+        let page = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        let times = || page.facts.iter().map(|fact| fact.at);
+        if page.facts.len() as u64 != count
+            || times().min().is_some_and(|found| found != first)
+            || times().max().is_some_and(|found| found != last)
+        {
+            return Err(Error::invalid("a page of facts has another count or other times"));
+        }
+        Ok(())
+    }
+
+    fn segment(
+        &mut self,
+        name: BlobKey,
+        part: &BlobPart<'_>,
+        place: (u64, usize, usize),
+    ) -> Result<()> {
+        let here = self.local_numbers.get(name.0 as usize).copied().flatten();
+        let (store, view) = (self.store, self.view);
+        let read = move |name: &BlobKey, from: u64, to: u64| -> Result<Vec<u8>> {
+            let Some(here) = here else { return Ok(Vec::new()) };
+            let dropped = session_refs(&view.refs, here)?.dropped(&name.1);
+            let from = from.max(dropped);
+            let length = to.saturating_sub(from);
+            let (start, bytes) = store.engine.blobs.read(view, here, &name.1, from, length)?;
+            let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
+            let end = usize::try_from(to - start).unwrap_or(usize::MAX).min(bytes.len());
+            Ok(bytes.get(begin..end).unwrap_or_default().to_vec())
+        };
+        let before: Option<StoredBlobReader<'_>> = if here.is_some() { Some(&read) } else { None };
+        self.sources.take((&mut self.items, before), &mut self.secrets, name, part, place)
+    }
+}
+
+fn missing(id: &ObjectId) -> Error {
+    Error::invalid(format!("the object {id} is not in it"))
+}

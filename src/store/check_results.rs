@@ -1,0 +1,234 @@
+//! The last result of each check: which fail, and which hold.
+
+use crate::model::Fact;
+use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
+
+/// A check whose last result is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastCheckResult {
+    /// The fact that holds the result.
+    pub fact: Fact,
+    /// How it came out; never `unknown` or `skipped`.
+    pub status: VerificationStatus,
+    /// Its name; where several of this name are in one list, with what it was run on.
+    pub text: String,
+    /// What there is to say about it.
+    pub description: Option<String>,
+    /// With which code the command ended.
+    pub exit_code: Option<i64>,
+    of: CheckIdentity,
+}
+
+/// What tells one check from another.
+#[derive(Clone, Debug, PartialEq)]
+struct CheckIdentity {
+    name: String,
+    /// The tool, its subcommand and the folder, where all of this is known.
+    run: Option<(String, String, String)>,
+    target: Vec<String>,
+}
+
+/// The last results of checks, by whether they are good. Each list is in the order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckResults {
+    /// Those that fail.
+    pub failing: Vec<LastCheckResult>,
+    /// Those that hold.
+    pub passed: Vec<LastCheckResult>,
+}
+
+impl CheckResults {
+    /// The last result of each check of these facts, which are in the order of time.
+    ///
+    /// A result takes the place of an earlier one of the same check, and of one that covered less: a run of all tests
+    /// settles a run of some. What is unknown or was skipped settles nothing.
+    pub(super) fn of(facts: impl Iterator<Item = Fact>) -> Self {
+        let mut checks = Self::default();
+        for fact in facts {
+            let Ok(found) = VerificationResult::from_value(&fact.value) else { continue };
+            let status = found.status.unwrap_or(VerificationStatus::Unknown);
+            if matches!(status, VerificationStatus::Skipped | VerificationStatus::Unknown) {
+                continue;
+            }
+            let of = CheckIdentity::of(&fact, &found);
+            checks.failing.retain(|earlier| !of.covers(&earlier.of));
+            let good = status == VerificationStatus::Passed;
+            // Where a part fails, the whole does not hold any more.
+            let replaces =
+                |earlier: &CheckIdentity| of.covers(earlier) || (!good && earlier.covers(&of));
+            checks.passed.retain(|earlier| !replaces(&earlier.of));
+            let list = if good { &mut checks.passed } else { &mut checks.failing };
+            list.push(LastCheckResult {
+                status,
+                text: of.name.clone(),
+                description: text_preview(&found.description).map(str::to_owned),
+                exit_code: found.exit_code,
+                fact,
+                of,
+            });
+        }
+        name_apart(&mut checks.failing);
+        name_apart(&mut checks.passed);
+        checks
+    }
+}
+
+/// Adds what a check was run on to its name where another has the same.
+fn name_apart(list: &mut [LastCheckResult]) {
+    let names: Vec<String> = list.iter().map(|result| result.of.name.clone()).collect();
+    let mut counts = std::collections::BTreeMap::new();
+    names.iter().for_each(|name| *counts.entry(name).or_insert(0_u32) += 1);
+    for result in list {
+        if counts.get(&result.of.name).is_some_and(|count| *count > 1) {
+            for word in &result.of.target {
+                result.text.push(' ');
+                result.text.push_str(word.trim_start_matches('+'));
+            }
+        }
+    }
+}
+
+impl CheckIdentity {
+    fn of(fact: &Fact, found: &VerificationResult) -> Self {
+        let name =
+            text_preview(&found.name).or_else(|| text_preview(&found.command)).unwrap_or(&fact.id);
+        let run = text_preview(&found.tool).zip(text_preview(&found.working_dir)).map(
+            |(tool, folder)| {
+                (
+                    tool.to_owned(),
+                    text_preview(&found.call).unwrap_or_default().to_owned(),
+                    folder.to_owned(),
+                )
+            },
+        );
+        Self { name: name.to_owned(), run, target: found.target.clone().unwrap_or_default() }
+    }
+
+    /// Whether a result of this check also says how the other one is now.
+    fn covers(&self, other: &Self) -> bool {
+        match (&self.run, &other.run) {
+            (Some(run), Some(of)) => run == of && covers(&self.target, &other.target),
+            _ => self.name == other.name,
+        }
+    }
+}
+
+/// Whether a run on one target includes the run on another. A word that begins with `+` widens a run, one that begins
+/// with `-` narrows it, any other is one of the things to which it is limited.
+fn covers(wide: &[String], narrow: &[String]) -> bool {
+    let of = |target: &[String], sign: Option<char>| -> Vec<String> {
+        let words = target.iter().filter(|word| match sign {
+            Some(sign) => word.starts_with(sign),
+            None => !word.starts_with(['+', '-']),
+        });
+        words.cloned().collect()
+    };
+    let within = |some: &[String], all: &[String]| some.iter().all(|word| all.contains(word));
+    let (things, limited) = (of(wide, None), of(narrow, None));
+    let includes = |thing: &String| {
+        things.iter().any(|folder| {
+            let rest = thing.strip_prefix(folder.as_str());
+            rest.is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with('/') || rest.starts_with("::")
+            })
+        })
+    };
+    within(&of(narrow, Some('+')), &of(wide, Some('+')))
+        && within(&of(wide, Some('-')), &of(narrow, Some('-')))
+        && (things.is_empty() || (!limited.is_empty() && limited.iter().all(includes)))
+}
+
+fn text_preview(text: &Option<FactText>) -> Option<&str> {
+    text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{FactOrigin, Kind, Timestamp, Value};
+
+    fn fact(number: i64, name: &str, target: &str, folder: Option<&str>, status: &str) -> Fact {
+        let (tool, call) = name.split_once(' ').unwrap_or((name, ""));
+        let words: Vec<String> =
+            target.split(',').filter(|it| !it.is_empty()).map(str::to_owned).collect();
+        let mut value = vec![("name", Value::from(name)), ("status", status.into())];
+        if let Some(folder) = folder {
+            value.push(("tool", tool.into()));
+            value.push(("call", call.into()));
+            value.push(("target", words.into()));
+            value.push(("working_dir", folder.into()));
+        }
+        let fields = value.into_iter().map(|(field, value)| (field.to_owned(), value));
+        Fact {
+            kind: Kind::Verification,
+            id: format!("v{number}"),
+            at: Timestamp::from_micros(number),
+            origin: FactOrigin::Recorded,
+            place: 0,
+            recorded_at: Timestamp::from_micros(number),
+            value: Value::Map(fields.collect()),
+        }
+    }
+
+    fn failing(results: &[(&str, &str, Option<&str>, &str)]) -> Vec<String> {
+        let facts = results.iter().zip(1..).map(|((name, target, folder, status), number)| {
+            fact(number, name, target, *folder, status)
+        });
+        let checks = CheckResults::of(facts);
+        checks.failing.into_iter().map(|result| result.text).collect()
+    }
+
+    const W: Option<&str> = Some("/w");
+
+    #[test]
+    fn a_wider_run_that_passed_settles_a_narrower_one() {
+        for (failed, passed) in [
+            ("", ""),
+            ("foo", ""),
+            ("-p a", ""),
+            ("-p a,foo", "-p a"),
+            ("", "+--workspace"),
+            ("tests/a.py::b", "tests"),
+            ("tests/a.py::b", "tests/a.py"),
+            ("a/b/.", "+..."),
+            ("a/b/.", "a"),
+        ] {
+            let results =
+                [("cargo test", failed, W, "failed"), ("cargo test", passed, W, "passed")];
+            assert_eq!(failing(&results), [""; 0], "{failed} {passed}");
+        }
+        for (failed, passed) in [
+            ("", "foo"),
+            ("", "-p a"),
+            ("+--workspace", ""),
+            ("foo", "bar"),
+            ("foo", "foo,-p a"),
+            ("tests/ab.py", "tests/a"),
+            ("a/b/.", "a/."),
+        ] {
+            let results =
+                [("cargo test", failed, W, "failed"), ("cargo test", passed, W, "passed")];
+            assert_eq!(failing(&results), ["cargo test"], "{failed} {passed}");
+        }
+    }
+
+    #[test]
+    fn only_a_result_of_the_same_check_settles_it() {
+        let failed = ("npm lint", "", W, "failed");
+        assert_eq!(failing(&[failed, ("eslint", "", W, "passed")]), ["npm lint"]);
+        assert_eq!(failing(&[failed, ("npm test", "", W, "passed")]), ["npm lint"]);
+        assert_eq!(failing(&[failed, ("npm lint", "", Some("/v"), "passed")]), ["npm lint"]);
+        assert_eq!(failing(&[failed, ("npm lint", "", W, "unknown")]), ["npm lint"]);
+        assert_eq!(failing(&[failed, ("npm lint", "", W, "passed"), failed]), ["npm lint"]);
+        // One that a person recorded has a name alone.
+        assert_eq!(failing(&[failed, ("npm lint", "", None, "passed")]), [""; 0]);
+    }
+
+    #[test]
+    fn a_wider_failure_takes_the_place_of_a_narrower_one() {
+        let results = [("cargo test", "foo", W, "failed"), ("cargo test", "", W, "timed_out")];
+        assert_eq!(failing(&results), ["cargo test"]);
+        let results = [("cargo test", "foo", W, "failed"), ("cargo test", "-p b", W, "failed")];
+        assert_eq!(failing(&results), ["cargo test foo", "cargo test -p b"]);
+    }
+}

@@ -1,0 +1,396 @@
+//! Whole-snapshot capture: systems that keep their own state are recorded, and brought back, together.
+
+use super::recover::variables;
+use super::resolve_moment::ResolvedMoment;
+use super::session::Session;
+use super::state::{StateAt, StateComparison};
+use super::write::{NewCheckpoint, SIGNIFICANT_MICROS, SessionWrite};
+use super::write_context::WriteContext;
+use crate::engine::checkpoint::CheckpointFilter;
+use crate::error::{Error, Result};
+use crate::model::{
+    AutoTrigger, Checkpoint, CheckpointId, CheckpointTrigger, Key, Kind, Timestamp, Value,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Why a connected system could not do what it was asked.
+pub type SystemError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A system that keeps its own state and lets it be recorded: a hypothesis board, a belief graph.
+pub trait ConnectedSystem {
+    /// What it is called in errors.
+    fn name(&self) -> &str;
+
+    /// The kinds of claims it keeps; no two connected systems share one.
+    fn kinds(&self) -> &[Kind];
+
+    /// All its claims, in any order, each key once.
+    ///
+    /// # Errors
+    /// If it cannot say: then nothing at all is recorded.
+    fn capture(&self) -> Result<Vec<(Key, Value)>, SystemError>;
+
+    /// Makes these claims all it has. They are sorted by key.
+    ///
+    /// # Errors
+    /// If it cannot: it should then have what it had before.
+    fn restore(&self, claims: &[(Key, Value)]) -> Result<(), SystemError>;
+}
+
+/// Which moment a query means. The first of time, number, id and tag that is given decides; the others are not
+/// looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemporalQuery {
+    /// The state at this time.
+    pub timestamp: Option<Timestamp>,
+    /// The revision or checkpoint of this number.
+    pub sequence_number: Option<u64>,
+    /// This checkpoint.
+    pub checkpoint_id: Option<CheckpointId>,
+    /// The newest checkpoint with this tag.
+    pub tag_filter: Option<String>,
+}
+
+/// What a restore did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// The checkpoint restored to; `None` if a moment without one was named.
+    pub restored_to: Option<CheckpointId>,
+    /// The moment restored to; `None` for all that is recorded.
+    pub timestamp: Option<Timestamp>,
+    /// What the checkpoint says.
+    pub message: String,
+    /// The revision that recorded what the systems held until then, if that was not recorded yet.
+    pub captured: Option<u64>,
+    /// The revision that holds the restored claims; `None` if they stood so already.
+    pub revision: Option<u64>,
+    /// The systems that took their claims back, in the order they were connected.
+    pub systems: Vec<String>,
+    /// Whether every system took its claims back.
+    pub recovery_complete: bool,
+}
+
+/// Where to go on after a crash.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecoveryPoint {
+    /// The last checkpoint.
+    pub checkpoint: Checkpoint,
+    /// What to do, in order.
+    pub steps: Vec<RecoveryStep>,
+}
+
+/// Something to do to get back to a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecoveryStep {
+    /// Check this commit out and put these patches on it.
+    RestoreCodeState {
+        /// The commit.
+        commit: String,
+        /// Unified diffs, in order.
+        patches: Vec<String>,
+    },
+    /// Set these environment variables.
+    RestoreEnvironment {
+        /// Names and values.
+        env_vars: BTreeMap<String, String>,
+    },
+    /// Run this command again.
+    ReplayCommand {
+        /// The command line.
+        command: String,
+    },
+    /// Something only a person or an agent can do.
+    ManualInstruction {
+        /// What.
+        instruction: String,
+    },
+}
+
+/// Records connected systems in a session, and brings them back.
+///
+/// ```
+/// use forge_store::model::{Key, Kind, Timestamp, Value};
+/// use forge_store::store::{Act, Connected, NewSession, Recorder, Store, SystemError, TemporalQuery};
+/// use std::sync::{Arc, Mutex};
+///
+/// #[derive(Default)]
+/// struct Board(Mutex<Vec<(Key, Value)>>);
+///
+/// impl Connected for Board {
+///     fn name(&self) -> &str { "board" }
+///     fn kinds(&self) -> &[Kind] { &[Kind::Hypothesis] }
+///     fn capture(&self) -> Result<Vec<(Key, Value)>, SystemError> {
+///         Ok(self.0.lock().unwrap().clone())
+///     }
+///     fn restore(&self, claims: &[(Key, Value)]) -> Result<(), SystemError> {
+///         *self.0.lock().unwrap() = claims.to_vec();
+///         Ok(())
+///     }
+/// }
+///
+/// let store = Store::in_memory()?;
+/// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
+/// let act = Act::asked("checkpoint", now);
+/// let session = store.create_session(&act, NewSession::named("broken build"))?;
+/// let board = Arc::new(Board::default());
+/// let mut recorder = Recorder::new(session);
+/// recorder.connect(board.clone())?;
+///
+/// let stale = Value::from([("description", "the cache is stale".into())]);
+/// board.0.lock().unwrap().push((Key::new(Kind::Hypothesis, "H1"), stale));
+/// let first = recorder.checkpoint(&act, "one idea", &["start"])?;
+/// board.0.lock().unwrap().clear();
+/// recorder.checkpoint(&act, "no idea left", &[])?;
+///
+/// let query = TemporalQuery { tag_filter: Some("start".to_owned()), ..Default::default() };
+/// let point = recorder.query(&query)?.point().clone();
+/// let report = recorder.restore(&act, &point)?;
+/// assert_eq!((report.restored_to, report.message.as_str()), (Some(first.id), "one idea"));
+/// assert_eq!(board.0.lock().unwrap().len(), 1);
+/// # Ok::<(), forge_store::error::Error>(())
+/// ```
+pub struct SystemRecorder {
+    session: Session,
+    systems: Vec<Arc<dyn ConnectedSystem>>,
+}
+
+type CapturedClaims = Vec<(Key, Value)>;
+
+impl SystemRecorder {
+    /// Records into this session, so far nothing.
+    #[must_use]
+    pub const fn new(session: Session) -> Self {
+        Self { session, systems: Vec::new() }
+    }
+
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Records this system too from now on.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it keeps facts, or a kind that another connected system keeps.
+    pub fn connect(&mut self, system: Arc<dyn ConnectedSystem>) -> Result<()> {
+        for kind in system.kinds() {
+            if !kind.is_claim() {
+                return Err(Error::invalid(format!(
+                    "'{}' cannot keep the kind {kind}: facts are recorded as they happen",
+                    system.name()
+                )));
+            }
+            if let Some(other) = self.systems.iter().find(|other| other.kinds().contains(kind)) {
+                return Err(Error::invalid(format!(
+                    "'{}' and '{}' both keep the kind {kind}: connect one of them",
+                    other.name(),
+                    system.name()
+                )));
+            }
+        }
+        self.systems.push(system);
+        Ok(())
+    }
+
+    /// Captures every connected system and names the moment: what changed since the head, and the checkpoint, in one
+    /// record. What a system no longer has is no longer held; kinds that no system keeps stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Connected`] if a system cannot be captured; as every write. Then nothing was written.
+    pub fn checkpoint(
+        &self,
+        act: &WriteContext,
+        message: &str,
+        tags: &[&str],
+    ) -> Result<Checkpoint> {
+        let wanted =
+            NewCheckpoint::new(message, CheckpointTrigger::Manual).tags(tags.iter().copied());
+        let captured = self.capture()?;
+        let done = self.whole(self.session.write(act), captured).checkpoint(wanted).commit()?;
+        done.checkpoint.ok_or_else(|| Error::Internal("a checkpoint was not made".to_owned()))
+    }
+
+    /// The same for an event, unless the throttle holds it back: [`AutoTrigger::SignificantTimePassed`] only counts
+    /// more than five minutes after the last checkpoint. Held back, nothing is captured.
+    ///
+    /// # Errors
+    /// As [`SystemRecorder::checkpoint`].
+    pub fn auto_checkpoint(
+        &self,
+        act: &WriteContext,
+        trigger: AutoTrigger,
+    ) -> Result<Option<Checkpoint>> {
+        if trigger == AutoTrigger::SignificantTimePassed
+            && let Some(last) = self.session.summary()?.last_checkpoint
+            && act.now.micros_since(last) <= SIGNIFICANT_MICROS
+        {
+            return Ok(None);
+        }
+        let captured = self.capture()?;
+        Ok(self.whole(self.session.write(act), captured).event(trigger).commit()?.checkpoint)
+    }
+
+    /// Brings every connected system back to what it held at a moment, and makes that the claims of the branch
+    /// checked out. What the systems held until now is recorded first, by an operation of its own: nothing is lost, and
+    /// [`Session::undo`] leads back to it.
+    ///
+    /// # Errors
+    /// [`Error::Connected`] if a system cannot be captured or restored: then those restored before it are given back
+    /// what they had, and the claims of the branch stay. As every write.
+    pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<RecoveryReport> {
+        let then = self.session.state(to)?;
+        let present = self.capture()?;
+        let captured = self.whole(self.session.write(act), present.clone()).commit()?;
+        for (place, system) in self.systems.iter().enumerate() {
+            let restored = claims_of(&then, system.kinds())
+                .and_then(|claims| system.restore(&claims).map_err(failed(&**system, "restored")));
+            if let Err(error) = restored {
+                for (before, claims) in self.systems.iter().zip(&present).take(place) {
+                    // It held them a moment ago. If it refuses them now, the first failure still says more.
+                    let _ = before.restore(claims);
+                }
+                return Err(error);
+            }
+        }
+        let done = self.session.restore(act, to)?;
+        let checkpoint = to.named_checkpoint();
+        Ok(RecoveryReport {
+            restored_to: checkpoint.map(|named| named.id),
+            timestamp: to.time(),
+            message: checkpoint.map(|named| named.message.clone()).unwrap_or_default(),
+            captured: captured.revision.map(|(sequence, _)| sequence),
+            revision: done.revision.map(|(sequence, _)| sequence),
+            systems: self.systems.iter().map(|system| system.name().to_owned()).collect(),
+            recovery_complete: true,
+        })
+    }
+
+    /// What was known at the moment a query means.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it names none; as [`Session::resolve`].
+    pub fn query(&self, query: &TemporalQuery) -> Result<StateAt> {
+        self.session.state(&self.session.query(query)?)
+    }
+
+    /// What changed from one checkpoint to another.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if one of them is not there; as every read.
+    pub fn compare(&self, from: &CheckpointId, to: &CheckpointId) -> Result<StateComparison> {
+        let point = |id: &CheckpointId| {
+            self.session.query(&TemporalQuery { checkpoint_id: Some(*id), ..Default::default() })
+        };
+        self.session.compare(&point(from)?, &point(to)?)
+    }
+
+    /// The checkpoints, newest first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn list(&self) -> Result<Vec<Checkpoint>> {
+        self.session.checkpoints(&CheckpointFilter::default())
+    }
+
+    /// The checkpoints with this tag, newest first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn find_by_tag(&self, tag: &str) -> Result<Vec<Checkpoint>> {
+        let filter = CheckpointFilter { tag: Some(tag.to_owned()), ..Default::default() };
+        self.session.checkpoints(&filter)
+    }
+
+    /// What each system holds now, in the order they were connected.
+    fn capture(&self) -> Result<Vec<CapturedClaims>> {
+        self.systems.iter().map(|system| capture(&**system)).collect()
+    }
+
+    fn whole<'a>(
+        &self,
+        write: SessionWrite<'a>,
+        captured: Vec<CapturedClaims>,
+    ) -> SessionWrite<'a> {
+        let kinds = self.systems.iter().flat_map(|system| system.kinds().iter().copied()).collect();
+        write.replace_kinds(kinds, captured.into_iter().flatten().collect::<Vec<_>>())
+    }
+}
+
+impl Session {
+    /// The point that a query means.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it names none; as [`Session::resolve`].
+    pub fn query(&self, query: &TemporalQuery) -> Result<ResolvedMoment> {
+        match query {
+            TemporalQuery { timestamp: Some(time), .. } => self.at_time(*time),
+            TemporalQuery { sequence_number: Some(number), .. } => self.at_sequence(*number),
+            TemporalQuery { checkpoint_id: Some(id), .. } => self.checkpoint_point(id),
+            TemporalQuery { tag_filter: Some(tag), .. } => self.tag_point(tag),
+            _ => Err(Error::invalid(
+                "the query names no moment: give a time, a number, a checkpoint or a tag",
+            )),
+        }
+    }
+
+    /// The last checkpoint of this session and what it takes to go on from there; `None` without one.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn recovery_point(&self) -> Result<Option<RecoveryPoint>> {
+        let filter = CheckpointFilter { limit: Some(1), ..Default::default() };
+        let Some(checkpoint) = self.checkpoints(&filter)?.pop() else { return Ok(None) };
+        let state = self.state(&self.at_checkpoint(&checkpoint)?)?;
+        let mut steps = Vec::new();
+        let code = state.facts_of(Kind::Code)?.into_iter().map(|known| known.fact.value);
+        if let Some(code) = code.rev().find(|value| value.field("commit").is_some()) {
+            let text = |value: &Value| value.as_text().map(str::to_owned);
+            let patches = code.field("patches").and_then(Value::as_list).unwrap_or_default();
+            steps.push(RecoveryStep::RestoreCodeState {
+                commit: code.field("commit").and_then(text).unwrap_or_default(),
+                patches: patches.iter().filter_map(text).collect(),
+            });
+            if let Some(env_vars) = variables(&code) {
+                steps.push(RecoveryStep::RestoreEnvironment { env_vars });
+            }
+        }
+        let name = state.info()?.name;
+        steps.push(RecoveryStep::ManualInstruction {
+            instruction: format!(
+                "restore the session '{name}' to the checkpoint #{} ({})",
+                checkpoint.sequence, checkpoint.message
+            ),
+        });
+        Ok(Some(RecoveryPoint { checkpoint, steps }))
+    }
+}
+
+fn failed(system: &dyn ConnectedSystem, action: &'static str) -> impl Fn(SystemError) -> Error {
+    let system = system.name().to_owned();
+    move |source| Error::Connected { system: system.clone(), action, source }
+}
+
+/// What a system holds, if it is what it may hold.
+fn capture(system: &dyn ConnectedSystem) -> Result<CapturedClaims> {
+    let failed = failed(system, "captured");
+    let claims = system.capture().map_err(&failed)?;
+    let mut keys = BTreeSet::new();
+    for (key, _) in &claims {
+        if !system.kinds().contains(&key.kind) {
+            return Err(failed(format!("it gave the {key}, a kind it does not keep").into()));
+        }
+        if !keys.insert(key) {
+            return Err(failed(format!("it gave the {key} twice").into()));
+        }
+    }
+    Ok(claims)
+}
+
+fn claims_of(state: &StateAt, kinds: &[Kind]) -> Result<CapturedClaims> {
+    let mut kinds = kinds.to_vec();
+    kinds.sort();
+    let entries = kinds.into_iter().flat_map(|kind| state.claims().entries_of_kind(kind));
+    entries.map(|entry| entry.map(|(key, entry)| (key, entry.value))).collect()
+}

@@ -1,0 +1,618 @@
+//! A session as lines.
+
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::RevisionRef;
+use crate::engine::refs::{MAIN, session as session_refs};
+use crate::engine::{checkpoint, compare, fact, timeline};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    BranchChange, BranchEvent, BranchReference, CheckpointEvent, EventLine, PutEvent, RemoveEvent,
+    ResetSource, RevisionHeader, RevisionSelector, SequenceRow, SessionEvent, SessionRefs,
+    StreamEvent,
+};
+use crate::model::{
+    BranchNumber, BranchStatus, Checkpoint, Fact, Kind, SessionKind, Timestamp, Value,
+};
+use crate::store::session::Session;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Reads a text in the JSON document that a reference points into, by the reference's pointer.
+pub type TextResolver<'a> = &'a dyn Fn(&[u8], &str) -> Option<String>;
+
+type EventLineSink<'a> = &'a mut dyn FnMut(EventLine) -> Result<()>;
+
+impl Session {
+    /// Writes this session as a stream of events, line by line. Importing it into an empty store and exporting that
+    /// gives the same bytes.
+    ///
+    /// # Errors
+    /// What `write` refuses; [`Error::Corrupt`] if a text of a fact is not there; as every read.
+    pub fn export_events<E: From<Error>>(
+        &self,
+        resolve: TextResolver<'_>,
+        write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut refused = None;
+        let outcome = self.stream(Some(resolve), &mut |line| {
+            write(&line.to_line()).map_err(|error| {
+                refused = Some(error);
+                Error::Internal("the line was refused".to_owned())
+            })
+        });
+        match refused {
+            Some(error) => Err(error),
+            None => Ok(outcome?),
+        }
+    }
+
+    /// As [`Session::export_events`], without the facts.
+    pub(super) fn claims_stream(&self, sink: EventLineSink<'_>) -> Result<()> {
+        self.stream(None, sink)
+    }
+
+    fn stream(&self, resolve: Option<TextResolver<'_>>, sink: EventLineSink<'_>) -> Result<()> {
+        let view = self.view()?;
+        let refs = session_refs(&view.refs, self.number)?.clone();
+        let info = &refs.info;
+        sink(EventLine {
+            at: info.started_at,
+            session: None,
+            branch: None,
+            event: StreamEvent::Session(SessionEvent {
+                name: info.name.clone(),
+                kind: info.kind,
+                agent: info.agent.clone(),
+                agent_session: info.agent_session.clone(),
+                started_at: None,
+            }),
+        })?;
+        debug_assert!(info.kind <= SessionKind::Thread, "every kind is written");
+        let mut writer = EventStreamWriter {
+            session: self,
+            view: &view,
+            names: names(&refs),
+            changes: refs
+                .branches
+                .iter()
+                .map(|branch| effective_changes(&branch.changes))
+                .collect(),
+            refs: &refs,
+            resolve,
+            made: BTreeSet::from([0]),
+            emitted: BTreeMap::new(),
+            open: None,
+            loose: Vec::new(),
+            sink,
+        };
+        writer.loose = writer.collect()?;
+        writer.all()
+    }
+}
+
+/// The names of the branches: one that was taken back shares its own with a later one.
+fn names(refs: &SessionRefs) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (place, branch) in refs.branches.iter().enumerate() {
+        let mut name = branch.name.clone();
+        let taken =
+            |name: &str, names: &[String]| {
+                names.iter().any(|other| other == name)
+                    || refs.branches.iter().enumerate().any(|(other, branch)| {
+                        other != place && !branch.hidden && branch.name == name
+                    })
+            };
+        let mut count = 1;
+        while branch.hidden && taken(&name, &names) {
+            count += 1;
+            name = format!("{}.{count}", branch.name);
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// What has a time and no number.
+enum UnnumberedEvent {
+    Fact(Box<Fact>),
+    Make(BranchNumber),
+    Change(BranchNumber, usize),
+    Switch(BranchNumber),
+    Hide(BranchNumber),
+}
+
+/// What has a number.
+enum NumberedEvent {
+    Revision(RevisionRef, Box<RevisionHeader>),
+    Checkpoint(Box<Checkpoint>),
+}
+
+pub(super) struct EventStreamWriter<'a> {
+    pub(super) session: &'a Session,
+    view: &'a ReadSnapshot,
+    pub(super) refs: &'a SessionRefs,
+    names: Vec<String>,
+    /// What was said of each branch, as far as it counts.
+    changes: Vec<Vec<BranchChange>>,
+    pub(super) resolve: Option<TextResolver<'a>>,
+    /// The branches that lines may name.
+    made: BTreeSet<BranchNumber>,
+    /// The revisions written so far, by branch: number and effective time.
+    emitted: BTreeMap<BranchNumber, Vec<(u64, Timestamp)>>,
+    /// The revision that further puts would belong to.
+    open: Option<(Timestamp, BranchNumber)>,
+    loose: Vec<(Timestamp, UnnumberedEvent)>,
+    sink: EventLineSink<'a>,
+}
+
+impl EventStreamWriter<'_> {
+    fn all(&mut self) -> Result<()> {
+        let number = self.session.number;
+        let mut from = 0;
+        loop {
+            const ROWS: usize = 1000;
+            let first = of(number).number(from).build();
+            let end = of(number).end();
+            let rows =
+                self.view.scan(key::SEQUENCES, &first, &end, ScanDirection::Ascending, ROWS)?;
+            let last = rows.len() < ROWS;
+            for (place, row) in rows {
+                let sequence = key::last_number(&place).unwrap_or(0);
+                from = sequence + 1;
+                match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
+                    SequenceRow::Revision(branch) => {
+                        let at = RevisionRef { branch, sequence };
+                        let (head, header) = timeline::head_at(self.view, number, at)?;
+                        self.item(
+                            sequence,
+                            head.effective,
+                            branch,
+                            &NumberedEvent::Revision(at, Box::new(header)),
+                        )?;
+                    }
+                    SequenceRow::Folded(..) => {}
+                    SequenceRow::Checkpoint(_) => {
+                        let found = checkpoint::by_sequence(self.view, number, sequence)?;
+                        if let Some(found) = found {
+                            let (time, branch) = (found.time, found.branch);
+                            self.item(
+                                sequence,
+                                time,
+                                branch,
+                                &NumberedEvent::Checkpoint(Box::new(found)),
+                            )?;
+                        }
+                    }
+                }
+            }
+            if last {
+                break;
+            }
+        }
+        self.release(u64::MAX, Timestamp::from_micros(i64::MAX))
+    }
+
+    /// Everything without a number, in the order in which it is written.
+    fn collect(&self) -> Result<Vec<(Timestamp, UnnumberedEvent)>> {
+        let number = self.session.number;
+        let mut loose = Vec::new();
+        if self.resolve.is_some() {
+            let mut facts = Vec::new();
+            for kind in Kind::facts() {
+                let mut before: BTreeMap<String, (Timestamp, Value)> = BTreeMap::new();
+                for known in fact::all_versions(self.view, &self.view.refs, number, kind)? {
+                    let mut fact = known.fact;
+                    fact.value = self.expanded(fact.value, known.source.as_deref())?;
+                    let version = (fact.at, fact.value.clone());
+                    // An equal version says nothing new.
+                    if before.insert(fact.id.clone(), version.clone()) != Some(version) {
+                        facts.push(fact);
+                    }
+                }
+            }
+            // Versions of one time stay in their order: the sort is stable.
+            facts.sort_by(|a, b| (a.at, a.kind, &a.id).cmp(&(b.at, b.kind, &b.id)));
+            loose.extend(
+                facts.into_iter().map(|fact| (fact.at, UnnumberedEvent::Fact(Box::new(fact)))),
+            );
+        }
+        let switches = timeline::switches(self.view, number)?;
+        let mut current = 0;
+        let mut named: BTreeSet<BranchNumber> = BTreeSet::new();
+        for (time, branch) in switches {
+            if branch != current {
+                current = branch;
+                named.insert(branch);
+                loose.push((time, UnnumberedEvent::Switch(branch)));
+            }
+        }
+        named.extend(self.used()?);
+        for (place, branch) in (0..).zip(&self.refs.branches) {
+            // Nothing is left of a branch that was taken back, unless something was done on it meanwhile.
+            if branch.hidden && !named.contains(&place) {
+                continue;
+            }
+            for (count, change) in
+                self.changes.get(place as usize).into_iter().flatten().enumerate()
+            {
+                if count > 0 {
+                    // Never before the branch is made, though a clock may say so.
+                    let made = branch.changes.first().map_or(change.time, |first| first.time);
+                    loose.push((change.time.max(made), UnnumberedEvent::Change(place, count)));
+                } else if place > 0 {
+                    loose.push((change.time, UnnumberedEvent::Make(place)));
+                }
+            }
+            if branch.hidden {
+                loose.push((Timestamp::from_micros(i64::MAX), UnnumberedEvent::Hide(place)));
+            }
+        }
+        loose.sort_by(|a, b| (a.0, self.rank(&a.1)).cmp(&(b.0, self.rank(&b.1))));
+        Ok(loose)
+    }
+
+    fn rank(&self, loose: &UnnumberedEvent) -> (u8, &str, usize) {
+        let name = |branch: BranchNumber| self.name(branch);
+        match loose {
+            UnnumberedEvent::Make(branch) => (0, name(*branch), 0),
+            UnnumberedEvent::Change(branch, count) => (1, name(*branch), *count),
+            // Switches of one time stay in their order.
+            UnnumberedEvent::Switch(_) => (2, "", 0),
+            UnnumberedEvent::Fact(_) => (3, "", 0),
+            UnnumberedEvent::Hide(branch) => (4, name(*branch), 0),
+        }
+    }
+
+    /// The branches that revisions and checkpoints lie on, and those these began on.
+    fn used(&self) -> Result<BTreeSet<BranchNumber>> {
+        let number = self.session.number;
+        let mut used: BTreeSet<BranchNumber> = BTreeSet::new();
+        for one in checkpoint::list(self.view, number, &checkpoint::CheckpointFilter::default())? {
+            used.insert(one.branch);
+        }
+        for (place, branch) in (0..).zip(&self.refs.branches) {
+            let base = branch.base.map_or(0, |(_, sequence)| sequence);
+            if branch.head.is_some_and(|head| head.sequence > base) {
+                used.insert(place);
+            }
+        }
+        let numbered: Vec<_> = (0..).zip(&self.refs.branches).collect();
+        for (place, branch) in numbered.into_iter().rev() {
+            if (!branch.hidden || used.contains(&place))
+                && let Some((base, _)) = branch.base
+            {
+                used.insert(base);
+            }
+        }
+        Ok(used)
+    }
+
+    fn name(&self, branch: BranchNumber) -> &str {
+        self.names.get(branch as usize).map_or(MAIN, String::as_str)
+    }
+
+    fn line(&mut self, at: Timestamp, branch: BranchNumber, event: StreamEvent) -> Result<()> {
+        let branch = (branch > 0).then(|| self.name(branch).to_owned());
+        (self.sink)(EventLine { at, session: None, branch, event })
+    }
+
+    // -- what has no number
+
+    /// Writes what is loose up to a time, where what it builds on is written already.
+    fn release(&mut self, next: u64, time: Timestamp) -> Result<()> {
+        if self.loose.first().is_none_or(|(first, _)| *first > time) {
+            return Ok(());
+        }
+        let end = self.loose.partition_point(|(at, _)| *at <= time);
+        let mut due: Vec<_> = self.loose.drain(..end).collect();
+        loop {
+            let mut held = Vec::new();
+            let count = due.len();
+            // No switch overtakes another: where one is depends on the last.
+            let mut switch_waits = false;
+            for (at, loose) in due {
+                let is_switch = matches!(loose, UnnumberedEvent::Switch(_));
+                if self.is_ready(&loose, next) && !(is_switch && switch_waits) {
+                    self.loose_line(at, &loose, next)?;
+                } else {
+                    switch_waits |= is_switch;
+                    held.push((at, loose));
+                }
+            }
+            let stuck = held.len() == count || held.is_empty();
+            due = held;
+            if stuck {
+                break;
+            }
+        }
+        due.append(&mut self.loose);
+        self.loose = due;
+        Ok(())
+    }
+
+    fn is_ready(&self, loose: &UnnumberedEvent, next: u64) -> bool {
+        match loose {
+            UnnumberedEvent::Fact(_) => true,
+            UnnumberedEvent::Make(branch) => self
+                .base(*branch)
+                .is_none_or(|(base, sequence)| self.made.contains(&base) && sequence < next),
+            UnnumberedEvent::Change(branch, _)
+            | UnnumberedEvent::Switch(branch)
+            | UnnumberedEvent::Hide(branch) => self.made.contains(branch),
+        }
+    }
+
+    fn base(&self, branch: BranchNumber) -> Option<(BranchNumber, u64)> {
+        self.refs.branches.get(branch as usize)?.base
+    }
+
+    fn loose_line(&mut self, at: Timestamp, loose: &UnnumberedEvent, next: u64) -> Result<()> {
+        match loose {
+            UnnumberedEvent::Fact(fact) => {
+                let put = PutEvent {
+                    kind: fact.kind,
+                    id: fact.id.clone(),
+                    value: fact.value.clone(),
+                    created_at: None,
+                };
+                // Puts of another time, or of the branch `main` behind those of another, end a revision.
+                if self.open.is_some_and(|open| open != (at, 0)) {
+                    self.open = None;
+                }
+                self.line(at, 0, StreamEvent::Put(put))
+            }
+            UnnumberedEvent::Make(branch) => self.make(*branch, next),
+            UnnumberedEvent::Change(branch, count) => {
+                let changes = self.changes.get(*branch as usize);
+                let pair = changes.and_then(|changes| {
+                    Some((changes.get(count.checked_sub(1)?)?, changes.get(*count)?))
+                });
+                let Some((old, new)) = pair else { return Ok(()) };
+                let (event, time) = (branch_event(self.name(*branch), Some(old), new), new.time);
+                self.open = None;
+                self.line(time, 0, StreamEvent::Branch(event))
+            }
+            UnnumberedEvent::Switch(branch) => {
+                let branch = self.name(*branch).to_owned();
+                self.open = None;
+                self.line(at, 0, StreamEvent::Switch(BranchReference { branch }))
+            }
+            UnnumberedEvent::Hide(branch) => {
+                let name = self.name(*branch).to_owned();
+                let event = BranchEvent { name, taken_back: Some(true), ..BranchEvent::default() };
+                let at = self
+                    .refs
+                    .branches
+                    .get(*branch as usize)
+                    .map(|branch| branch.latest_change().time);
+                self.open = None;
+                self.line(at.unwrap_or_default(), 0, StreamEvent::Branch(event))
+            }
+        }
+    }
+
+    fn make(&mut self, branch: BranchNumber, next: u64) -> Result<()> {
+        let Some(own) = self.refs.branches.get(branch as usize) else { return Ok(()) };
+        let Some(first) = own.changes.first() else { return Ok(()) };
+        let (from, sequence) = own.base.unwrap_or_default();
+        let mut event = branch_event(self.name(branch), None, first);
+        event.from = Some(self.name(from).to_owned());
+        event.base = if self.head(from) == sequence {
+            None
+        } else {
+            Some(self.target(from, from, sequence, next)?)
+        };
+        self.made.insert(branch);
+        self.open = None;
+        self.line(first.time, 0, StreamEvent::Branch(event))
+    }
+
+    // -- what has a number
+
+    fn item(
+        &mut self,
+        sequence: u64,
+        time: Timestamp,
+        branch: BranchNumber,
+        item: &NumberedEvent,
+    ) -> Result<()> {
+        self.release(sequence, time)?;
+        self.needed(branch, sequence)?;
+        match item {
+            NumberedEvent::Revision(at, header) => self.revision(*at, header, time),
+            NumberedEvent::Checkpoint(checkpoint) => self.checkpoint(checkpoint, sequence),
+        }
+    }
+
+    /// Makes a branch that has a revision or checkpoint before its own time (a clock went back).
+    fn needed(&mut self, branch: BranchNumber, next: u64) -> Result<()> {
+        let mut missing = Vec::new();
+        let mut one = Some(branch);
+        while let Some(branch) = one.filter(|branch| !self.made.contains(branch)) {
+            missing.push(branch);
+            one = self.base(branch).map(|(base, _)| base);
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.loose.retain(
+            |(_, loose)| !matches!(loose, UnnumberedEvent::Make(one) if missing.contains(one)),
+        );
+        missing.into_iter().rev().try_for_each(|branch| self.make(branch, next))
+    }
+
+    fn revision(
+        &mut self,
+        at: RevisionRef,
+        header: &RevisionHeader,
+        time: Timestamp,
+    ) -> Result<()> {
+        let number = self.session.number;
+        let refs = &self.view.refs;
+        let parent = timeline::parent_of(self.view, refs, number, at)?;
+        let changes = compare::compare(self.view, refs, number, parent, Some(at))?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if let Some(reset) = &header.reset {
+            let target = match reset {
+                ResetSource::Empty => {
+                    RevisionSelector { nothing: true, ..RevisionSelector::default() }
+                }
+                ResetSource::To(to) => {
+                    let on = self.place_of(to.sequence)?.branch;
+                    self.target(at.branch, on, to.sequence, at.sequence)?
+                }
+            };
+            self.line(time, at.branch, StreamEvent::Restore(target))?;
+            self.open = None;
+        } else {
+            if self.open == Some((time, at.branch)) {
+                self.line(time, at.branch, StreamEvent::Revision)?;
+            }
+            for change in changes {
+                let (kind, id) = (change.key.kind, change.key.id);
+                let event = match change.new {
+                    None => StreamEvent::Remove(RemoveEvent { kind, id }),
+                    Some(new) => {
+                        let usual = change.old.map_or(time, |old| old.added_at);
+                        let created_at = (new.added_at != usual).then_some(new.added_at);
+                        StreamEvent::Put(PutEvent { kind, id, value: new.value, created_at })
+                    }
+                };
+                self.line(time, at.branch, event)?;
+            }
+            self.open = Some((time, at.branch));
+        }
+        self.emitted.entry(at.branch).or_default().push((at.sequence, time));
+        Ok(())
+    }
+
+    fn place_of(&self, sequence: u64) -> Result<RevisionRef> {
+        match timeline::sequence(self.view, self.session.number, sequence)? {
+            Some(SequenceRow::Revision(branch)) => Ok(RevisionRef { branch, sequence }),
+            _ => Err(Error::missing(format!("revision #{sequence}"))),
+        }
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint, next: u64) -> Result<()> {
+        let branch = checkpoint.branch;
+        let revision = checkpoint.revision.unwrap_or(0);
+        let of = if self.same(self.head(branch), revision)? {
+            None
+        } else {
+            let on = if revision == 0 { branch } else { self.place_of(revision)?.branch };
+            Some(self.target(branch, on, revision, next)?)
+        };
+        let event = CheckpointEvent {
+            message: checkpoint.message.clone(),
+            tags: checkpoint.tags.clone(),
+            trigger: checkpoint.trigger,
+            body: self.expand_body(&checkpoint.body)?,
+            key: checkpoint.key.clone(),
+            of,
+        };
+        self.open = None;
+        self.line(checkpoint.time, branch, StreamEvent::Checkpoint(event))
+    }
+
+    // -- how revisions are named
+
+    /// The last revision that is written of a branch, or of those it began on; 0 if there is none.
+    fn head(&self, branch: BranchNumber) -> u64 {
+        if let Some((sequence, _)) = self.emitted.get(&branch).and_then(|all| all.last()) {
+            return *sequence;
+        }
+        self.base(branch).map_or(0, |(base, sequence)| {
+            self.written_ancestor(base, sequence).map_or(0, |it| it.1)
+        })
+    }
+
+    /// The revision that is written in place of this one: itself, or the last before it that changed something.
+    fn written_ancestor(&self, branch: BranchNumber, sequence: u64) -> Option<(BranchNumber, u64)> {
+        let (mut branch, mut sequence) = (branch, sequence);
+        // Branches may begin on one another without end: no recursion.
+        loop {
+            let own = self.emitted.get(&branch).into_iter().flatten();
+            if let Some((found, _)) = own.rev().find(|(other, _)| *other <= sequence) {
+                return Some((branch, *found));
+            }
+            let (base, from) = self.base(branch)?;
+            (branch, sequence) = (base, from.min(sequence));
+        }
+    }
+
+    fn same(&self, head: u64, revision: u64) -> Result<bool> {
+        if head == revision || revision == 0 {
+            return Ok(head == revision);
+        }
+        let at = self.place_of(revision)?;
+        Ok(self.written_ancestor(at.branch, revision).map_or(0, |it| it.1) == head)
+    }
+
+    /// Names a revision for a line of the branch `of`.
+    fn target(
+        &self,
+        of: BranchNumber,
+        on: BranchNumber,
+        sequence: u64,
+        next: u64,
+    ) -> Result<RevisionSelector> {
+        let standing = if sequence == 0 { None } else { self.written_ancestor(on, sequence) };
+        let Some((on, sequence)) = standing else {
+            return Ok(RevisionSelector { nothing: true, ..RevisionSelector::default() });
+        };
+        let own = self.emitted.get(&on).map_or(&[][..], Vec::as_slice);
+        let time = own.iter().find(|(other, _)| *other == sequence).map(|(_, time)| *time);
+        let after = own
+            .iter()
+            .filter(|(other, at)| *other > sequence && *other < next && Some(*at) == time);
+        Ok(RevisionSelector {
+            at: time,
+            branch: (on != of).then(|| self.name(on).to_owned()),
+            back: after.count() as u64,
+            tag: None,
+            nothing: false,
+        })
+    }
+}
+
+/// Of what was said of a branch, its making and what is in force from some time on: what is said later for an earlier
+/// time (a clock went back) replaces what had been said for the times from there on.
+fn effective_changes(changes: &[BranchChange]) -> Vec<BranchChange> {
+    let mut counting: Vec<&BranchChange> = Vec::new();
+    for change in changes {
+        while counting.len() > 1 && counting.last().is_some_and(|last| last.time >= change.time) {
+            counting.pop();
+        }
+        let same = |last: &&BranchChange| {
+            (last.status, &last.metadata) == (change.status, &change.metadata)
+        };
+        if !counting.last().is_some_and(same) {
+            counting.push(change);
+        }
+    }
+    counting.into_iter().cloned().collect()
+}
+
+/// What is said of a branch now and was not before.
+fn branch_event(name: &str, old: Option<&BranchChange>, new: &BranchChange) -> BranchEvent {
+    let none =
+        BranchChange { time: new.time, status: BranchStatus::Active, metadata: Default::default() };
+    let old = old.unwrap_or(&none);
+    let (before, now) = (&old.metadata, &new.metadata);
+    BranchEvent {
+        name: name.to_owned(),
+        from: None,
+        base: None,
+        status: (old.status != new.status).then_some(new.status),
+        hypothesis: (before.hypothesis != now.hypothesis).then(|| now.hypothesis.clone()),
+        approach: (before.approach != now.approach).then(|| now.approach.clone()),
+        success_criteria: (before.success_criteria != now.success_criteria)
+            .then(|| now.success_criteria.clone()),
+        results: (before.results != now.results).then(|| now.results.clone()),
+        extra: (before.extra != now.extra).then(|| now.extra.clone()),
+        taken_back: None,
+    }
+}

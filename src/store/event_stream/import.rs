@@ -1,0 +1,769 @@
+//! Lines as writes.
+
+use super::unfinished::{Begun, check_untouched};
+use super::{StreamImportReport, StreamImportRequest, at_line};
+use crate::engine::commit::{CommitDurability, PlanContext, random};
+use crate::engine::lineage::RevisionRef;
+use crate::engine::maintain::APPLY_BYTES;
+use crate::engine::refs::{MAIN, session as session_refs};
+use crate::engine::revision_plan::{
+    self, ClaimChange, ClaimPrecondition, CommitTarget, PlannedRevision,
+};
+use crate::engine::{checkpoint, timeline};
+use crate::error::{Error, Result};
+use crate::format::{
+    BookmarkRow, BranchChange, BranchEvent, CheckpointEvent, EventLine, PutEvent, Record,
+    RecordBytes, RecordChange, RevisionSelector, SequenceRow, SessionEvent, SessionRefs,
+    StreamEvent, TagEvent,
+};
+use crate::model::{
+    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, CheckpointId, Fact, FactOrigin, Key,
+    OperationId, SessionNumber, TextRef, Timestamp, Value, claim,
+};
+use crate::store::begin::Clash;
+use crate::store::redaction_gate::RedactionCounts;
+use crate::store::session::{NewSession, Session, check_branch_name};
+use crate::store::write::{FUTURE_MICROS, PAGE_FACTS, check_tag, fact_pages, long_text};
+use crate::store::write_context::WriteContext;
+use crate::store::{CheckpointFilter, Store};
+use std::collections::BTreeMap;
+
+/// So much is written between two looks at the journal's tail.
+const RECORDS_BETWEEN_LOOKS: u64 = 64;
+
+/// How far a stream was read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamPosition {
+    pub(super) bytes: u64,
+    pub(super) lines: u64,
+    pub(super) hash: RecordBytes,
+}
+
+/// Plays lines into a store.
+pub(super) struct StreamImporter<'a> {
+    pub(super) store: &'a Store,
+    pub(super) act: &'a WriteContext,
+    pub(super) stream: StreamImportRequest<'a>,
+    /// In a rehearsal: the store that it is one for.
+    beside: Option<&'a Store>,
+    header: Option<(SessionEvent, Timestamp)>,
+    /// The session of lines that name none, once it is known.
+    pub(super) own: Option<String>,
+    sessions: BTreeMap<String, Session>,
+    pub(super) operations: BTreeMap<SessionNumber, OperationId>,
+    /// Where the bookmark is kept: the first session a line went to.
+    pub(super) home: Option<Session>,
+    /// Whether what was begun is marked until it ends.
+    pub(super) marks: bool,
+    /// The mark, once it is there.
+    pub(super) begun: Option<Begun>,
+    pending: Option<PendingPuts>,
+    records: u64,
+    /// How many bytes of the stream the bookmark knows.
+    pub(super) noted: u64,
+    pub(super) taken: StreamImportReport,
+}
+
+/// Puts that are not written yet: a revision, and facts, which need not wait for one another.
+struct PendingPuts {
+    session: Session,
+    branch: String,
+    at: Timestamp,
+    changes: Vec<(u64, ClaimChange)>,
+    facts: Vec<Fact>,
+    objects: Vec<RecordChange>,
+}
+
+type PlannedChanges = (Vec<RecordChange>, Option<(BranchNumber, PlannedRevision)>);
+
+impl<'a> StreamImporter<'a> {
+    pub(super) fn new(
+        store: &'a Store,
+        act: &'a WriteContext,
+        stream: StreamImportRequest<'a>,
+        known: &BookmarkRow,
+    ) -> Self {
+        let own = String::from_utf8_lossy(&known.carry.0).into_owned();
+        Self {
+            store,
+            act,
+            stream,
+            beside: None,
+            header: None,
+            own: Some(own).filter(|own| !own.is_empty()),
+            sessions: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            home: None,
+            marks: false,
+            begun: None,
+            pending: None,
+            records: 0,
+            noted: known.bytes,
+            taken: StreamImportReport::default(),
+        }
+    }
+
+    /// As a rehearsal for this store.
+    pub(super) fn rehearse_for(mut self, store: &'a Store) -> Self {
+        self.beside = Some(store);
+        self
+    }
+
+    /// In earnest: going on in the session that has the bookmark, if one has, with what was begun there.
+    pub(super) fn at_home(mut self, home: Option<Session>, begun: Option<Begun>) -> Self {
+        if let (Some(home), Some(begun)) = (&home, &begun) {
+            self.operations.insert(home.number, begun.operation);
+            self.own = self.own.take().or_else(|| begun.own.clone());
+        }
+        (self.home, self.begun, self.marks) = (home, begun, true);
+        self
+    }
+
+    /// As a rehearsal for this one, which may go on with what was begun.
+    pub(super) fn goes_on_as(&mut self, earnest: &Self) {
+        self.own.clone_from(&earnest.own);
+        self.begun.clone_from(&earnest.begun);
+    }
+
+    /// Plays one line; `before` and `after` are where it begins and ends.
+    pub(super) fn step(
+        &mut self,
+        number: u64,
+        line: EventLine,
+        before: &StreamPosition,
+        after: &StreamPosition,
+    ) -> Result<()> {
+        if line.at > self.act.now.plus_micros(FUTURE_MICROS) {
+            return Err(Error::invalid(format!(
+                "the time {} is more than a day ahead of now: mend the clock or the source",
+                line.at
+            )));
+        }
+        if let StreamEvent::Session(event) = line.event {
+            self.flush(before)?;
+            return self.header(event, line.at);
+        }
+        let session = self.session(line.session.as_deref(), line.at)?;
+        let branch = line.branch.as_deref().unwrap_or(MAIN).to_owned();
+        let at = line.at;
+        let (gate, mut removed) = (self.store.gate(), RedactionCounts::new());
+        match line.event {
+            StreamEvent::Put(mut put) if !put.kind.is_claim() => {
+                gate.value(&mut put.value, &mut removed);
+                self.begin(&session, &branch, at, false, before)?;
+                self.fact(put, at, number)
+            }
+            StreamEvent::Put(mut put) => {
+                // What only the fields' names tell is not seen in the line as it stands.
+                gate.value(&mut put.value, &mut removed);
+                gate.name("id", &put.id)?;
+                let value = claim::check(put.kind, &put.value).map_err(invalid)?;
+                claim::check_id(&put.id).map_err(invalid)?;
+                let change = ClaimChange {
+                    added_at: put.created_at,
+                    ..ClaimChange::put(Key::new(put.kind, put.id), value)
+                };
+                self.claim(&session, &branch, at, (number, change), before)
+            }
+            StreamEvent::Remove(remove) => {
+                if !remove.kind.is_claim() {
+                    return Err(Error::invalid(format!(
+                        "a {} is a fact: what happened is not removed",
+                        remove.kind
+                    )));
+                }
+                let change = ClaimChange {
+                    expect: ClaimPrecondition::Present,
+                    ..ClaimChange::remove(Key::new(remove.kind, remove.id))
+                };
+                self.claim(&session, &branch, at, (number, change), before)
+            }
+            StreamEvent::Checkpoint(event) => {
+                self.begin(&session, &branch, at, true, before)?;
+                self.checkpoint(&event, after)
+            }
+            StreamEvent::Revision => self.flush(before),
+            StreamEvent::Session(_) => Ok(()),
+            other => {
+                self.flush(before)?;
+                self.other(&session, &branch, at, &other, after)
+            }
+        }
+    }
+
+    /// Writes what is left, and makes sure that the session is there although nothing happened in it.
+    pub(super) fn finish(&mut self, mark: &StreamPosition) -> Result<()> {
+        self.flush(mark)?;
+        if self.own.is_none()
+            && let Some((_, at)) = self.header
+        {
+            let session = self.session(None, at)?;
+            self.note(&session, mark)?;
+        }
+        // Lines that wrote nothing were taken too.
+        self.end(mark)
+    }
+
+    /// Writes no more than how far the stream was taken.
+    fn note(&mut self, session: &Session, mark: &StreamPosition) -> Result<()> {
+        self.write(session, mark, &mut |_, _, _| Ok((Vec::new(), None)))
+    }
+
+    // -- sessions
+
+    fn header(&mut self, event: SessionEvent, at: Timestamp) -> Result<()> {
+        claim::check_id(&event.name).map_err(invalid)?;
+        // A killed import may have begun the session of this line, and no more.
+        let begins = self.noted == 0 && self.taken.sessions.is_empty();
+        let has_session = begins && self.begun.as_ref().is_some_and(|begun| begun.own.is_some());
+        if (self.own.is_none() || has_session) && self.header.is_none() {
+            self.header = Some((event, at));
+            return Ok(());
+        }
+        if self.stream.session.is_none() {
+            let session = self.session_by_name(&event.name.clone(), Some((event, at)), at)?;
+            self.own = Some(session.summary()?.info.name);
+        }
+        Ok(())
+    }
+
+    fn session(&mut self, name: Option<&str>, at: Timestamp) -> Result<Session> {
+        if let Some(name) = name {
+            claim::check_id(name).map_err(invalid)?;
+            return self.session_by_name(name, None, at);
+        }
+        if let Some(own) = self.own.clone() {
+            return self.session_by_name(&own, None, at);
+        }
+        let header = self.header.clone();
+        let session = if let Some(chosen) = self.stream.session {
+            self.session_by_name(chosen, header, at)?
+        } else {
+            let name = header.as_ref().map_or(self.stream.name, |(event, _)| &event.name);
+            let new = self.new_session(name, header.clone(), at)?;
+            self.begin_session(new, Clash::NextName)?
+        };
+        let name = session.summary()?.info.name;
+        self.own = Some(name.clone());
+        self.register_session(name, session)
+    }
+
+    /// The session of this name; it begins if it is not there.
+    fn session_by_name(
+        &mut self,
+        name: &str,
+        header: Option<(SessionEvent, Timestamp)>,
+        at: Timestamp,
+    ) -> Result<Session> {
+        if let Some(session) = self.sessions.get(name) {
+            return Ok(session.clone());
+        }
+        let session = match self.store.session_named(name)? {
+            Some(session) => session,
+            None => match self.beside.map(|store| store.session_named(name)).transpose()?.flatten()
+            {
+                Some(original) => self.copy(&original)?,
+                None => {
+                    let new = self.new_session(name, header, at)?;
+                    self.begin_session(new, Clash::Refuse)?
+                }
+            },
+        };
+        self.register_session(name.to_owned(), session)
+    }
+
+    fn register_session(&mut self, name: String, session: Session) -> Result<Session> {
+        if self.home.is_none() {
+            self.home = Some(session.clone());
+            self.mark()?;
+        }
+        if !self.taken.sessions.contains(&name) {
+            self.taken.sessions.push(name.clone());
+        }
+        self.sessions.insert(name, session.clone());
+        Ok(session)
+    }
+
+    fn new_session(
+        &self,
+        name: &str,
+        header: Option<(SessionEvent, Timestamp)>,
+        at: Timestamp,
+    ) -> Result<NewSession> {
+        let Some((event, begun)) = header else {
+            let new = NewSession::imported(name);
+            return Ok(NewSession { started_at: Some(at), ..new });
+        };
+        // Hooks find a session by the agent's id, so there is one only.
+        let taken = match &event.agent_session {
+            Some(id) => self.store.agent_session(id)?.is_some(),
+            None => false,
+        };
+        Ok(NewSession {
+            kind: event.kind,
+            agent: event.agent,
+            agent_session: event.agent_session.filter(|_| !taken),
+            started_at: Some(event.started_at.unwrap_or(begun)),
+            ..NewSession::imported(name)
+        })
+    }
+
+    /// A session of the store that is rehearsed for, without its facts.
+    fn copy(&self, original: &Session) -> Result<Session> {
+        let stream = StreamImportRequest { source: "", name: self.stream.name, session: None };
+        let mut applier =
+            StreamImporter::new(self.store, self.act, stream, &BookmarkRow::default());
+        let mut number = 0;
+        original.claims_stream(&mut |line| {
+            number += 1;
+            let mark = StreamPosition::default();
+            applier.step(number, line, &mark, &mark).map_err(|error| {
+                Error::Internal(format!("what is in the store cannot be played again: {error}"))
+            })
+        })?;
+        applier.finish(&StreamPosition::default())?;
+        let name = original.summary()?.info.name;
+        self.store.session_named(&name)?.ok_or_else(|| {
+            Error::Internal(format!("the copy of the session '{name}' has another name"))
+        })
+    }
+
+    // -- revisions and facts
+
+    /// Makes sure that what is pending can go on with a line of this session, branch and time.
+    fn begin(
+        &mut self,
+        session: &Session,
+        branch: &str,
+        at: Timestamp,
+        claims: bool,
+        before: &StreamPosition,
+    ) -> Result<()> {
+        let goes_on = self.pending.as_ref().is_none_or(|pending| {
+            let same = pending.at == at && pending.branch == branch;
+            pending.session.number == session.number
+                && (same || pending.changes.is_empty())
+                && pending.facts.len() < PAGE_FACTS
+        });
+        if !goes_on {
+            self.flush(before)?;
+        }
+        let pending = self.pending.get_or_insert_with(|| PendingPuts {
+            session: session.clone(),
+            branch: branch.to_owned(),
+            at,
+            changes: Vec::new(),
+            facts: Vec::new(),
+            objects: Vec::new(),
+        });
+        if claims || pending.changes.is_empty() {
+            branch.clone_into(&mut pending.branch);
+            pending.at = at;
+        }
+        Ok(())
+    }
+
+    fn claim(
+        &mut self,
+        session: &Session,
+        branch: &str,
+        at: Timestamp,
+        change: (u64, ClaimChange),
+        before: &StreamPosition,
+    ) -> Result<()> {
+        self.begin(session, branch, at, true, before)?;
+        let pending = self.pending.as_mut().expect("just begun");
+        if pending.changes.is_empty() {
+            not_before_head(&pending.session, branch, at)?;
+        }
+        pending.changes.push(change);
+        Ok(())
+    }
+
+    fn fact(&mut self, put: PutEvent, at: Timestamp, number: u64) -> Result<()> {
+        claim::check_id(&put.id).map_err(invalid)?;
+        if put.created_at.is_some() {
+            return Err(Error::invalid("a fact has no 'created_at': its time is the line's 'at'"));
+        }
+        let value = claim::check(put.kind, &put.value).map_err(invalid)?;
+        let pending = self.pending.as_mut().expect("begun by the caller");
+        let value = match value {
+            Value::Map(fields) => {
+                if has_reference(&Value::Map(fields.clone())) {
+                    return Err(Error::invalid(
+                        "a reference to a text stands for it: write the text itself",
+                    ));
+                }
+                let shortened = fields.into_iter().map(|(name, value)| match value {
+                    Value::Text(text) => match long_text(&text) {
+                        Some((reference, object)) => {
+                            pending.objects.push(object);
+                            (name, reference)
+                        }
+                        None => (name, Value::Text(text)),
+                    },
+                    value => (name, value),
+                });
+                Value::Map(shortened.collect())
+            }
+            value => value,
+        };
+        pending.facts.push(Fact {
+            kind: put.kind,
+            id: put.id,
+            at,
+            origin: FactOrigin::Imported,
+            place: number,
+            recorded_at: self.act.now,
+            value,
+        });
+        Ok(())
+    }
+
+    fn flush(&mut self, mark: &StreamPosition) -> Result<()> {
+        let Some(pending) = self.pending.take() else { return Ok(()) };
+        self.write_pending(pending, None, mark)
+    }
+
+    fn checkpoint(&mut self, event: &CheckpointEvent, after: &StreamPosition) -> Result<()> {
+        event.tags.iter().try_for_each(|tag| check_tag(tag))?;
+        let pending = self.pending.take().expect("begun by the caller");
+        self.write_pending(pending, Some(event), after)
+    }
+
+    fn write_pending(
+        &mut self,
+        pending: PendingPuts,
+        event: Option<&CheckpointEvent>,
+        mark: &StreamPosition,
+    ) -> Result<()> {
+        let PendingPuts { session, branch, at, changes, facts, objects } = pending;
+        let number = session.number;
+        let count = facts.len() as u64;
+        let pages = fact_pages(number, None, facts);
+        let (lines, changes): (Vec<u64>, Vec<ClaimChange>) = changes.into_iter().unzip();
+        let mut memo = None;
+        let id = CheckpointId::from_bytes(random()?);
+        let (mut revisions, mut checkpoints) = (0, 0);
+        let written = self.write(&session, mark, &mut |desk, refs, operation| {
+            let on = branch_number(refs, &branch)?;
+            let place = CommitTarget { session: number, branch: on, time: at, operation };
+            let mut planned = match changes.as_slice() {
+                [] => None,
+                changes => revision_plan::plan(desk, place, changes, &mut memo)?,
+            };
+            let mut all = objects.clone();
+            all.extend(pages.iter().cloned());
+            all.extend(planned.iter_mut().flat_map(|planned| std::mem::take(&mut planned.changes)));
+            revisions = u64::from(planned.is_some());
+            if let Some(event) = event {
+                let head = planned.as_ref().map(|planned| planned.head.sequence);
+                let made = make_checkpoint(desk, refs, (number, on), (id, at), event, head)?;
+                checkpoints = u64::from(made.is_some());
+                all.extend(made.map(|checkpoint| RecordChange::Checkpoint {
+                    session: number,
+                    checkpoint: Box::new(checkpoint),
+                }));
+            }
+            Ok((all, planned.map(|planned| (on, planned))))
+        });
+        written.map_err(|error| match &error {
+            Error::Dangling { from, .. } => {
+                let named = changes.iter().rposition(|change| change.key.to_string() == *from);
+                at_line(named.and_then(|place| lines.get(place)).copied().unwrap_or(mark.lines))(
+                    error,
+                )
+            }
+            _ => match lines.last() {
+                Some(line) => at_line(*line)(error),
+                None => error,
+            },
+        })?;
+        self.taken.facts += count;
+        self.taken.revisions += revisions;
+        self.taken.checkpoints += checkpoints;
+        Ok(())
+    }
+
+    // -- branches, restores, tags
+
+    fn other(
+        &mut self,
+        session: &Session,
+        branch: &str,
+        at: Timestamp,
+        event: &StreamEvent,
+        after: &StreamPosition,
+    ) -> Result<()> {
+        if let StreamEvent::Restore(_) = event {
+            not_before_head(session, branch, at)?;
+        }
+        let number = session.number;
+        let mut revisions = 0;
+        self.write(session, after, &mut |desk, refs, operation| {
+            let change = match event {
+                StreamEvent::Branch(event) => {
+                    return Ok((branch_changes(desk, refs, number, at, event)?, None));
+                }
+                StreamEvent::Switch(to) => {
+                    let to = branch_number(refs, &to.branch)?;
+                    RecordChange::Switched { session: number, branch: to, time: at }
+                }
+                StreamEvent::Merge(from) => {
+                    let branch = branch_number(refs, &from.branch)?;
+                    let metadata = refs.branch(branch)?.latest_change().metadata.clone();
+                    let change = BranchChange { time: at, status: BranchStatus::Merged, metadata };
+                    RecordChange::BranchChanged { session: number, branch, change }
+                }
+                StreamEvent::Tag(event) => {
+                    let checkpoint = Box::new(tagged(desk, number, event)?);
+                    RecordChange::Checkpoint { session: number, checkpoint }
+                }
+                StreamEvent::Restore(target) => {
+                    let on = branch_number(refs, branch)?;
+                    let place = CommitTarget { session: number, branch: on, time: at, operation };
+                    let to = resolve(desk, number, branch, target)?;
+                    let planned = session.plan_reset(desk, place, to)?;
+                    let head = refs.branch(on)?.head;
+                    let now = head.map_or_else(Default::default, |head| (head.digest, head.count));
+                    if now == (planned.head.digest, planned.head.count) {
+                        return Ok((Vec::new(), None));
+                    }
+                    revisions = 1;
+                    return Ok((planned.changes, None));
+                }
+                _ => return Ok((Vec::new(), None)),
+            };
+            Ok((vec![change], None))
+        })?;
+        self.taken.revisions += revisions;
+        Ok(())
+    }
+
+    /// The change that says how far the stream was taken.
+    pub(super) fn bookmark(&self, home: SessionNumber, mark: &StreamPosition) -> RecordChange {
+        RecordChange::Bookmark {
+            session: home,
+            source: self.stream.source.to_owned(),
+            bookmark: Some(Box::new(BookmarkRow {
+                blob: String::new(),
+                bytes: mark.bytes,
+                lines: mark.lines,
+                blocks: mark.hash.clone(),
+                carry: RecordBytes(self.own.clone().unwrap_or_default().into_bytes()),
+                cleaned: None,
+            })),
+        }
+    }
+
+    /// Writes a record, with the bookmark.
+    fn write(
+        &mut self,
+        session: &Session,
+        mark: &StreamPosition,
+        plan: &mut dyn FnMut(
+            &PlanContext<'_>,
+            &SessionRefs,
+            &crate::model::Operation,
+        ) -> Result<PlannedChanges>,
+    ) -> Result<()> {
+        let number = session.number;
+        let home = self.home.as_ref().map_or(number, |home| home.number);
+        let operation = self.operation_in(number)?;
+        let bookmark = self.bookmark(home, mark);
+        let (source, noted, marks) = (self.stream.source, self.noted, self.marks);
+        let engine = &self.store.engine;
+        let moved = engine.commit(CommitDurability::Later, &mut |desk| {
+            if marks {
+                check_untouched(&desk.refs, home, source, noted)?;
+            }
+            let refs = session_refs(&desk.refs, number)?;
+            let (mut changes, planned) = plan(desk, refs, &operation)?;
+            if home == number && mark.bytes > 0 {
+                changes.push(bookmark.clone());
+            }
+            let record = Record { operation: operation.clone(), changes };
+            Ok(((!record.changes.is_empty()).then_some(record), planned))
+        })?;
+        if let Some((branch, planned)) = moved {
+            let position = engine.follower.end();
+            let (from, to) = (planned.parent, planned.head.id);
+            engine.heads.moved(position, (number, branch), from, to, &planned.entries);
+        }
+        if home != number && mark.bytes > 0 {
+            let operation = self.operation_in(home)?;
+            session.commit_changes(&operation, CommitDurability::Later, &[bookmark])?;
+        }
+        self.noted = mark.bytes;
+        self.records += 1;
+        if self.records.is_multiple_of(RECORDS_BETWEEN_LOOKS) && self.beside.is_none() {
+            self.store.maintain(APPLY_BYTES)?;
+        }
+        Ok(())
+    }
+}
+
+fn invalid(error: impl std::fmt::Display) -> Error {
+    Error::invalid(error.to_string())
+}
+
+fn branch_number(refs: &SessionRefs, name: &str) -> Result<BranchNumber> {
+    refs.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
+}
+
+fn not_before_head(session: &Session, branch: &str, at: Timestamp) -> Result<()> {
+    let (refs, _) = session.store.engine.follower.refs()?;
+    let refs = session_refs(&refs, session.number)?;
+    let head = refs.branch(branch_number(refs, branch)?)?.head;
+    match head.filter(|head| head.effective > at) {
+        None => Ok(()),
+        Some(head) => Err(Error::invalid(format!(
+            "{at} is before the last revision of '{branch}', which was made at {}",
+            head.effective
+        ))),
+    }
+}
+
+/// Whether a reference to a text stands anywhere in it.
+fn has_reference(value: &Value) -> bool {
+    match value {
+        Value::Map(fields) => {
+            fields.contains_key(TextRef::FIELD) || fields.values().any(has_reference)
+        }
+        Value::List(items) => items.iter().any(has_reference),
+        _ => false,
+    }
+}
+
+/// The revision that a target names.
+fn resolve(
+    desk: &PlanContext<'_>,
+    number: SessionNumber,
+    branch: &str,
+    target: &RevisionSelector,
+) -> Result<Option<RevisionRef>> {
+    let view = desk.view()?;
+    if let Some(tag) = &target.tag {
+        let filter = CheckpointFilter { tag: Some(tag.clone()), ..Default::default() };
+        let newest = checkpoint::list(&view, number, &filter)?.into_iter().next();
+        let newest = newest.ok_or_else(|| Error::not_found("tag", tag.clone()))?;
+        let Some(sequence) = newest.revision else { return Ok(None) };
+        return match timeline::sequence(&view, number, sequence)? {
+            Some(SequenceRow::Revision(branch)) => Ok(Some(RevisionRef { branch, sequence })),
+            _ => Err(Error::missing(format!("revision #{sequence}"))),
+        };
+    }
+    let Some(time) = target.at else { return Ok(None) };
+    let refs = session_refs(&desk.refs, number)?;
+    let name = target.branch.as_deref().unwrap_or(branch);
+    let on = branch_number(refs, name)?;
+    let none = || Error::invalid(format!("'{name}' has no such revision at {time}"));
+    let (at, _) = timeline::revision_at(&view, &desk.refs, number, on, time)?.ok_or_else(none)?;
+    match target.back {
+        0 => Ok(Some(at)),
+        back => {
+            timeline::nth_ancestor(&view, &desk.refs, number, at, back)?.ok_or_else(none).map(Some)
+        }
+    }
+}
+
+fn make_checkpoint(
+    desk: &PlanContext<'_>,
+    refs: &SessionRefs,
+    (session, branch): (SessionNumber, BranchNumber),
+    (id, time): (CheckpointId, Timestamp),
+    event: &CheckpointEvent,
+    new_head: Option<u64>,
+) -> Result<Option<Checkpoint>> {
+    let own = refs.branch(branch)?;
+    let revision = match &event.of {
+        Some(target) => resolve(desk, session, &own.name, target)?.map(|at| at.sequence),
+        None => new_head.or(own.head.map(|head| head.sequence)),
+    };
+    let known = match &event.key {
+        Some(key) => checkpoint::by_key(&desk.view()?, session, key)?,
+        None => None,
+    };
+    let mut tags = event.tags.clone();
+    tags.sort();
+    tags.dedup();
+    let sequence = refs.next_sequence + u64::from(new_head.is_some());
+    let made = Checkpoint {
+        id: known.as_ref().map_or(id, |known| known.id),
+        sequence: known.as_ref().map_or(sequence, |known| known.sequence),
+        time,
+        branch,
+        revision,
+        message: event.message.clone(),
+        tags,
+        trigger: event.trigger,
+        body: event.body.clone().without_nulls(),
+        key: event.key.clone(),
+    };
+    Ok((known.as_ref() != Some(&made)).then_some(made))
+}
+
+fn tagged(desk: &PlanContext<'_>, number: SessionNumber, event: &TagEvent) -> Result<Checkpoint> {
+    event.add.iter().try_for_each(|tag| check_tag(tag))?;
+    let name = &event.checkpoint;
+    let all = checkpoint::list(&desk.view()?, number, &CheckpointFilter::default())?;
+    let found = all.into_iter().find(|one| one.message == *name || one.tags.contains(name));
+    let mut found = found.ok_or_else(|| Error::not_found("checkpoint", name.clone()))?;
+    found.tags.retain(|tag| !event.remove.contains(tag));
+    found.tags.extend(event.add.iter().cloned());
+    found.tags.sort();
+    found.tags.dedup();
+    Ok(found)
+}
+
+/// What a branch line changes.
+fn branch_changes(
+    desk: &PlanContext<'_>,
+    refs: &SessionRefs,
+    session: SessionNumber,
+    time: Timestamp,
+    event: &BranchEvent,
+) -> Result<Vec<RecordChange>> {
+    let said = |old: &BranchMetadata| BranchMetadata {
+        hypothesis: event.hypothesis.clone().unwrap_or_else(|| old.hypothesis.clone()),
+        approach: event.approach.clone().unwrap_or_else(|| old.approach.clone()),
+        success_criteria: event
+            .success_criteria
+            .clone()
+            .unwrap_or_else(|| old.success_criteria.clone()),
+        results: event.results.clone().unwrap_or_else(|| old.results.clone()),
+        extra: event.extra.clone().unwrap_or_else(|| old.extra.clone()),
+    };
+    if let Some(branch) = refs.branch_named(&event.name) {
+        if event.from.is_some() || event.base.is_some() {
+            return Err(Error::Duplicate { kind: "branch", id: event.name.clone() });
+        }
+        let old = refs.branch(branch)?.latest_change();
+        let status = event.status.unwrap_or(old.status);
+        let metadata = said(&old.metadata);
+        let mut changes = Vec::new();
+        if (status, &metadata) != (old.status, &old.metadata) {
+            let change = BranchChange { time, status, metadata };
+            changes.push(RecordChange::BranchChanged { session, branch, change });
+        }
+        if let Some(hidden) = event.taken_back {
+            changes.push(RecordChange::BranchHidden { session, branch, hidden });
+        }
+        return Ok(changes);
+    }
+    check_branch_name(&event.name)?;
+    let from = event.from.as_deref().unwrap_or(MAIN);
+    let on = branch_number(refs, from)?;
+    let at = match &event.base {
+        Some(target) => resolve(desk, session, from, target)?,
+        None => timeline::head_of(&desk.refs, session, on)?,
+    };
+    let (base, head) = match at {
+        None => (on, None),
+        Some(at) => (at.branch, Some(timeline::head_at(&desk.view()?, session, at)?.0)),
+    };
+    let status = event.status.unwrap_or_default();
+    let change = BranchChange { time, status, metadata: said(&BranchMetadata::default()) };
+    let name = event.name.clone();
+    Ok(vec![RecordChange::Branch { session, name, base, head, change }])
+}

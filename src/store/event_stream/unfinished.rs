@@ -1,0 +1,247 @@
+//! Imports of streams that have begun and not ended: what was written of them is named until the rest follows.
+//!
+//! Such a stream has a mark in the session that has its bookmark: a source of its own, which the first record of the import
+//! makes and the last one removes. It names the operation, so that an import that goes on where a killed one stopped is
+//! part of the same operation, and the session of lines that name none.
+
+use super::super::begin::{Clash, begun};
+use super::super::session::{NewSession, Session};
+use super::import::StreamImporter;
+use super::{StreamImportRequest, StreamPosition};
+use crate::backend::Snapshot;
+use crate::backend::files::LockedFile;
+use crate::backend::{self, LockHolder};
+use crate::engine::commit::{CommitDurability, operation_id};
+use crate::engine::refs::{
+    UNFINISHED, agent_session, session as session_refs, sessions_mentioning,
+};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{BookmarkRow, Record, RecordBytes, RecordChange, StoreRefs};
+use crate::model::{Operation, OperationId, SessionId, SessionNumber};
+use crate::store::Store;
+use crate::store::spooled_write::session_metadata;
+use std::fs::File;
+use std::time::Instant;
+
+/// An import of a stream that has begun and not ended: a process is at it, or was killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfinishedImport {
+    /// The session that has its bookmark.
+    pub session: String,
+    /// What the stream is called there.
+    pub source: String,
+}
+
+/// What is known of an import that goes on.
+#[derive(Clone, Debug)]
+pub(super) struct Begun {
+    pub(super) operation: OperationId,
+    /// The session of lines that name none, once there is one.
+    pub(super) own: Option<String>,
+}
+
+impl Store {
+    /// The imports of streams that have begun and not ended. Importing the same stream again ends one.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn unfinished_imports(&self) -> Result<Vec<UnfinishedImport>> {
+        let (refs, _) = self.engine.follower.refs()?;
+        let mut found = Vec::new();
+        for (_, session) in sessions_mentioning(&refs, UNFINISHED.as_bytes()) {
+            let marks =
+                session.bookmarks.iter().filter_map(|one| one.source.strip_prefix(UNFINISHED));
+            found.extend(marks.map(|source| UnfinishedImport {
+                session: session.info.name.clone(),
+                source: source.to_owned(),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// Held while a stream is imported: others that import wait, and find it taken. `None` where nothing can be locked.
+    ///
+    /// # Errors
+    /// [`backend::Error::Busy`] if somebody else imports for longer than this store waits for locks.
+    pub(super) fn lock_imports(&self) -> Result<Option<LockedFile>> {
+        let Some(path) = &self.path else { return Ok(None) };
+        let Ok(folder) = File::open(path) else { return Ok(None) };
+        let since = Instant::now();
+        match LockedFile::exclusive_within(folder, self.engine.options.lock_timeout) {
+            Ok(Ok(locked)) => Ok(Some(locked)),
+            Ok(Err(folder)) => {
+                let (holder, waited) = (LockHolder::of(&folder), since.elapsed());
+                Err(backend::Error::Busy { lock: "lock of imports", holder, waited }.into())
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the store's folder cannot be locked");
+                Ok(None)
+            }
+        }
+    }
+
+    /// The session that a stream was imported into before, or has begun to be.
+    pub(super) fn home_of(&self, stream: &StreamImportRequest<'_>) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.follower.refs()?;
+        Ok(home_in(&refs, stream).map(|number| self.session_at(number)))
+    }
+}
+
+fn home_in(refs: &StoreRefs, stream: &StreamImportRequest<'_>) -> Option<SessionNumber> {
+    let is_it = |source: &str| source.strip_prefix(UNFINISHED).unwrap_or(source) == stream.source;
+    let mut candidates =
+        sessions_mentioning(refs, stream.source.as_bytes()).filter(|(_, session)| {
+            session.bookmarks.iter().any(|bookmark| is_it(&bookmark.source))
+                && stream.session.is_none_or(|name| session.info.name == name)
+        });
+    candidates.next().map(|(number, _)| number)
+}
+
+impl Session {
+    /// What is known of an import into this session that has begun and not ended.
+    pub(super) fn begun_import(&self, source: &str) -> Result<Option<Begun>> {
+        let place = of(self.number).text(&mark_of(source)).build();
+        let Some(row) = self.view()?.get(key::BOOKMARKS, &place)? else { return Ok(None) };
+        let row = BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))?;
+        let Some(id) = row.blocks.0.first_chunk() else {
+            return Err(Error::missing("the operation of an import"));
+        };
+        let own = String::from_utf8_lossy(&row.carry.0).into_owned();
+        let own = Some(own).filter(|own| !own.is_empty());
+        Ok(Some(Begun { operation: OperationId::from_bytes(*id), own }))
+    }
+}
+
+fn mark_of(source: &str) -> String {
+    format!("{UNFINISHED}{source}")
+}
+
+/// The change that marks an import as begun.
+fn marking(session: SessionNumber, source: &str, begun: &Begun) -> RecordChange {
+    let bookmark = BookmarkRow {
+        blocks: RecordBytes(begun.operation.as_bytes().to_vec()),
+        carry: RecordBytes(begun.own.clone().unwrap_or_default().into_bytes()),
+        ..BookmarkRow::default()
+    };
+    RecordChange::Bookmark { session, source: mark_of(source), bookmark: Some(Box::new(bookmark)) }
+}
+
+/// That nobody else has taken more of a stream than this import knows of.
+pub(super) fn check_untouched(
+    refs: &StoreRefs,
+    home: SessionNumber,
+    source: &str,
+    noted: u64,
+) -> Result<()> {
+    let bookmarks = &session_refs(refs, home)?.bookmarks;
+    let known = bookmarks.iter().find(|bookmark| bookmark.source == source);
+    if known.map_or(0, |known| known.bytes) == noted { Ok(()) } else { Err(overtaken(source)) }
+}
+
+fn overtaken(source: &str) -> Error {
+    Error::Conflict(format!("somebody else imports '{source}' too: import it again"))
+}
+
+impl StreamImporter<'_> {
+    /// The operation of what is written in a session; one import is one operation a session, also if it was killed and goes on.
+    pub(super) fn operation_in(&mut self, number: SessionNumber) -> Result<Operation> {
+        let mut operation = self.act.operation()?;
+        if let Some(known) = self.operations.get(&number) {
+            operation.id = *known;
+            return Ok(operation);
+        }
+        if let (Some(begun), Some(home)) = (&self.begun, &self.home)
+            && home.number != number
+        {
+            let refs = self.store.engine.follower.refs()?.0;
+            operation.id = beside(&begun.operation, session_refs(&refs, number)?.info.id);
+        }
+        self.operations.insert(number, operation.id);
+        Ok(operation)
+    }
+
+    /// Begins a session for lines of the stream. The first one is marked in the same record.
+    pub(super) fn begin_session(&mut self, new: NewSession, clash: Clash) -> Result<Session> {
+        if self.home.is_some() || !self.marks {
+            return match clash {
+                Clash::Refuse => self.store.create_session(self.act, new),
+                Clash::NextName | Clash::OfAgent => self.store.create_named(self.act, new),
+            };
+        }
+        let mut new = new;
+        self.store.gate().session(&mut new);
+        let mut operation = self.act.operation()?;
+        let begin = Begun { operation: operation_id()?, own: None };
+        operation.id = begin.operation;
+        let (info, stream) = (session_metadata(self.act, new)?, self.stream);
+        let (number, own) = self.store.engine.commit(CommitDurability::Later, &mut |desk| {
+            if home_in(&desk.refs, &stream).is_some() {
+                return Err(overtaken(stream.source));
+            }
+            let mut info = info.clone();
+            // Hooks find a session by the agent's id, so there is one only.
+            info.agent_session.take_if(|id| agent_session(&desk.refs, id).is_some());
+            let (record, number) = begun(desk, &operation, &info, (clash, false))?;
+            let name = record.iter().flat_map(|record| &record.changes).find_map(|change| {
+                if let RecordChange::Session { info } = change { Some(&info.name) } else { None }
+            });
+            // A session that a line names need not be that of lines that name none.
+            let own = name.filter(|_| clash == Clash::NextName).cloned();
+            let mark = marking(number, stream.source, &Begun { own: own.clone(), ..begin.clone() });
+            let record = record.map(|record| Record {
+                changes: record.changes.into_iter().chain([mark]).collect(),
+                ..record
+            });
+            Ok((record, (number, own)))
+        })?;
+        self.operations.insert(number, begin.operation);
+        self.begun = Some(Begun { own, ..begin });
+        Ok(self.store.session_at(number))
+    }
+
+    /// Marks the import as begun in the session that is to have its bookmark, unless that was done.
+    pub(super) fn mark(&mut self) -> Result<()> {
+        let (Some(home), None, true) = (self.home.clone(), &self.begun, self.marks) else {
+            return Ok(());
+        };
+        let mut operation = self.act.operation()?;
+        operation.id = operation_id()?;
+        let begin = Begun { operation: operation.id, own: self.own.clone() };
+        let (source, noted) = (self.stream.source, self.noted);
+        self.store.engine.commit(CommitDurability::Later, &mut |desk| {
+            check_untouched(&desk.refs, home.number, source, noted)?;
+            let changes = vec![marking(home.number, source, &begin)];
+            Ok((Some(Record { operation: operation.clone(), changes }), ()))
+        })?;
+        self.operations.insert(home.number, begin.operation);
+        self.begun = Some(begin);
+        Ok(())
+    }
+
+    /// Says that all of the stream was taken that is there.
+    pub(super) fn end(&mut self, mark: &StreamPosition) -> Result<()> {
+        let Some(home) = self.home.clone() else { return Ok(()) };
+        let operation = self.operation_in(home.number)?;
+        let mut changes = Vec::new();
+        if self.noted < mark.bytes {
+            changes.push(self.bookmark(home.number, mark));
+        }
+        if self.begun.take().is_some() && self.marks {
+            let source = mark_of(self.stream.source);
+            changes.push(RecordChange::Bookmark { session: home.number, source, bookmark: None });
+        }
+        if !changes.is_empty() {
+            home.commit_changes(&operation, CommitDurability::Later, &changes)?;
+        }
+        self.noted = mark.bytes;
+        Ok(())
+    }
+}
+
+/// The operation in another session of an import that is this one in the first.
+fn beside(operation: &OperationId, session: SessionId) -> OperationId {
+    let hash =
+        blake3::Hasher::new().update(operation.as_bytes()).update(session.as_bytes()).finalize();
+    OperationId::from_bytes(*hash.as_bytes().first_chunk().expect("16 of 32 bytes"))
+}

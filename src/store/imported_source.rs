@@ -1,0 +1,303 @@
+//! Sources that grow: what was taken of them, and taking more.
+
+use super::event_stream::TextResolver;
+use super::redaction_gate::RedactedSource;
+use super::session::Session;
+use crate::backend::Snapshot;
+use crate::engine::blob;
+use crate::engine::fact::{self, SourcedFact};
+use crate::engine::object;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::key::{self, of};
+use crate::format::{BookmarkRow, ObjectKind, RecordBytes, RedactionSummary};
+use crate::model::{Fact, ObjectId, TextRef};
+use std::borrow::Cow;
+
+/// So many bytes share one hash in a bookmark.
+pub const BLOCK_BYTES: usize = 64 << 10;
+const HASH_BYTES: usize = 16;
+
+/// How far a source has been taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceBookmark {
+    /// Bytes taken.
+    pub bytes: u64,
+    /// Lines taken.
+    pub lines: u64,
+    /// What whoever reads the source needs to go on.
+    pub carry: Vec<u8>,
+    blocks: Vec<[u8; HASH_BYTES]>,
+    pub(super) blob: String,
+    /// What was kept, if secrets were taken out.
+    cleaned: Option<RedactionSummary>,
+}
+
+/// How a source looks beside its bookmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceChange {
+    /// Every byte taken is as it was; there may be more behind them.
+    Kept,
+    /// A byte that was taken is another one now, or gone: the first of them lies in the block at this offset.
+    Changed {
+        /// Where that block begins, in bytes.
+        offset: u64,
+    },
+}
+
+fn block_hash(key: &[u8; 32], block: &[u8]) -> [u8; HASH_BYTES] {
+    *blake3::keyed_hash(key, block).as_bytes().first_chunk().expect("16 of 32 bytes")
+}
+
+impl SourceBookmark {
+    /// Where the block begins that the next byte goes to: what stands there up to the bookmark is needed to move on.
+    #[must_use]
+    pub const fn open_block(&self) -> u64 {
+        self.bytes - self.bytes % BLOCK_BYTES as u64
+    }
+
+    /// Bytes kept: those taken, without secrets.
+    #[must_use]
+    pub fn kept_bytes(&self) -> u64 {
+        self.cleaned.map_or(self.bytes, |cleaned| cleaned.bytes)
+    }
+
+    /// How many secrets were taken out.
+    #[must_use]
+    pub fn removed(&self) -> u64 {
+        self.cleaned.map_or(0, |cleaned| cleaned.removed)
+    }
+
+    /// Compares a part of the source with what was taken: `content` are its bytes from `offset` on, which must begin
+    /// a block. Bytes behind the bookmark are passed over.
+    #[must_use]
+    pub fn compare(&self, key: &[u8; 32], offset: u64, content: &[u8]) -> SourceChange {
+        let taken = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let content = content.get(..taken).unwrap_or(content);
+        let first = usize::try_from(offset / BLOCK_BYTES as u64).unwrap_or(usize::MAX);
+        for (place, block) in content.chunks(BLOCK_BYTES).enumerate() {
+            if self.blocks.get(first + place) != Some(&block_hash(key, block)) {
+                return SourceChange::Changed { offset: offset + (place * BLOCK_BYTES) as u64 };
+            }
+        }
+        SourceChange::Kept
+    }
+
+    /// Moves on by `taken`, which follows `open`, the bytes from [`Bookmark::open_block`] to here.
+    pub(super) fn advance(&mut self, key: &[u8; 32], open: &[u8], taken: &RedactedSource<'_>) {
+        let kept = self.kept_bytes() + taken.bytes().len() as u64;
+        let removed = self.removed() + taken.removed();
+        let taken = taken.source();
+        if !open.is_empty() {
+            self.blocks.pop();
+        }
+        let whole =
+            if open.is_empty() { Cow::Borrowed(taken) } else { Cow::Owned([open, taken].concat()) };
+        self.blocks.extend(whole.chunks(BLOCK_BYTES).map(|block| block_hash(key, block)));
+        self.bytes += taken.len() as u64;
+        self.cleaned = (removed > 0).then_some(RedactionSummary { bytes: kept, removed });
+    }
+
+    pub(super) fn row(&self) -> BookmarkRow {
+        BookmarkRow {
+            blob: self.blob.clone(),
+            bytes: self.bytes,
+            lines: self.lines,
+            blocks: RecordBytes(self.blocks.concat()),
+            carry: RecordBytes(self.carry.clone()),
+            cleaned: self.cleaned,
+        }
+    }
+
+    fn of(row: BookmarkRow) -> Self {
+        Self {
+            bytes: row.bytes,
+            lines: row.lines,
+            carry: row.carry.0,
+            blocks: row.blocks.0.as_chunks::<HASH_BYTES>().0.to_vec(),
+            blob: row.blob,
+            cleaned: row.cleaned,
+        }
+    }
+}
+
+impl Session {
+    /// How far a source has been taken; `None` if nothing of it was.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn bookmark(&self, source: &str) -> Result<Option<SourceBookmark>> {
+        let view = self.view()?;
+        let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
+        row.map(|row| {
+            BookmarkRow::decode(&row).map(SourceBookmark::of).map_err(Error::corrupt("a bookmark"))
+        })
+        .transpose()
+    }
+
+    /// The blobs that a source has had, the first one first.
+    pub(super) fn blobs_of(&self, source: &str) -> Result<Vec<String>> {
+        let view = self.view()?;
+        let mut blobs = Vec::new();
+        loop {
+            let name = blob_name(source, blobs.len());
+            let first = of(self.number).text(&name).number(0).build();
+            if view.get(key::SEGMENTS, &first)?.is_none() {
+                return Ok(blobs);
+            }
+            blobs.push(name);
+        }
+    }
+
+    /// Those of these facts of which no version of the same time and origin is known.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn unknown_facts(&self, facts: Vec<Fact>) -> Result<Vec<Fact>> {
+        let view = self.view()?;
+        let mut unknown = Vec::with_capacity(facts.len());
+        for fact in facts {
+            let versions = fact::versions(&view, &view.refs, self.number, fact.kind, &fact.id)?;
+            let same =
+                |known: &SourcedFact| known.fact.at == fact.at && known.fact.origin == fact.origin;
+            if !versions.iter().any(same) {
+                unknown.push(fact);
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// The bytes in which a fact's long text stands: a JSON document of its source if the reference has a place,
+    /// else the text itself.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if they are not there; as every read.
+    pub fn text_bytes(&self, source: Option<&str>, text: &TextRef) -> Result<Vec<u8>> {
+        match (text.place, source) {
+            (Some((offset, length)), Some(source)) => self.blob_bytes(source, offset, length),
+            _ => self.object_bytes(&text.hash),
+        }
+    }
+
+    /// The whole of a fact's long text. `resolve` reads it out of the document of its source.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not there; as every read.
+    pub fn text(
+        &self,
+        source: Option<&str>,
+        text: &TextRef,
+        resolve: TextResolver<'_>,
+    ) -> Result<String> {
+        let bytes = self.text_bytes(source, text)?;
+        let whole = if text.place.is_some() && source.is_some() {
+            resolve(&bytes, &text.pointer)
+        } else {
+            String::from_utf8(bytes).ok()
+        };
+        whole.ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)))
+    }
+
+    /// The blob of a source that a text stands in, told by its hash: a checkpoint's body does not name it. `None` if it is in no
+    /// source, or is an object of its own.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn source_of(&self, text: &TextRef, resolve: TextResolver<'_>) -> Result<Option<String>> {
+        if text.place.is_none() {
+            return Ok(None);
+        }
+        let mut blobs = Vec::new();
+        for (source, _) in self.summary()?.sources {
+            blobs.extend(self.blobs_of(&source)?);
+        }
+        let mut dropped = None;
+        for blob in blobs {
+            match self.text(Some(&blob), text, resolve) {
+                Ok(whole)
+                    if *blake3::hash(whole.as_bytes()).as_bytes() == *text.hash.as_bytes() =>
+                {
+                    return Ok(Some(blob));
+                }
+                // In another source there is something else at its place, or nothing.
+                Ok(_) => {}
+                Err(Error::Dropped { blob }) => dropped = Some(blob),
+                Err(error) if error.kind() == ErrorKind::Corrupt => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // It may have stood there.
+        Ok(dropped)
+    }
+
+    /// A part of a growing blob.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not there; as every read.
+    pub fn blob_bytes(&self, blob: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
+        let view = self.view()?;
+        let (start, content) =
+            self.store.engine.blobs.read(&view, self.number, blob, offset, length)?;
+        let begin = usize::try_from(offset - start).unwrap_or(usize::MAX);
+        let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        content
+            .get(begin..end)
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| Error::missing(format!("the blob '{blob}' from {offset} on")))
+    }
+
+    /// A large text that is an object of its own.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not there; as every read.
+    pub fn object_bytes(&self, id: &ObjectId) -> Result<Vec<u8>> {
+        object::content_of(&self.view()?, ObjectKind::Blob, id)
+    }
+
+    /// A part of a source as it was kept.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if its bytes were not kept; [`Error::Corrupt`] if they are not there; as every read.
+    pub fn source_bytes(&self, source: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
+        self.blob_bytes(&self.kept(source)?.blob, offset, length)
+    }
+
+    fn kept(&self, source: &str) -> Result<SourceBookmark> {
+        self.bookmark(source)?
+            .filter(|bookmark| !bookmark.blob.is_empty())
+            .ok_or_else(|| Error::not_found("kept source", source))
+    }
+
+    /// How many bytes a source takes as it is kept: compressed, each part with what precedes it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if its bytes were not kept; as every read.
+    pub fn stored_bytes(&self, source: &str) -> Result<u64> {
+        blob::stored_bytes(&self.view()?, self.number, &self.kept(source)?.blob)
+    }
+
+    /// Writes a source back as it was kept, part by part: byte for byte but for its secrets.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if its bytes were not kept; what `write` refuses; as every read.
+    pub fn write_source<E: From<Error>>(
+        &self,
+        source: &str,
+        write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let bookmark = self.kept(source)?;
+        const PART_BYTES: u64 = 4 << 20;
+        let mut offset = 0;
+        let kept = bookmark.kept_bytes();
+        while offset < kept {
+            let length = PART_BYTES.min(kept - offset);
+            write(&self.blob_bytes(&bookmark.blob, offset, length)?)?;
+            offset += length;
+        }
+        Ok(())
+    }
+}
+
+/// What the blob of a source is called that has had so many before.
+pub(super) fn blob_name(source: &str, before: usize) -> String {
+    if before == 0 { source.to_owned() } else { format!("{source}#{}", before + 1) }
+}

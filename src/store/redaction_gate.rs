@@ -1,0 +1,280 @@
+//! The one way in for text from outside: what the rules call a secret is taken out here, before anything is hashed,
+//! compared with what is stored, or written.
+//!
+//! Every verb of the facade hands what it was given to the gate first. A source that is kept byte for byte comes in
+//! as [`Clean`], which only the gate makes, so that whoever reads facts in it reads them without its secrets.
+
+use super::session::NewSession;
+use super::write::NewCheckpoint;
+use super::{Options, Store};
+use crate::engine::blob::{self, BlobSegment};
+use crate::engine::parallel::{self, cores};
+use crate::engine::revision_plan::ClaimChange;
+use crate::error::{Error, Result};
+use crate::model::{BranchMetadata, Checkpoint, Fact, Value};
+use crate::redact::{PartEnding, Redactor, TextForm, scan};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// How many secrets of which kind were taken out.
+pub(crate) type RedactionCounts = BTreeMap<&'static str, u64>;
+
+/// Fewer bytes are compressed sooner than it takes to have another thread do it.
+const MIN_AHEAD_BYTES: usize = 64 << 10;
+/// Less text is searched by one thread: another would begin too late.
+const MIN_SHARE_BYTES: usize = 128 << 10;
+
+/// A part of a source as it comes in: its bytes, and the same without secrets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedactedSource<'a> {
+    source: Cow<'a, [u8]>,
+    /// `None`: nothing was taken out.
+    clean: Option<Vec<u8>>,
+    removed: u64,
+    /// The bytes compressed as the first that are kept of a source, if that was done already.
+    ahead: Vec<BlobSegment>,
+}
+
+impl RedactedSource<'_> {
+    /// The bytes of the source. What was handed in and is not among them is to be handed in again with what follows.
+    #[must_use]
+    pub fn source(&self) -> &[u8] {
+        &self.source
+    }
+
+    /// The bytes to read facts in: these are kept.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.clean.as_deref().unwrap_or(&self.source)
+    }
+
+    /// How many secrets were taken out.
+    #[must_use]
+    pub const fn removed(&self) -> u64 {
+        self.removed
+    }
+
+    /// The same with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> RedactedSource<'static> {
+        let source = Cow::Owned(self.source.into_owned());
+        RedactedSource { source, clean: self.clean, removed: self.removed, ahead: self.ahead }
+    }
+
+    /// Does `work` with the bytes, and meanwhile, on other cores, compresses them as they are kept where they are the first
+    /// of their source: [`super::Session::import_chunk`] need not do that then.
+    pub fn keep_while<T>(&mut self, work: impl FnOnce(&[u8]) -> T) -> T {
+        let bytes = self.clean.as_deref().unwrap_or(&self.source);
+        if bytes.len() < MIN_AHEAD_BYTES || cores() == 1 {
+            return work(bytes);
+        }
+        let (ahead, done) = blob::segments_while(bytes, || work(bytes));
+        self.ahead = ahead;
+        done
+    }
+
+    /// The bytes compressed, if that was done already.
+    pub(super) fn take_ahead(&mut self) -> Vec<BlobSegment> {
+        std::mem::take(&mut self.ahead)
+    }
+}
+
+impl Store {
+    /// Takes the secrets out of a part of a source that is kept byte for byte (a transcript), as this store was opened
+    /// to do. `ending` says what follows the part.
+    #[must_use]
+    pub fn redact_source<'a>(
+        &self,
+        source: &'a [u8],
+        form: TextForm,
+        ending: PartEnding,
+    ) -> RedactedSource<'a> {
+        let Some(redactor) = &self.engine.options.redaction else {
+            return RedactedSource { source: Cow::Borrowed(source), ..RedactedSource::default() };
+        };
+        let shares = shares(source);
+        let found = parallel::map(&shares, 2, |share| scan(source, share.clone(), form));
+        let part = redactor.clean_found(source, form, found, ending);
+        RedactedSource {
+            ahead: Vec::new(),
+            source: Cow::Borrowed(source.get(..part.taken).unwrap_or_default()),
+            removed: part.findings.len() as u64,
+            clean: match part.bytes {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(bytes) => Some(bytes),
+            },
+        }
+    }
+
+    /// A name from outside as it is stored: without its secrets.
+    #[must_use]
+    pub fn without_secrets(&self, name: &str) -> String {
+        let mut clean = name.to_owned();
+        self.gate().text(&mut clean, &mut RedactionCounts::new());
+        clean
+    }
+
+    pub(crate) fn gate(&self) -> RedactionGate<'_> {
+        RedactionGate::of(&self.engine.options)
+    }
+}
+
+/// A text in as many shares of whole lines as there are cores to search them.
+fn shares(text: &[u8]) -> Vec<Range<usize>> {
+    let count = cores().min(text.len() / MIN_SHARE_BYTES).max(1);
+    let mut shares = Vec::with_capacity(count);
+    let mut from = 0;
+    for number in 1..count {
+        let about = text.len() / count * number;
+        let line = text.get(about..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'));
+        let Some(line) = line else { break };
+        let to = about + line + 1;
+        if to > from {
+            shares.push(from..to);
+            from = to;
+        }
+    }
+    shares.push(from..text.len());
+    shares
+}
+
+/// Takes secrets out of what a verb was given; lets everything through where the store was opened so.
+#[derive(Clone, Copy)]
+pub(crate) struct RedactionGate<'a>(Option<&'a Redactor>);
+
+impl<'a> RedactionGate<'a> {
+    pub(crate) fn of(options: &'a Options) -> Self {
+        Self(options.redaction.as_deref())
+    }
+
+    /// Whether anything may be taken out.
+    pub(crate) fn is_redacting(self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn value(self, value: &mut Value, removed: &mut RedactionCounts) {
+        if let Some(redactor) = self.0 {
+            for (kind, count) in redactor.clean_value(value) {
+                *removed.entry(kind).or_default() += count;
+            }
+        }
+    }
+
+    pub(crate) fn text(self, text: &mut String, removed: &mut RedactionCounts) {
+        if let Some(redactor) = self.0 {
+            redactor.clean_text(text, removed);
+        }
+    }
+
+    /// A line of a stream.
+    pub(crate) fn json(self, text: &str) -> Cow<'_, str> {
+        self.0.map_or(Cow::Borrowed(text), |redactor| redactor.clean(text, TextForm::Json))
+    }
+
+    fn maybe(self, text: &mut Option<String>, removed: &mut RedactionCounts) {
+        if let Some(text) = text {
+            self.text(text, removed);
+        }
+    }
+
+    fn texts(self, texts: &mut [String], removed: &mut RedactionCounts) {
+        texts.iter_mut().for_each(|text| self.text(text, removed));
+    }
+
+    /// A name by which others refer to a thing is never changed: one that is a secret is refused.
+    pub(crate) fn name(self, what: &str, name: &str) -> Result<()> {
+        match self.0.and_then(|redactor| redactor.secret_in_name(name)) {
+            None => Ok(()),
+            Some(kind) => Err(Error::invalid(format!(
+                "the {what} holds what looks like a secret ({kind}): choose another, or let it through"
+            ))),
+        }
+    }
+
+    pub(crate) fn claim(
+        self,
+        change: &mut ClaimChange,
+        removed: &mut RedactionCounts,
+    ) -> Result<()> {
+        if let Some(value) = &mut change.value {
+            self.name("id", &change.key.id)?;
+            self.value(value, removed);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fact(self, fact: &mut Fact, removed: &mut RedactionCounts) {
+        self.text(&mut fact.id, removed);
+        self.value(&mut fact.value, removed);
+    }
+
+    pub(crate) fn checkpoint(self, checkpoint: &mut NewCheckpoint, removed: &mut RedactionCounts) {
+        self.text(&mut checkpoint.message, removed);
+        self.texts(&mut checkpoint.tags, removed);
+        self.value(&mut checkpoint.body, removed);
+        self.maybe(&mut checkpoint.key, removed);
+    }
+
+    /// A checkpoint that is said something else of.
+    pub(crate) fn made(self, checkpoint: &mut Checkpoint) {
+        let removed = &mut RedactionCounts::new();
+        self.text(&mut checkpoint.message, removed);
+        self.texts(&mut checkpoint.tags, removed);
+        self.value(&mut checkpoint.body, removed);
+    }
+
+    pub(crate) fn branch(self, metadata: &mut BranchMetadata) {
+        let removed = &mut RedactionCounts::new();
+        self.maybe(&mut metadata.hypothesis, removed);
+        self.maybe(&mut metadata.approach, removed);
+        self.texts(&mut metadata.success_criteria, removed);
+        self.texts(&mut metadata.results, removed);
+        self.value(&mut metadata.extra, removed);
+    }
+
+    pub(crate) fn session(self, new: &mut NewSession) {
+        let removed = &mut RedactionCounts::new();
+        self.text(&mut new.name, removed);
+        self.maybe(&mut new.agent, removed);
+        self.maybe(&mut new.agent_session, removed);
+    }
+}
+
+/// What to tell of what was taken out.
+pub(crate) fn warning(removed: &RedactionCounts) -> Option<String> {
+    let count: u64 = removed.values().sum();
+    let kinds: Vec<&str> = removed.keys().copied().collect();
+    let (secrets, were) = if count == 1 { ("secret", "was") } else { ("secrets", "were") };
+    (count > 0)
+        .then(|| format!("{count} {secrets} {were} taken out before storing: {}", kinds.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_whole_lines_and_leave_nothing_out() {
+        let line = "a line of some words\n";
+        for text in [
+            String::new(),
+            line.to_owned(),
+            "no line".repeat(MIN_SHARE_BYTES),
+            line.repeat(MIN_SHARE_BYTES / 5),
+            format!("{}{}", line.repeat(MIN_SHARE_BYTES / 10), "x".repeat(MIN_SHARE_BYTES * 4)),
+            format!("{}{line}", "x".repeat(MIN_SHARE_BYTES * 4)),
+        ] {
+            let shares = shares(text.as_bytes());
+            let mut end = 0;
+            for share in &shares {
+                assert_eq!(share.start, end);
+                assert!(end == 0 || text.as_bytes()[end - 1] == b'\n');
+                end = share.end;
+            }
+            assert_eq!(end, text.len());
+        }
+        let long = line.repeat(MIN_SHARE_BYTES / 5);
+        assert_eq!(shares(long.as_bytes()).len(), cores().min(long.len() / MIN_SHARE_BYTES));
+    }
+}

@@ -1,0 +1,465 @@
+//! From what people say to a point in a session.
+
+use super::session::Session;
+use crate::engine::checkpoint::{self, CheckpointFilter};
+use crate::engine::index::fold;
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::lineage::RevisionRef;
+use crate::engine::lookup;
+use crate::engine::refs::{session as session_refs, visible_sessions};
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{DeltaSide, RevisionHeader, SequenceRow, decode_entry, encode_key};
+use crate::model::time_grammar::{
+    AmbiguousName, IdPrefix, MomentBase, MomentExpression, ResolvedTime, TimeError,
+};
+use crate::model::{
+    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Key, Kind, Timestamp,
+    Value,
+};
+
+/// A point in a session: a branch, its revision, and a time up to which facts count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResolvedMoment {
+    pub(crate) branch: BranchNumber,
+    /// The revision, with the branch it lies on; `None` before the first.
+    pub(crate) at: Option<RevisionRef>,
+    /// `None`: everything recorded.
+    pub(crate) time: Option<Timestamp>,
+    /// The checkpoint that was named, if one was.
+    pub(crate) checkpoint: Option<Box<Checkpoint>>,
+}
+
+impl ResolvedMoment {
+    /// The number of the revision; `None` before the first.
+    #[must_use]
+    pub fn revision(&self) -> Option<u64> {
+        self.at.map(|at| at.sequence)
+    }
+
+    /// The time up to which facts count; `None`: all.
+    #[must_use]
+    pub const fn time(&self) -> Option<Timestamp> {
+        self.time
+    }
+
+    /// The time up to which facts count, the end of time where all do.
+    pub(crate) fn until(&self) -> Timestamp {
+        self.time.unwrap_or(Timestamp::from_micros(i64::MAX))
+    }
+
+    /// The checkpoint that was named, if one was.
+    #[must_use]
+    pub fn named_checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.as_deref()
+    }
+}
+
+/// How many ids an ambiguity shows.
+const SHOWN_MATCHES: usize = 8;
+
+impl Session {
+    /// The point that a moment names.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Ambiguous`], [`Error::NothingAt`] for a time before the first event,
+    /// [`Error::EmptySession`].
+    pub fn resolve(&self, moment: &MomentExpression) -> Result<ResolvedMoment> {
+        let view = self.view()?;
+        let point = self.base(&view, &moment.base)?;
+        if moment.back == 0 {
+            return Ok(point);
+        }
+        let none = || Error::not_found("revision", format!("{} before that one", moment.back));
+        let from = point.at.ok_or_else(none)?;
+        let at = timeline::nth_ancestor(&view, &view.refs, self.number, from, moment.back)?
+            .ok_or_else(none)?;
+        self.of_revision(&view, at, point.branch)
+    }
+
+    /// The point of a time: on the branch checked out then.
+    ///
+    /// # Errors
+    /// As [`Session::resolve`].
+    pub fn at_time(&self, time: Timestamp) -> Result<ResolvedMoment> {
+        let view = self.view()?;
+        self.of_time(&view, time, None)
+    }
+
+    /// The point of a number of the session's one count.
+    ///
+    /// # Errors
+    /// As [`Session::resolve`].
+    pub fn at_sequence(&self, sequence: u64) -> Result<ResolvedMoment> {
+        let view = self.view()?;
+        self.of_sequence(&view, sequence)
+    }
+
+    /// The point of the checkpoint of this id.
+    pub(crate) fn checkpoint_point(&self, id: &CheckpointId) -> Result<ResolvedMoment> {
+        let view = self.view()?;
+        let checkpoint = checkpoint::by_id(&view, self.number, id)?;
+        let none = || Error::not_found("checkpoint", id.to_string());
+        self.checkpoint_moment(&view, checkpoint.ok_or_else(none)?)
+    }
+
+    /// The point of the newest checkpoint with this tag.
+    pub(crate) fn tag_point(&self, tag: &str) -> Result<ResolvedMoment> {
+        let view = self.view()?;
+        let newest = self.newest_tagged(&view, tag)?;
+        self.checkpoint_moment(&view, newest.ok_or_else(|| Error::not_found("tag", tag))?)
+    }
+
+    /// The point of a checkpoint.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn at_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ResolvedMoment> {
+        let view = self.view()?;
+        self.checkpoint_moment(&view, checkpoint.clone())
+    }
+
+    fn base(&self, view: &ReadSnapshot, base: &MomentBase) -> Result<ResolvedMoment> {
+        match base {
+            MomentBase::Head => {
+                self.of_branch(view, session_refs(&view.refs, self.number)?.current_branch)
+            }
+            MomentBase::Sequence(sequence) => self.of_sequence(view, *sequence),
+            MomentBase::Time(time) => self.of_resolved(view, time, None),
+            MomentBase::BranchAt { branch, time } => {
+                let session = session_refs(&view.refs, self.number)?;
+                let branch = match branch {
+                    None => session.current_branch,
+                    Some(name) => session
+                        .branch_named(name)
+                        .ok_or_else(|| Error::not_found("branch", name.clone()))?,
+                };
+                self.of_resolved(view, time, Some(branch))
+            }
+            MomentBase::Name(named) => self.of_name(view, named),
+            MomentBase::Tag(tag) => {
+                let newest = self.newest_tagged(view, tag)?;
+                self.checkpoint_moment(
+                    view,
+                    newest.ok_or_else(|| Error::not_found("tag", tag.clone()))?,
+                )
+            }
+            MomentBase::Branch(name) => {
+                let branch = session_refs(&view.refs, self.number)?
+                    .branch_named(name)
+                    .ok_or_else(|| Error::not_found("branch", name.clone()))?;
+                self.of_branch(view, branch)
+            }
+            MomentBase::Id(prefix) => self.of_id(view, prefix)?.ok_or_else(|| {
+                Error::not_found("checkpoint or revision whose id begins with", prefix.as_str())
+            }),
+            MomentBase::Start => {
+                let first = session_refs(&view.refs, self.number)?.first_event;
+                let first = first.ok_or_else(|| self.empty(view))?;
+                self.of_time(view, first, None)
+            }
+            MomentBase::LastCompaction => {
+                let last = self.last_compaction(view)?;
+                self.checkpoint_moment(view, last)
+            }
+            MomentBase::BeforeLastCompaction => {
+                let last = self.last_compaction(view)?;
+                self.of_time(view, last.time.plus_micros(-1), None)
+            }
+            MomentBase::HypothesisBecame { hypothesis, status } => {
+                self.status_change_moment(view, hypothesis, status)
+            }
+            MomentBase::Commit(sha) => {
+                let commit = self.commit_of(view, sha)?;
+                self.checkpoint_moment(view, commit)
+            }
+            MomentBase::BeforeCommit(sha) => {
+                let commit = self.commit_of(view, sha)?;
+                self.of_time(view, commit.time.plus_micros(-1), None)
+            }
+        }
+    }
+
+    fn empty(&self, view: &ReadSnapshot) -> Error {
+        let name = session_refs(&view.refs, self.number).map(|session| session.info.name.clone());
+        Error::EmptySession { session: name.unwrap_or_default() }
+    }
+
+    fn of_branch(&self, view: &ReadSnapshot, branch: BranchNumber) -> Result<ResolvedMoment> {
+        let at = timeline::head_of(&view.refs, self.number, branch)?;
+        Ok(ResolvedMoment { branch, at, time: None, checkpoint: None })
+    }
+
+    /// The point of a time that was read. Now means all that was written by now: a clock that was once ahead has given times
+    /// later than now, and times of a branch never go back.
+    fn of_resolved(
+        &self,
+        view: &ReadSnapshot,
+        time: &ResolvedTime,
+        branch: Option<BranchNumber>,
+    ) -> Result<ResolvedMoment> {
+        if !time.is_now {
+            return self.of_time(view, time.time, branch);
+        }
+        let session = session_refs(&view.refs, self.number)?;
+        let last = session.last_event.ok_or_else(|| self.empty(view))?;
+        let head = self.of_branch(view, branch.unwrap_or(session.current_branch))?;
+        Ok(ResolvedMoment { time: Some(time.time.max(last)), ..head })
+    }
+
+    /// The time that was read, or, if that is now and the clock was once ahead, the time of the last thing recorded.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn time_by(&self, time: &ResolvedTime) -> Result<Timestamp> {
+        let (refs, _) = self.store.engine.follower.refs()?;
+        let last = session_refs(&refs, self.number)?.last_event;
+        Ok(last.filter(|_| time.is_now).map_or(time.time, |last| last.max(time.time)))
+    }
+
+    fn of_time(
+        &self,
+        view: &ReadSnapshot,
+        time: Timestamp,
+        branch: Option<BranchNumber>,
+    ) -> Result<ResolvedMoment> {
+        let session = session_refs(&view.refs, self.number)?;
+        let first = session.first_event.ok_or_else(|| self.empty(view))?;
+        if time < first {
+            let other = visible_sessions(&view.refs).map(|(_, other)| other).find(|other| {
+                other.first_event.is_some_and(|first| first <= time)
+                    && other.last_event.is_some_and(|last| time <= last)
+            });
+            return Err(Error::NothingAt {
+                time,
+                session: session.info.name.clone(),
+                earliest: first,
+                other: other.map(|other| other.info.name.clone()),
+            });
+        }
+        let branch = match branch {
+            Some(branch) => branch,
+            None => timeline::branch_at(view, self.number, time)?,
+        };
+        let at = timeline::revision_at(view, &view.refs, self.number, branch, time)?;
+        Ok(ResolvedMoment { branch, at: at.map(|(at, _)| at), time: Some(time), checkpoint: None })
+    }
+
+    fn of_revision(
+        &self,
+        view: &ReadSnapshot,
+        at: RevisionRef,
+        branch: BranchNumber,
+    ) -> Result<ResolvedMoment> {
+        let (head, _) = timeline::head_at(view, self.number, at)?;
+        Ok(ResolvedMoment { branch, at: Some(at), time: Some(head.effective), checkpoint: None })
+    }
+
+    pub(super) fn of_sequence(&self, view: &ReadSnapshot, sequence: u64) -> Result<ResolvedMoment> {
+        let none = || Error::not_found("revision or checkpoint", format!("#{sequence}"));
+        match timeline::sequence(view, self.number, sequence)?.ok_or_else(none)? {
+            SequenceRow::Revision(branch) => {
+                self.of_revision(view, RevisionRef { branch, sequence }, branch)
+            }
+            SequenceRow::Checkpoint(_) => {
+                let checkpoint = checkpoint::by_sequence(view, self.number, sequence)?;
+                self.checkpoint_moment(view, checkpoint.ok_or_else(none)?)
+            }
+            SequenceRow::Folded(_, into) => {
+                let into = timeline::final_fold_target(view, self.number, into)?;
+                Err(Error::Folded { sequence, into })
+            }
+        }
+    }
+
+    pub(crate) fn checkpoint_moment(
+        &self,
+        view: &ReadSnapshot,
+        checkpoint: Checkpoint,
+    ) -> Result<ResolvedMoment> {
+        let at = match checkpoint.revision {
+            None => None,
+            Some(sequence) => match timeline::sequence(view, self.number, sequence)? {
+                Some(SequenceRow::Revision(branch)) => Some(RevisionRef { branch, sequence }),
+                Some(SequenceRow::Folded(_, into)) => {
+                    let into = timeline::final_fold_target(view, self.number, into)?;
+                    return Err(Error::Folded { sequence, into });
+                }
+                _ => return Err(Error::missing(format!("revision #{sequence}"))),
+            },
+        };
+        Ok(ResolvedMoment {
+            branch: checkpoint.branch,
+            at,
+            time: Some(checkpoint.time),
+            checkpoint: Some(Box::new(checkpoint)),
+        })
+    }
+
+    fn newest_tagged(&self, view: &ReadSnapshot, tag: &str) -> Result<Option<Checkpoint>> {
+        let filter = CheckpointFilter { tag: Some(tag.to_owned()), ..Default::default() };
+        Ok(checkpoint::list(view, self.number, &filter)?.into_iter().next())
+    }
+
+    /// The moment, in which a number that is no tag, no branch and no beginning of an id here is the time that it can be.
+    ///
+    /// # Errors
+    /// [`Error::Ambiguous`], and as every read.
+    pub fn resolve_ambiguous(&self, moment: MomentExpression) -> Result<MomentExpression> {
+        let MomentBase::Name(named @ AmbiguousName { time: Some(time), .. }) = &moment.base else {
+            return Ok(moment);
+        };
+        match self.called(&self.view()?, named)? {
+            Some(_) => Ok(moment),
+            None => Ok(MomentExpression { base: MomentBase::Time(*time), ..moment }),
+        }
+    }
+
+    /// A word can be a tag, a branch, the beginning of an id or a time; in this order.
+    fn of_name(&self, view: &ReadSnapshot, named: &AmbiguousName) -> Result<ResolvedMoment> {
+        if let Some(point) = self.called(view, named)? {
+            return Ok(point);
+        }
+        if let Some(time) = &named.time {
+            return self.of_resolved(view, time, None);
+        }
+        match &named.time_error {
+            Some(TimeError::Number { text }) => Err(Error::invalid(format!(
+                "'{text}' is a number: write '#{text}' for the revision or checkpoint of that number (in quotes: to a shell \
+                 '#' begins a comment), '2025-01-20' for a date, '10m' for ten minutes ago or '@1737383400' for seconds since 1970"
+            ))),
+            // So many hexadecimal digits are an id, however they begin.
+            Some(_) if named.is_long_id() => {
+                Err(Error::not_found("checkpoint or revision whose id begins with", &named.name))
+            }
+            Some(error) => Err(Error::invalid(error.to_string())),
+            None => Err(Error::not_found("tag, branch or id", named.name.clone())),
+        }
+    }
+
+    /// The tag, the branch or the id that a word names.
+    fn called(&self, view: &ReadSnapshot, named: &AmbiguousName) -> Result<Option<ResolvedMoment>> {
+        if let Some(checkpoint) = self.newest_tagged(view, &named.name)? {
+            return self.checkpoint_moment(view, checkpoint).map(Some);
+        }
+        if let Some(branch) = session_refs(&view.refs, self.number)?.branch_named(&named.name) {
+            return self.of_branch(view, branch).map(Some);
+        }
+        match &named.id {
+            Some(prefix) => self.of_id(view, prefix),
+            None => Ok(None),
+        }
+    }
+
+    fn of_id(&self, view: &ReadSnapshot, prefix: &IdPrefix) -> Result<Option<ResolvedMoment>> {
+        let (from, to) = prefix_range(prefix.as_str());
+        let mut found = timeline::ids_between(view, &from, &to, usize::MAX)?;
+        found.retain(|named| named.session == self.number);
+        let mut points = Vec::new();
+        for named in found {
+            let Some(row) = timeline::sequence(view, self.number, named.sequence)? else {
+                continue;
+            };
+            // The table knows only half of a revision's id.
+            let (whole, what) = match row {
+                SequenceRow::Revision(branch) => {
+                    let at = RevisionRef { branch, sequence: named.sequence };
+                    let id = timeline::revision_id(view, self.number, at)?;
+                    (id.to_string(), "revision")
+                }
+                SequenceRow::Checkpoint(id) => (id.to_string(), "checkpoint"),
+                SequenceRow::Folded(branch, into) => {
+                    let row = fold::find(view, self.number, branch, (named.sequence, into))?;
+                    (RevisionHeader::id_of(&row.header).to_string(), "revision")
+                }
+            };
+            if whole.starts_with(prefix.as_str()) {
+                points.push((named.sequence, whole, what));
+            }
+        }
+        match points.as_slice() {
+            [] => Ok(None),
+            [(sequence, _, _)] => self.of_sequence(view, *sequence).map(Some),
+            several => Err(Error::Ambiguous {
+                prefix: prefix.as_str().to_owned(),
+                matches: several
+                    .iter()
+                    .take(SHOWN_MATCHES)
+                    .map(|(sequence, id, what)| {
+                        let short: String = id.chars().take(12).collect();
+                        format!("{short} ({what} #{sequence})")
+                    })
+                    .collect(),
+            }),
+        }
+    }
+
+    fn last_compaction(&self, view: &ReadSnapshot) -> Result<Checkpoint> {
+        let compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
+        checkpoint::list(view, self.number, &CheckpointFilter::default())?
+            .into_iter()
+            .find(|checkpoint| checkpoint.trigger == compaction)
+            .ok_or_else(|| Error::not_found("compaction", "last"))
+    }
+
+    fn commit_of(&self, view: &ReadSnapshot, sha: &IdPrefix) -> Result<Checkpoint> {
+        let filter = CheckpointFilter { tag: Some("commit".to_owned()), ..Default::default() };
+        let mut found = checkpoint::list(view, self.number, &filter)?.into_iter().filter(|one| {
+            one.body.field("commit").and_then(Value::as_text).is_some_and(|commit| {
+                // The transcript often knows only the beginning of a commit's id.
+                commit.starts_with(sha.as_str()) || sha.as_str().starts_with(commit)
+            })
+        });
+        found.next().ok_or_else(|| Error::not_found("commit", sha.as_str()))
+    }
+
+    fn status_change_moment(
+        &self,
+        view: &ReadSnapshot,
+        hypothesis: &str,
+        status: &str,
+    ) -> Result<ResolvedMoment> {
+        let branch = session_refs(&view.refs, self.number)?.current_branch;
+        let key = Key::new(Kind::Hypothesis, hypothesis);
+        let head = timeline::head_of(&view.refs, self.number, branch)?;
+        let touched = match head {
+            None => Vec::new(),
+            Some(at) => lookup::history(view, &view.refs, self.number, at, &encode_key(&key))?,
+        };
+        if touched.is_empty() {
+            return Err(Error::not_found("hypothesis", hypothesis));
+        }
+        for change in touched {
+            let had = |side: &DeltaSide| -> Result<bool> {
+                let Some(bytes) = lookup::delta_side_bytes(view, side)? else { return Ok(false) };
+                let entry =
+                    decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))?;
+                Ok(entry.value.field("status").and_then(Value::as_text) == Some(status))
+            };
+            if had(&change.new)? && !had(&change.old)? {
+                return self.of_revision(view, change.at, branch);
+            }
+        }
+        Err(Error::not_found(
+            "moment at which",
+            format!("{hypothesis} became {}", status.replace('_', " ")),
+        ))
+    }
+}
+
+/// The ids whose digits begin like this: from the first to the one behind the last, as bytes.
+fn prefix_range(digits: &str) -> (Vec<u8>, Vec<u8>) {
+    let half: String = digits.chars().take(32).collect();
+    let bytes = |fill: char| -> Vec<u8> {
+        let padded: String =
+            half.chars().chain(std::iter::repeat_n(fill, 32 - half.len())).collect();
+        padded
+            .as_bytes()
+            .chunks(2)
+            .filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+            .collect()
+    };
+    let mut to = bytes('f');
+    to.push(0);
+    (bytes('0'), to)
+}

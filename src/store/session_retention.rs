@@ -1,0 +1,180 @@
+//! Sessions that ended long ago: dropping their transcripts and outputs, or all of them.
+
+use super::prune::program_references;
+use super::session::Session;
+use super::{Store, search};
+use crate::backend::{Snapshot, files};
+use crate::engine::blob;
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::refs::{session as session_refs, visible_sessions};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{BookmarkRow, RecordChange, SessionRefs};
+use crate::model::{OperationId, RetentionPolicy, SessionKind, SessionNumber, Timestamp};
+use std::collections::BTreeSet;
+
+/// The bytes of a source that pruning drops, or dropped. Its facts stay, with the beginnings of their texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedSource {
+    /// The name of its session.
+    pub session: String,
+    /// When that ended.
+    pub ended: Timestamp,
+    /// The source.
+    pub source: String,
+    /// Bytes that are free once it is swept; none where they are not measured.
+    pub bytes: u64,
+    number: SessionNumber,
+    blob: String,
+    length: u64,
+}
+
+impl Store {
+    /// Removes the copy of a session's texts: it is made anew where it is needed.
+    pub(super) fn forget_text_copy(&self, number: SessionNumber) -> Result<()> {
+        let (refs, _) = self.engine.follower.refs()?;
+        if let Some(path) =
+            search::session_texts::copy_of(self, &session_refs(&refs, number)?.info.id)
+        {
+            files::remove(&path)?;
+        }
+        Ok(())
+    }
+}
+
+impl DroppedSource {
+    /// The number of its session.
+    pub(super) const fn session_number(&self) -> SessionNumber {
+        self.number
+    }
+
+    /// Finds out what it takes on disk: all of it is read for that, so nobody should wait for it.
+    pub(super) fn measure(&mut self, view: &ReadSnapshot) -> Result<()> {
+        self.bytes = blob::stored_bytes(view, self.number, &self.blob)?;
+        Ok(())
+    }
+
+    pub(super) fn change(&self, session: SessionNumber, pruning: OperationId) -> RecordChange {
+        let (blob, bytes) = (self.blob.clone(), self.length);
+        RecordChange::TextDropped { session, of: self.number, blob, bytes, pruning }
+    }
+}
+
+/// A session that pruning drops, or dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedSession {
+    /// Its name.
+    pub session: String,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How many revisions and checkpoints it has.
+    pub last_sequence: u64,
+    /// How many facts.
+    pub facts: u64,
+    number: SessionNumber,
+}
+
+impl DroppedSession {
+    /// Its number.
+    pub(super) const fn session_number(&self) -> SessionNumber {
+        self.number
+    }
+
+    pub(super) fn change(&self, session: SessionNumber, pruning: OperationId) -> RecordChange {
+        RecordChange::SessionDropped { session, of: self.number, pruning }
+    }
+}
+
+impl Session {
+    /// The debugging sessions that ended up to a time, with when: not this one, not one that is at work.
+    fn ended_sessions<'v>(
+        &self,
+        view: &'v ReadSnapshot,
+        until: Timestamp,
+    ) -> impl Iterator<Item = (SessionNumber, &'v SessionRefs, Timestamp)> {
+        let (own, refs) = (self.number, &view.refs);
+        visible_sessions(refs).filter_map(move |(number, session)| {
+            let ended = session.last_event.unwrap_or(session.info.started_at);
+            let at_work = [Some(own), refs.pinned, refs.last_used].contains(&Some(number));
+            let goes = session.info.kind == SessionKind::Debug && !at_work && ended <= until;
+            goes.then_some((number, session, ended))
+        })
+    }
+
+    /// The sessions that go by these rules. One that a program's checkpoint names stays.
+    pub(super) fn expired_sessions(
+        &self,
+        view: &ReadSnapshot,
+        retention: &RetentionPolicy,
+        now: Timestamp,
+    ) -> Result<Vec<DroppedSession>> {
+        let Some(age) = retention.sessions else { return Ok(Vec::new()) };
+        let named: BTreeSet<_> =
+            program_references(view)?.into_iter().map(|named| named.agent).collect();
+        let ended = self.ended_sessions(view, now.plus_micros(age.saturating_neg()));
+        let goes = ended.filter(|(_, session, _)| !named.contains(&session.info.name));
+        let dropped = goes.map(|(of, session, ended)| DroppedSession {
+            session: session.info.name.clone(),
+            ended,
+            last_sequence: session.next_sequence - 1,
+            facts: session.facts,
+            number: of,
+        });
+        Ok(dropped.collect())
+    }
+
+    /// The sources whose bytes go by these rules: of debugging sessions other than this one and the current one. What they take
+    /// is not [measured](DroppedSource::measure) yet.
+    pub(super) fn expired_texts(
+        &self,
+        view: &ReadSnapshot,
+        retention: &RetentionPolicy,
+        now: Timestamp,
+    ) -> Result<Vec<DroppedSource>> {
+        let Some(age) = retention.texts else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for (number, session, ended) in
+            self.ended_sessions(view, now.plus_micros(age.saturating_neg()))
+        {
+            for known in &session.bookmarks {
+                let blobs =
+                    self.store.session_at(number).kept_blobs(view, session, &known.source)?;
+                found.extend(blobs.into_iter().map(|(blob, length)| DroppedSource {
+                    session: session.info.name.clone(),
+                    ended,
+                    source: known.source.clone(),
+                    bytes: 0,
+                    number,
+                    blob,
+                    length,
+                }));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The blobs of a source that have more than was dropped of them, each with its length.
+    fn kept_blobs(
+        &self,
+        view: &ReadSnapshot,
+        session: &SessionRefs,
+        source: &str,
+    ) -> Result<Vec<(String, u64)>> {
+        let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
+        let row = row.map(|row| BookmarkRow::decode(&row)).transpose();
+        let Some(row) = row.map_err(Error::corrupt("a bookmark"))? else { return Ok(Vec::new()) };
+        let mut kept = Vec::new();
+        for blob in self.blobs_of(source)? {
+            // Behind the bookmark stands what a killed import left.
+            let length = if blob == row.blob {
+                row.kept_bytes()
+            } else {
+                blob::end(view, self.number, &blob)?
+            };
+            if length > session.dropped(&blob) {
+                kept.push((blob, length));
+            }
+        }
+        Ok(kept)
+    }
+}

@@ -1,0 +1,242 @@
+//! A whole snapshot beside the claims that are held: what of it changed. Values are compared with what stands there, so
+//! that nothing is decoded and nothing encoded, and only what differs is looked at more closely.
+
+use super::write::{HeadClaims, check_claim};
+use crate::engine::parallel;
+use crate::engine::revision_plan::ClaimChange;
+use crate::engine::state::RevisionState;
+use crate::error::{Error, Result};
+use crate::format::{decode_key, has_value};
+use crate::model::{Key, Kind, Value};
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Below this many claims one thread is faster than two.
+const PARALLEL_CLAIMS: usize = 1000;
+/// So many shares has a core, so that one that began late need not do half of all.
+const SHARDS_PER_CORE: usize = 4;
+
+/// The claims in the order of their keys, which is that of what is stored; of two with one key the later one.
+fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
+    let mut all: Vec<_> = claims.iter().collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all.dedup_by(|later, first| {
+        let same = later.0 == first.0;
+        if same {
+            *first = *later;
+        }
+        same
+    });
+    all
+}
+
+/// How the key of a claim compares with a stored one.
+fn compare(key: &Key, stored: &[u8]) -> Ordering {
+    let (kind, id) = stored.split_first().map_or((0, &[][..]), |(kind, id)| (*kind, id));
+    key.kind.code().cmp(&kind).then_with(|| key.id.as_bytes().cmp(id))
+}
+
+/// What a snapshot changes: the claims that hold something else, and the keys of what it no longer has.
+#[derive(Default)]
+struct SnapshotDiff<'a> {
+    differing: Vec<&'a (Key, Value)>,
+    gone: Vec<&'a [u8]>,
+}
+
+/// The claims that are held, and what the write itself has changed before.
+#[derive(Clone, Copy)]
+struct HeldClaims<'a> {
+    state: &'a RevisionState,
+    changed: &'a BTreeMap<Key, Option<Value>>,
+}
+
+/// Some of the claims handed in, and where those that are held between their keys stand.
+struct SnapshotShard<'a, T> {
+    /// The one that precedes them.
+    before: Option<&'a T>,
+    wanted: &'a [T],
+    held: Vec<Range<usize>>,
+}
+
+impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
+    /// All of them, by shares in the order of their keys.
+    fn all(
+        state: &RevisionState,
+        kinds: &BTreeSet<Kind>,
+        wanted: &'a [T],
+        count: usize,
+    ) -> Vec<Self> {
+        let size = wanted.len().div_ceil(count).max(1);
+        let mut left: Vec<_> = kinds.iter().map(|kind| state.kind_range(*kind)).collect();
+        let mut shares = Vec::with_capacity(count);
+        let (mut before, mut rest) = (None, wanted);
+        while let Some(next) = rest.get(size) {
+            let (wanted, behind) = rest.split_at(size);
+            let to = &next.borrow().0;
+            let held = left.iter_mut().map(|places| {
+                let from = places.start;
+                places.start = state.first_of(places, |key| compare(to, key).is_gt());
+                from..places.start
+            });
+            shares.push(Self { before, wanted, held: held.collect() });
+            (before, rest) = (wanted.last(), behind);
+        }
+        shares.push(Self { before, wanted: rest, held: left });
+        shares
+    }
+
+    /// What they change; `None` if they do not stand in the order of their keys, each once.
+    fn found(&self, held: HeldClaims<'a>) -> Option<SnapshotDiff<'a>> {
+        let mut found = SnapshotDiff::default();
+        let mut last = self.before.map(|claim| &claim.borrow().0);
+        let mut take = |claim: &'a (Key, Value), entry: Option<&[u8]>| {
+            if last.replace(&claim.0).is_some_and(|last| *last >= claim.0) {
+                return None;
+            }
+            // What this write has changed already is not what is held.
+            let entry = entry.filter(|_| !held.changed.contains_key(&claim.0));
+            if entry.is_none_or(|entry| !has_value(entry, &claim.1)) {
+                found.differing.push(claim);
+            }
+            Some(())
+        };
+        let mut next = self.wanted.iter().map(Borrow::borrow).peekable();
+        let places = self.held.iter().cloned();
+        for (key, entry) in places.flat_map(|places| held.state.encoded_at(places)) {
+            while let Some(new) = next.next_if(|claim| compare(&claim.0, key).is_lt()) {
+                take(new, None)?;
+            }
+            match next.next_if(|claim| compare(&claim.0, key).is_eq()) {
+                Some(claim) => take(claim, Some(entry))?,
+                None => found.gone.push(key),
+            }
+        }
+        next.try_for_each(|claim| take(claim, None))?;
+        Some(found)
+    }
+}
+
+/// What these claims change; `None` if they do not stand in the order of their keys, each once. Each is looked at once: it
+/// mostly has to come from memory.
+fn compare_shards<'a, T: Borrow<(Key, Value)> + Sync>(
+    held: HeldClaims<'a>,
+    kinds: &BTreeSet<Kind>,
+    wanted: &'a [T],
+    shares: usize,
+) -> Option<Vec<SnapshotDiff<'a>>> {
+    let shares = SnapshotShard::all(held.state, kinds, wanted, shares);
+    parallel::map_while(&shares, usize::MAX, |share| share.found(held), || ())
+        .0
+        .into_iter()
+        .collect()
+}
+
+/// The changes that make the claims of these kinds be these.
+pub(super) fn snapshot_changes(
+    held: &HeadClaims,
+    kinds: &BTreeSet<Kind>,
+    claims: &[(Key, Value)],
+) -> Result<Vec<ClaimChange>> {
+    let wanted: Vec<&(Key, Value)>;
+    let beside = HeldClaims { state: held.state(), changed: held.changed() };
+    // They mostly come sorted.
+    let shares =
+        if claims.len() < PARALLEL_CLAIMS { 1 } else { SHARDS_PER_CORE * parallel::cores() };
+    let found = match compare_shards(beside, kinds, claims, shares) {
+        Some(found) => found,
+        None => {
+            wanted = sorted(claims);
+            compare_shards(beside, kinds, &wanted, shares)
+                .ok_or_else(|| Error::Internal("sorted claims do not ascend".to_owned()))?
+        }
+    };
+    let mut changes = Vec::new();
+    for (key, value) in found.iter().flat_map(|found| &found.differing) {
+        let mut change = ClaimChange::put(key.clone(), value.clone());
+        check_claim(&mut change)?;
+        changes.push(change);
+    }
+    let gone = found.iter().flat_map(|found| &found.gone);
+    let decoded = gone.map(|key| decode_key(key).map_err(Error::corrupt("a state")));
+    let mut gone = decoded.collect::<Result<Vec<Key>>>()?;
+    if !held.changed().is_empty() {
+        let given: BTreeSet<&Key> = claims.iter().map(|(key, _)| key).collect();
+        let added = held.changed().iter().filter(|(key, value)| {
+            value.is_some() && kinds.contains(&key.kind) && !given.contains(key)
+        });
+        gone.extend(added.map(|(key, _)| key.clone()));
+    }
+    changes.extend(gone.into_iter().map(ClaimChange::remove));
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::state::{BufferRange, StateBuilder};
+    use crate::format::{encode_entry, encode_key};
+    use crate::model::{ClaimEntry, Timestamp};
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use std::sync::Arc;
+
+    fn key((kind, id): (Kind, u8)) -> Key {
+        Key::new(kind, format!("{id}"))
+    }
+
+    fn state(claims: &BTreeMap<Key, i64>) -> RevisionState {
+        let mut builder = StateBuilder::default();
+        for (key, number) in claims {
+            let entry = ClaimEntry { added_at: Timestamp::default(), value: (*number).into() };
+            let (key, entry) = (encode_key(key), encode_entry(&entry));
+            let (end, all) = (key.len() as u32, (key.len() + entry.len()) as u32);
+            let buffer = builder.buffer(Arc::new([&key[..], &entry[..]].concat()));
+            builder
+                .push(BufferRange::new(buffer, &(0..end)), BufferRange::new(buffer, &(end..all)));
+        }
+        builder.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn a_snapshot_in_any_order_and_shares_changes_what_a_map_says(
+            held in btree_map((select(Kind::ALL), 0_u8..20).prop_map(key), 0_i64..3, 0..40),
+            changed in btree_map((select(Kind::ALL), 0_u8..20).prop_map(key), prop::option::of(0_i64..3), 0..3),
+            claims in vec(((select(Kind::ALL), 0_u8..20).prop_map(key), 0_i64..3), 0..40),
+            is_sorted: bool,
+            shares in 1_usize..7,
+        ) {
+            let mut claims: Vec<(Key, Value)> = claims.into_iter().map(|(key, number)| (key, number.into())).collect();
+            if is_sorted {
+                claims.sort_by(|a, b| a.0.cmp(&b.0));
+            }
+            let kinds: BTreeSet<Kind> = claims.iter().map(|(key, _)| key.kind).take(5).collect();
+            claims.retain(|(key, _)| kinds.contains(&key.kind));
+            let state = state(&held);
+            let changed: BTreeMap<Key, Option<Value>> =
+                changed.into_iter().map(|(key, number)| (key, number.map(Value::from))).collect();
+            let beside = HeldClaims { state: &state, changed: &changed };
+            let wanted: BTreeMap<&Key, &Value> = claims.iter().map(|(key, value)| (key, value)).collect();
+            let ascend = claims.windows(2).all(|pair| pair[0].0 < pair[1].0);
+            prop_assert_eq!(compare_shards(beside, &kinds, &claims, shares).is_some(), ascend);
+            let in_order = sorted(&claims);
+            let found = compare_shards(beside, &kinds, &in_order, shares).unwrap();
+            let differing: Vec<_> =
+                found.iter().flat_map(|found| &found.differing).map(|(key, value)| (key, value)).collect();
+            let gone: Vec<Key> =
+                found.iter().flat_map(|found| &found.gone).map(|key| decode_key(key).unwrap()).collect();
+            let is_held = |key: &Key, value: &Value| {
+                !changed.contains_key(key) && held.get(key).is_some_and(|number| Value::from(*number) == *value)
+            };
+            let other: Vec<_> =
+                wanted.iter().filter(|(key, value)| !is_held(key, value)).map(|(key, value)| (*key, *value)).collect();
+            prop_assert_eq!(differing, other);
+            let missing: Vec<Key> =
+                held.keys().filter(|key| kinds.contains(&key.kind) && !wanted.contains_key(key)).cloned().collect();
+            prop_assert_eq!(gone, missing);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Taking a source further: its bytes, and what they say, in one record with where it has come to.
+
+use super::imported_source::{SourceBookmark, blob_name};
+use super::redaction_gate::RedactedSource;
+use super::session::Session;
+use super::write::{NewCheckpoint, WriteReport};
+use super::write_context::WriteContext;
+use crate::backend::Snapshot;
+use crate::engine::blob;
+use crate::engine::commit::CommitDurability;
+use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::object;
+use crate::engine::refs::session as session_refs;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{Record, RecordChange, SegmentRow, StoreRefs};
+use crate::model::{Fact, OperationId, SessionNumber};
+
+/// A further part of a source, with what it means.
+#[derive(Debug, Default)]
+pub struct SourceChunk<'a> {
+    /// The bookmark before it; [`SourceBookmark::default`] for the first part.
+    pub bookmark: SourceBookmark,
+    /// Bytes of the source from [`SourceBookmark::open_block`] to the bookmark.
+    pub open: &'a [u8],
+    /// The bytes taken now ([`super::Store::redact_source`]).
+    pub bytes: RedactedSource<'a>,
+    /// How many lines those are.
+    pub lines: u64,
+    /// Whether the bytes themselves are kept, so that texts can point into them and the source can be written back.
+    pub keep: bool,
+    /// Whether the source is read again from its beginning since that changed: facts known already are passed over.
+    pub again: bool,
+    /// What the reader needs to go on behind them.
+    pub carry: Vec<u8>,
+    /// The facts they say without their secrets.
+    pub facts: Vec<Fact>,
+    /// The checkpoints they call for; each needs a key.
+    pub checkpoints: Vec<NewCheckpoint>,
+}
+
+/// What a take counts on: nobody else takes the same source meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct ImportPrecondition {
+    source: String,
+    /// Bytes of it that had been taken.
+    from: u64,
+    /// Segments that were written ahead.
+    parts: Vec<RecordChange>,
+    /// How often a secret had been purged: what precedes a segment may be another text after that.
+    purges: u64,
+}
+
+/// Segments of at most this much go into one record with their bookmark.
+const MAX_TOGETHER_BYTES: usize = 512 << 10;
+
+fn object_bytes(segment: &RecordChange) -> usize {
+    if let RecordChange::Segment { object, .. } = segment { object.0.len() } else { 0 }
+}
+
+impl ImportPrecondition {
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the source is still where it was.
+    fn check_bookmark(&self, refs: &StoreRefs, session: SessionNumber) -> Result<()> {
+        let session = session_refs(refs, session)?;
+        if refs.purges != self.purges {
+            return Err(self.overtaken());
+        }
+        let known = session.bookmarks.iter().find(|known| known.source == self.source);
+        if known.map_or(0, |known| known.bytes) == self.from {
+            Ok(())
+        } else {
+            Err(self.overtaken())
+        }
+    }
+
+    /// As [`Taking::check_bookmark`], and whether what was written ahead still stands.
+    pub(crate) fn check(
+        &self,
+        refs: &StoreRefs,
+        session: SessionNumber,
+        view: impl FnOnce() -> Result<ReadSnapshot>,
+    ) -> Result<()> {
+        self.check_bookmark(refs, session)?;
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        let view = view()?;
+        for part in &self.parts {
+            let RecordChange::Segment { session, blob, offset, object, .. } = part else {
+                continue;
+            };
+            let place = of(*session).text(blob).number(*offset).build();
+            let Some(row) = view.get(key::SEGMENTS, &place)? else { return Err(self.overtaken()) };
+            let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
+            if object::sealed(&view, row.object)? != object.0 {
+                return Err(self.overtaken());
+            }
+        }
+        Ok(())
+    }
+
+    fn overtaken(&self) -> Error {
+        Error::Conflict(format!(
+            "somebody else has taken '{}' meanwhile: go on from its bookmark",
+            self.source
+        ))
+    }
+}
+
+impl Session {
+    /// Takes a further part of a source: its bytes, facts and checkpoints, all or nothing. Durable after
+    /// [`super::Store::sync`]. Returns what was written and the bookmark behind it.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if somebody else has taken more of the source since its bookmark was read: nothing has changed,
+    /// go on from the new one. [`Error::Invalid`] if the name of the source holds a secret ([`super::Store::without_secrets`]).
+    /// As every write.
+    pub fn import_chunk(
+        &self,
+        act: &WriteContext,
+        operation: OperationId,
+        source: &str,
+        taken: SourceChunk<'_>,
+    ) -> Result<(WriteReport, SourceBookmark)> {
+        self.store.gate().name("name of the source", source)?;
+        let (mut bookmark, mut bytes) = (taken.bookmark, taken.bytes);
+        let begins = bookmark.bytes == 0;
+        if taken.keep && begins {
+            bookmark.blob = self.new_blob(source, taken.again)?;
+        }
+        let purges = self.store.engine.follower.refs()?.0.purges;
+        let from = bookmark.bytes;
+        let mut taking =
+            ImportPrecondition { source: source.to_owned(), from, parts: vec![], purges };
+        if begins && taken.again {
+            taking.from = self.bookmark(source)?.map_or(0, |known| known.bytes);
+        }
+        let mut segments = Vec::new();
+        if taken.keep {
+            // What was compressed ahead is right where nothing precedes it.
+            let ahead = if begins { bytes.take_ahead() } else { Vec::new() };
+            segments = if ahead.is_empty() {
+                self.segments(&bookmark, bytes.bytes())?
+            } else {
+                blob::changes(self.number, &bookmark.blob, ahead)
+            };
+        }
+        let size = segments.iter().map(object_bytes).sum::<usize>();
+        if size > MAX_TOGETHER_BYTES {
+            self.write_ahead(act, operation, &mut taking, std::mem::take(&mut segments))?;
+        }
+        bookmark.advance(self.store.hash_key(), taken.open, &bytes);
+        bookmark.lines += taken.lines;
+        bookmark.carry = taken.carry;
+        let facts = if taken.again { self.unknown_facts(taken.facts)? } else { taken.facts };
+        let points_into = taken.keep.then(|| bookmark.blob.clone());
+        let done = self
+            .write(act)
+            .part_of(operation)
+            .imported()
+            .facts(facts, points_into)
+            .checkpoints(taken.checkpoints)
+            .taking(taking, segments, bookmark.row())
+            .commit()?;
+        Ok((done, bookmark))
+    }
+
+    /// A name for the blob of a source; another one each time the source is read again from its beginning.
+    fn new_blob(&self, source: &str, again: bool) -> Result<String> {
+        let before = if again { self.blobs_of(source)?.len() } else { 0 };
+        Ok(blob_name(source, before))
+    }
+
+    /// What appends these bytes to the blob of a bookmark.
+    fn segments(&self, bookmark: &SourceBookmark, content: &[u8]) -> Result<Vec<RecordChange>> {
+        let kept = bookmark.kept_bytes();
+        let view = self.view()?;
+        let dropped = session_refs(&view.refs, self.number)?.dropped(&bookmark.blob);
+        let from = blob::restart_before(kept).max(dropped);
+        let length = kept - from;
+        let mut before = Vec::new();
+        if length > 0 {
+            let engine = &self.store.engine;
+            let (start, known) =
+                engine.blobs.read(&view, self.number, &bookmark.blob, from, length)?;
+            let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
+            let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+            before = known.get(begin..end).map(<[u8]>::to_vec).ok_or_else(|| {
+                Error::missing(format!("the end of the blob '{}'", bookmark.blob))
+            })?;
+        }
+        Ok(blob::segments(self.number, &bookmark.blob, kept, &before, content))
+    }
+
+    /// Writes segments that are too large for the record of their bookmark. Until that is written they are as good as not
+    /// there, and whoever takes the source in their place replaces them.
+    fn write_ahead(
+        &self,
+        act: &WriteContext,
+        operation: OperationId,
+        taking: &mut ImportPrecondition,
+        segments: Vec<RecordChange>,
+    ) -> Result<()> {
+        let mut operation_of_parts = act.operation()?;
+        operation_of_parts.id = operation;
+        for segment in segments {
+            self.store.engine.commit(CommitDurability::Later, &mut |desk| {
+                taking.check_bookmark(&desk.refs, self.number)?;
+                let changes = vec![segment.clone()];
+                Ok((Some(Record { operation: operation_of_parts.clone(), changes }), ()))
+            })?;
+            taking.parts.push(segment);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

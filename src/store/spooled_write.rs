@@ -1,0 +1,291 @@
+//! What is kept in the spool while the store cannot be written: by a write that could do without an expected head, or
+//! by somebody who only has something to say.
+
+use super::redaction_gate::{RedactionCounts, warning};
+use super::session::NewSession;
+use super::write::{
+    NewCheckpoint, WriteReport, check_checkpoint, check_claim, check_fact, fact_pages,
+};
+use super::write_context::WriteContext;
+use super::{Session, Store};
+use crate::engine::commit::random;
+use crate::engine::refs::agent_session;
+use crate::engine::revision_plan::ClaimChange;
+use crate::engine::spool;
+use crate::engine::verify::chain;
+use crate::error::{Error, Result};
+use crate::format::{
+    DeltaPart, RecordBytes, RecordChange, RevisionHeader, SpoolEntry, SpooledCheckpoint,
+    SpooledNote, SpooledPage, encode_entry,
+};
+use crate::model::{
+    Checkpoint, CheckpointId, ClaimEntry, Fact, Key, Kind, Operation, SessionId, SessionMetadata,
+    Timestamp, Value, claim,
+};
+
+/// Something to be kept for a session although the store may be neither readable nor writable: all of it in one file of
+/// the spool. The next writer brings it in.
+///
+/// For hooks, which must not lose what they have to say. Where the store can be read and written,
+/// [`Session::write`] is better: it spools by itself where somebody holds the append lock.
+#[must_use = "nothing is kept before `keep`"]
+pub struct SpooledWrite<'a> {
+    store: &'a Store,
+    act: &'a WriteContext,
+    session: SessionMetadata,
+    takes_over: bool,
+    facts: Vec<Fact>,
+    notes: Vec<(String, Value)>,
+    checkpoints: Vec<NewCheckpoint>,
+}
+
+/// What waits in the spool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpoolStatus {
+    /// How many writes wait for the append lock.
+    pub writes: u64,
+    /// Those that were acknowledged and cannot be read, by operation, each with what is wrong. Nothing is read before a
+    /// repair, or before the store is taken over.
+    pub damaged: Vec<(String, String)>,
+    /// Those that were not written with the store's key, by operation: they wait until the store is taken over.
+    pub unsealed: Vec<String>,
+    /// Those that an earlier repair could not read, and named: their bytes are kept.
+    pub set_aside: Vec<String>,
+}
+
+impl Store {
+    /// Begins something to be kept for a session: the one of this agent's own id if there is one, else a new one.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn spooled_write<'a>(
+        &'a self,
+        act: &'a WriteContext,
+        new: NewSession,
+    ) -> Result<SpooledWrite<'a>> {
+        let mut new = new;
+        self.gate().session(&mut new);
+        let takes_over = new.takes_over;
+        let session = session_metadata(act, new)?;
+        let (facts, notes, checkpoints) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(SpooledWrite { store: self, act, session, takes_over, facts, notes, checkpoints })
+    }
+
+    /// What waits in the spool.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn spool_status(&self) -> Result<SpoolStatus> {
+        let Some(spool) = &self.engine.follower.spool else { return Ok(SpoolStatus::default()) };
+        let mut waiting = SpoolStatus { set_aside: spool.set_aside()?, ..SpoolStatus::default() };
+        for name in spool.names()? {
+            match spool::read(&**spool, &name)? {
+                Some(Ok(_)) => waiting.writes += 1,
+                Some(Err(error)) if spool::is_left_out(&**spool, &name, &error) => {
+                    waiting.unsealed.push(name);
+                }
+                Some(Err(error)) => {
+                    // Where the journal cannot be read nothing says that it came in.
+                    let written = self.engine.follower.written_view();
+                    let came_in = written.and_then(|view| spool::is_written(&view, &name));
+                    if !came_in.unwrap_or(false) {
+                        waiting.damaged.push((name, chain(&error)));
+                    }
+                }
+                None => {}
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Brings what waits in the spool into the journal.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] if somebody holds the append lock; as every write. What cannot be brought in goes on waiting.
+    pub fn drain(&self) -> Result<()> {
+        self.engine.check_writable()?;
+        self.engine.drain()
+    }
+
+    /// Lets the session begin in the spool.
+    pub(super) fn begin_spooled_session(
+        &self,
+        operation: &Operation,
+        info: &SessionMetadata,
+        used: bool,
+    ) -> Result<Session> {
+        let mut waiting = begin(operation.clone(), info.clone())?;
+        waiting.used = used;
+        self.engine.spool(&waiting)?;
+        let (refs, _) = self.engine.follower.refs()?;
+        if let Some((number, _)) = refs.sessions.of_id(info.id).next() {
+            self.engine.follower.promise(number, info.id);
+            return Ok(self.session_at(number));
+        }
+        // Somebody who began the same agent session has been faster: what waits goes there.
+        let of_agent = info.agent_session.as_deref();
+        of_agent.and_then(|agent| agent_session(&refs, agent)).map_or_else(
+            || {
+                let said = format!("the session '{}' was begun by somebody else", info.name);
+                Err(Error::Conflict(said))
+            },
+            |number| Ok(self.session_at(number)),
+        )
+    }
+}
+
+pub(super) fn session_metadata(act: &WriteContext, new: NewSession) -> Result<SessionMetadata> {
+    claim::check_id(&new.name).map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(SessionMetadata {
+        id: SessionId::from_bytes(random()?),
+        name: new.name,
+        kind: new.kind,
+        agent: new.agent,
+        agent_session: new.agent_session,
+        started_at: new.started_at.unwrap_or(act.now),
+    })
+}
+
+impl SpooledWrite<'_> {
+    /// With this fact.
+    pub fn fact(mut self, fact: Fact) -> Self {
+        self.facts.push(fact);
+        self
+    }
+
+    /// With this note, under this id unless another note has it by then.
+    pub fn note(mut self, id: impl Into<String>, value: Value) -> Self {
+        self.notes.push((id.into(), value));
+        self
+    }
+
+    /// With this checkpoint.
+    pub fn checkpoint(mut self, checkpoint: NewCheckpoint) -> Self {
+        self.checkpoints.push(checkpoint);
+        self
+    }
+
+    /// Keeps it: when this returns it survives kill -9 and power loss.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for values that cannot be, [`Error::ReadOnly`], [`Error::Backend`].
+    pub fn save(mut self) -> Result<WriteReport> {
+        let mut waiting = begin(self.act.operation()?, self.session)?;
+        waiting.used = self.takes_over;
+        let (gate, mut removed) = (self.store.gate(), RedactionCounts::new());
+        for fact in &mut self.facts {
+            check_fact(gate, fact, &mut removed)?;
+        }
+        // The number of the session is no part of a page.
+        pages(&mut waiting, &fact_pages(0, None, self.facts));
+        for (id, value) in self.notes {
+            let mut change = ClaimChange::add(Key::new(Kind::Note, id), value);
+            gate.claim(&mut change, &mut removed)?;
+            check_claim(&mut change)?;
+            note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None);
+        }
+        for mut wanted in self.checkpoints {
+            check_checkpoint(gate, &mut wanted, &mut removed)?;
+            checkpoint(&mut waiting, wanted, CheckpointId::from_bytes(random()?), None);
+        }
+        let reason = Error::Conflict("it was put aside".to_owned());
+        let mut done = keep(self.store, &waiting, reason)?;
+        done.warnings.extend(warning(&removed));
+        Ok(done)
+    }
+}
+
+/// A write that waits, with nothing in it yet.
+pub(super) fn begin(operation: Operation, session: SessionMetadata) -> Result<SpoolEntry> {
+    Ok(SpoolEntry {
+        time: operation.time,
+        operation,
+        session,
+        used: false,
+        branch: None,
+        salt: random()?,
+        objects: Vec::new(),
+        pages: Vec::new(),
+        notes: Vec::new(),
+        checkpoints: Vec::new(),
+    })
+}
+
+pub(super) fn note(waiting: &mut SpoolEntry, id: &str, value: &Value, added_at: Option<Timestamp>) {
+    let added_at = added_at.unwrap_or(waiting.time);
+    let entry = encode_entry(&ClaimEntry { added_at, value: value.clone() });
+    waiting.notes.push(SpooledNote { id: id.to_owned(), entry: RecordBytes(entry.to_vec()) });
+}
+
+pub(super) fn pages(waiting: &mut SpoolEntry, facts: &[RecordChange]) {
+    for change in facts {
+        if let RecordChange::Facts { count, first, last, page: DeltaPart::Inline(page), .. } =
+            change
+        {
+            let (count, first, last, page) = (*count, *first, *last, page.clone());
+            waiting.pages.push(SpooledPage { count, first, last, page });
+        }
+    }
+}
+
+pub(super) fn checkpoint(
+    waiting: &mut SpoolEntry,
+    wanted: NewCheckpoint,
+    id: CheckpointId,
+    seen: Option<u64>,
+) {
+    let checkpoint = Checkpoint {
+        id,
+        sequence: 0,
+        time: wanted.at.unwrap_or(waiting.operation.time),
+        branch: 0,
+        revision: seen,
+        message: wanted.message,
+        tags: wanted.tags,
+        trigger: wanted.trigger,
+        body: wanted.body.without_nulls(),
+        key: wanted.key,
+    };
+    waiting.checkpoints.push(SpooledCheckpoint { checkpoint, past: wanted.at.is_some() });
+}
+
+/// Lets it wait in the spool, and says what it is now.
+pub(super) fn keep(store: &Store, waiting: &SpoolEntry, reason: Error) -> Result<WriteReport> {
+    let branch = waiting.branch.as_deref().unwrap_or_default();
+    let mut done = WriteReport {
+        checkpoint: waiting.checkpoints.last().map(|one| one.checkpoint.clone()),
+        checkpoints: waiting.checkpoints.len() as u64,
+        facts: waiting.pages.iter().map(|page| page.count).sum(),
+        spooled: true,
+        ..WriteReport::begun(&waiting.operation, &waiting.session, branch)
+    };
+    if store.engine.follower.spool.is_none() {
+        return Err(reason);
+    }
+    if let Some(record) = store.engine.spool(waiting)? {
+        (done.checkpoint, done.checkpoints, done.facts) = (None, 0, 0);
+        for change in record.changes {
+            match change {
+                RecordChange::Revision { header, .. } => {
+                    let id = RevisionHeader::id_of(&header.0);
+                    let header = RevisionHeader::decode(&header.0)
+                        .map_err(Error::corrupt("a revision just made"))?;
+                    done.revision = Some((header.sequence, id));
+                }
+                RecordChange::Checkpoint { checkpoint, .. } => {
+                    done.checkpoints += 1;
+                    done.checkpoint = Some(*checkpoint);
+                }
+                RecordChange::Facts { count, .. } => done.facts += count,
+                _ => {}
+            }
+        }
+    }
+    for note in &waiting.notes {
+        let entry = crate::format::decode_entry(&note.entry.0)
+            .map_err(Error::corrupt("a note just made"))?;
+        done.changed.push((Key::new(Kind::Note, note.id.clone()), Some(entry.value)));
+    }
+    done.warnings.push(format!("kept in the spool until the store can be written: {reason}"));
+    Ok(done)
+}

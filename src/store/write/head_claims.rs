@@ -1,0 +1,82 @@
+//! The claims that rules read while a write is planned.
+
+use crate::engine::commit::PlanContext;
+use crate::engine::revision_plan::ClaimChange;
+use crate::engine::state::RevisionState;
+use crate::error::{Error, Result};
+use crate::model::rule::ClaimLookup;
+use crate::model::{BranchNumber, Key, Kind, Value};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The claims at a branch's head, for rules to read.
+pub struct HeadClaims {
+    state: Arc<RevisionState>,
+    changed: BTreeMap<Key, Option<Value>>,
+    error: RefCell<Option<Error>>,
+}
+
+impl HeadClaims {
+    pub(super) fn read(
+        desk: &PlanContext<'_>,
+        session: u32,
+        branch: BranchNumber,
+        changes: &[Cow<'_, ClaimChange>],
+    ) -> Result<Self> {
+        let state = desk.engine.heads.state(desk, session, branch)?;
+        let changed =
+            changes.iter().map(|change| (change.key.clone(), change.value.clone())).collect();
+        Ok(Self { state, changed, error: RefCell::new(None) })
+    }
+
+    /// Adds what the write itself changes.
+    pub(super) fn add(&mut self, change: &ClaimChange) {
+        self.changed.insert(change.key.clone(), change.value.clone());
+    }
+
+    /// What could not be read, if a rule asked for it.
+    pub(super) fn failed(&self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// The claims as they are stored.
+    pub(in crate::store) fn state(&self) -> &RevisionState {
+        &self.state
+    }
+
+    /// What the write itself has changed so far.
+    pub(in crate::store) const fn changed(&self) -> &BTreeMap<Key, Option<Value>> {
+        &self.changed
+    }
+
+    fn note<T>(&self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| *self.error.borrow_mut() = Some(error)).ok()
+    }
+}
+
+impl ClaimLookup for HeadClaims {
+    fn claim(&self, key: &Key) -> Option<Value> {
+        match self.changed.get(key) {
+            Some(value) => value.clone(),
+            None => self.note(self.state.entry(key)).flatten().map(|entry| entry.value),
+        }
+    }
+
+    fn all(&self, kind: Kind) -> Vec<(String, Value)> {
+        let mut all: BTreeMap<String, Value> = self
+            .state
+            .entries_of_kind(kind)
+            .filter_map(|entry| self.note(entry))
+            .map(|(key, entry)| (key.id, entry.value))
+            .collect();
+        for (key, value) in self.changed.iter().filter(|(key, _)| key.kind == kind) {
+            match value {
+                Some(value) => all.insert(key.id.clone(), value.clone()),
+                None => all.remove(&key.id),
+            };
+        }
+        all.into_iter().collect()
+    }
+}

@@ -1,0 +1,70 @@
+//! What may be written: claims, facts, checkpoints and tags as they are to be stored, or why they cannot be.
+
+use super::NewCheckpoint;
+use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
+use crate::error::{Error, Result};
+use crate::model::{Fact, claim};
+use crate::store::redaction_gate::{RedactionCounts, RedactionGate};
+
+/// A claim as it is to be stored: of a kind and id that can be, its fields checked.
+pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
+    if !change.key.kind.is_claim() {
+        return Err(Error::invalid(format!("a {} is a fact, not a claim", change.key.kind)));
+    }
+    if let Some(value) = &change.value {
+        claim::check_id(&change.key.id).map_err(|error| Error::invalid(error.to_string()))?;
+        if claim::is_checked(change.key.kind, value) {
+            return Ok(());
+        }
+        let checked = claim::check(change.key.kind, value).map_err(|error| {
+            Error::invalid(format!("{} '{}': {error}", change.key.kind, change.key.id))
+        })?;
+        change.value = Some(checked);
+    } else if change.expect == ClaimPrecondition::Absent {
+        return Err(Error::invalid("a claim cannot be taken out where it must not be"));
+    }
+    Ok(())
+}
+
+/// A fact as it is to be stored: without secrets, of a kind and id that can be, its fields checked.
+pub(crate) fn check_fact(
+    gate: RedactionGate<'_>,
+    fact: &mut Fact,
+    removed: &mut RedactionCounts,
+) -> Result<()> {
+    if fact.kind.is_claim() {
+        return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
+    }
+    gate.fact(fact, removed);
+    claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
+    fact.value =
+        claim::check(fact.kind, &fact.value).map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(())
+}
+
+/// A checkpoint as it is to be stored: without secrets, each tag once and a word.
+pub(crate) fn check_checkpoint(
+    gate: RedactionGate<'_>,
+    wanted: &mut NewCheckpoint,
+    removed: &mut RedactionCounts,
+) -> Result<()> {
+    wanted.tags.iter().try_for_each(|tag| check_tag(tag))?;
+    gate.checkpoint(wanted, removed);
+    wanted.tags.sort();
+    wanted.tags.dedup();
+    Ok(())
+}
+
+/// Tags are words: they stand in lists, moments and file names.
+pub(crate) fn check_tag(tag: &str) -> Result<()> {
+    let wrong = tag.is_empty()
+        || tag.len() > 100
+        || tag.chars().any(|c| c.is_control() || c.is_whitespace() || c == ',');
+    if wrong {
+        return Err(Error::invalid(format!(
+            "'{}' is no tag: write one word of at most 100 bytes without commas",
+            tag.escape_debug()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! The steps from a history to what is made of it, such that a program can take them on its own copy.
+
+use super::action::{SanitizeAction, SanitizeActionKind};
+use super::fault::{FaultKind, Remedy, ThreadFault};
+use super::message_format::{CheckedMessage, MessageProblem};
+use std::collections::BTreeMap;
+
+/// A message of the outcome.
+#[derive(Debug)]
+pub(super) struct PlannedMessage {
+    /// The message of the history that it is or was made of.
+    pub(super) source: Option<usize>,
+    /// The new text; `None` if it is the message as it was.
+    pub(super) text: Option<String>,
+    /// Why it is new or changed.
+    pub(super) problems: Vec<MessageProblem>,
+    /// Whether it makes calls.
+    pub(super) calls: bool,
+    /// Why, where that is told of another message.
+    pub(super) reason: Option<MessageProblem>,
+    /// The message of the history that its problems are found at.
+    pub(super) caller: usize,
+}
+
+impl PlannedMessage {
+    /// The message as far as it can be taken.
+    pub(super) fn kept(source: usize, looked: &CheckedMessage<'_>) -> Self {
+        let text = match &looked.text {
+            std::borrow::Cow::Borrowed(_) => None,
+            std::borrow::Cow::Owned(text) => Some(text.clone()),
+        };
+        let problems = looked.problems.clone();
+        let calls = !looked.calls.is_empty();
+        Self { source: Some(source), text, problems, calls, reason: None, caller: source }
+    }
+
+    /// A message that is put in.
+    pub(super) const fn put_in(text: String, problems: Vec<MessageProblem>, caller: usize) -> Self {
+        Self { source: None, text: Some(text), problems, calls: false, reason: None, caller }
+    }
+}
+
+/// Why a message is not part of the outcome, by its place in the history.
+pub(super) type RemovalReasons = BTreeMap<usize, Vec<MessageProblem>>;
+
+/// Finds the steps, from the front to the back.
+pub(super) struct ActionBuilder<'p, 'a> {
+    looked: &'p [CheckedMessage<'a>],
+    removal_reasons: RemovalReasons,
+    /// Whether a message is part of the outcome.
+    wanted: Vec<bool>,
+    /// Whether a message stands further in front already.
+    done: Vec<bool>,
+    /// The first message that may still stand behind what is done.
+    next: usize,
+    actions: Vec<SanitizeAction>,
+    faults: Vec<ThreadFault>,
+}
+
+impl<'p, 'a> ActionBuilder<'p, 'a> {
+    /// The steps to these pieces, and the faults in the order of the messages.
+    pub(super) fn find(
+        looked: &'p [CheckedMessage<'a>],
+        why: RemovalReasons,
+        pieces: &[PlannedMessage],
+    ) -> (Vec<SanitizeAction>, Vec<ThreadFault>) {
+        let mut wanted = vec![false; looked.len()];
+        for source in pieces.iter().filter_map(|piece| piece.source) {
+            wanted[source] = true;
+        }
+        let done = vec![false; looked.len()];
+        let mut steps = Self {
+            looked,
+            removal_reasons: why,
+            wanted,
+            done,
+            next: 0,
+            actions: Vec::new(),
+            faults: Vec::new(),
+        };
+        for (place, piece) in pieces.iter().enumerate() {
+            steps.piece(place, piece);
+        }
+        steps.rest(pieces.len());
+        let Self { actions, mut faults, .. } = steps;
+        faults.sort_by_key(|fault| fault.index);
+        (actions, faults)
+    }
+
+    fn fault(&mut self, index: usize, problem: &MessageProblem) {
+        let MessageProblem { fault, call, remedy, at } = problem.clone();
+        let index = at.unwrap_or(index);
+        let message_id = self.looked.get(index).and_then(|looked| looked.id.clone());
+        self.faults.push(ThreadFault { fault, index, message_id, tool_call_id: call, remedy });
+    }
+
+    fn action(
+        &mut self,
+        kind: SanitizeActionKind,
+        index: usize,
+        problem: &MessageProblem,
+        source: Option<usize>,
+    ) {
+        let message_id = source.and_then(|source| self.looked[source].id.clone());
+        self.actions.push(SanitizeAction {
+            action: kind,
+            index,
+            to: None,
+            message_id,
+            tool_call_id: problem.call.clone(),
+            reason: problem.fault,
+            message: None,
+        });
+    }
+
+    fn insert(&mut self, place: usize, piece: &PlannedMessage, problem: &MessageProblem) {
+        self.action(SanitizeActionKind::Insert, place, problem, piece.source);
+        if let Some(action) = self.actions.last_mut() {
+            action.message = piece.text.clone();
+        }
+    }
+
+    fn remove(&mut self, place: usize, source: usize) {
+        let looked = &self.looked[source];
+        let mut problems = self.removal_reasons.remove(&source).unwrap_or_default();
+        if problems.is_empty() || looked.is_unusable {
+            problems.extend(looked.problems.iter().cloned());
+        }
+        if problems.is_empty() {
+            problems.push(MessageProblem::new(FaultKind::NotAMessage, None, Remedy::Removed));
+        }
+        self.action(SanitizeActionKind::Remove, place, &problems[0], Some(source));
+        for problem in &problems {
+            self.fault(source, problem);
+        }
+    }
+
+    /// The next message that still stands where it was.
+    fn skip_done(&mut self) -> Option<usize> {
+        while self.done.get(self.next).copied().unwrap_or(false) {
+            self.next += 1;
+        }
+        (self.next < self.looked.len()).then_some(self.next)
+    }
+
+    fn piece(&mut self, place: usize, piece: &PlannedMessage) {
+        let unknown = || MessageProblem::new(FaultKind::NotAMessage, None, Remedy::Changed);
+        let why = piece.problems.first().or(piece.reason.as_ref()).cloned();
+        let Some(source) = piece.source else {
+            let problem = why.unwrap_or_else(unknown);
+            self.insert(place, piece, &problem);
+            for problem in &piece.problems {
+                self.fault(piece.caller, problem);
+            }
+            return;
+        };
+        while let Some(next) = self.skip_done()
+            && !self.wanted[next]
+        {
+            self.remove(place, next);
+            self.done[next] = true;
+        }
+        if self.skip_done() != Some(source) {
+            self.move_here(place, source);
+        }
+        self.done[source] = true;
+        if piece.text.is_some() {
+            let problem = why.unwrap_or_else(unknown);
+            self.action(SanitizeActionKind::Remove, place, &problem, Some(source));
+            self.insert(place, piece, &problem);
+            for problem in &piece.problems {
+                self.fault(source, problem);
+            }
+        }
+    }
+
+    fn move_here(&mut self, place: usize, source: usize) {
+        let before = (self.next..source).filter(|at| !self.done[*at]).count();
+        let looked = &self.looked[source];
+        let id =
+            looked.answers.iter().find_map(super::message_format::ToolResultPart::display_name);
+        let id = id.or_else(|| looked.calls.first().map(|call| call.display_name().to_owned()));
+        let problem = MessageProblem::new(FaultKind::MisplacedResult, id.as_deref(), Remedy::Moved);
+        self.action(SanitizeActionKind::Move, place + before, &problem, Some(source));
+        if let Some(action) = self.actions.last_mut() {
+            action.to = Some(place);
+        }
+        self.fault(source, &problem);
+    }
+
+    /// What is left behind the last piece goes.
+    fn rest(&mut self, place: usize) {
+        while let Some(next) = self.skip_done() {
+            self.remove(place, next);
+            self.done[next] = true;
+        }
+    }
+}

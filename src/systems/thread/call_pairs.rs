@@ -1,0 +1,257 @@
+//! Which result belongs to which call.
+
+use super::message_format::{
+    CheckedMessage, MessageFormat, MessageRole, NO_RESULT, ToolCallKind, ToolResultPart,
+};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// What a call or a result has been found to belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PairAssignment {
+    /// To the result or call at this place of this message.
+    To(usize, usize),
+    /// To nothing: there is none.
+    Nothing,
+    /// A call that repeats another one word for word; a result beside another one of the same call, which says something
+    /// else.
+    Doubled,
+    /// A result that says nothing that another one of the same call does not say.
+    Repeated,
+}
+
+/// A call or a result: its message, and its place there.
+type PartPosition = (usize, usize);
+
+/// Calls and results, each with what it belongs to.
+#[derive(Debug)]
+pub(super) struct CallResultPairs {
+    calls: Vec<Vec<PairAssignment>>,
+    answers: Vec<Vec<PairAssignment>>,
+}
+
+/// The calls that no result and no message of the user stands between, so that they may be answered together; and the
+/// results behind them that do not name the id of a call.
+#[derive(Debug, Default)]
+struct CallGroup {
+    calls: Vec<PartPosition>,
+    nameless: Vec<PartPosition>,
+}
+
+type CallKey<'l> = (&'l str, ToolCallKind);
+
+impl CallResultPairs {
+    /// Finds what belongs together. A result belongs to the calls of its id before it, those made together last counting
+    /// first, in their order; failing that, to the first behind it. Of several results of one call the first counts,
+    /// unless it only says that there was none. A result without an id belongs to the calls right before it, by the name
+    /// of the tool or, if there are as many of them, by their order.
+    pub(super) fn new(form: MessageFormat, looked: &[CheckedMessage<'_>]) -> Self {
+        let nothing = |count: usize| vec![PairAssignment::Nothing; count];
+        let mut pairs = Self {
+            calls: looked.iter().map(|one| nothing(one.calls.len())).collect(),
+            answers: looked.iter().map(|one| nothing(one.answers.len())).collect(),
+        };
+        let (groups, early) = pairs.by_id(form, looked);
+        pairs.assign_anywhere(looked, &early);
+        for group in &groups {
+            pairs.by_name(looked, group);
+        }
+        if form == MessageFormat::Gemini {
+            let calls = groups.iter().flat_map(|group| &group.calls).copied().collect();
+            let nameless = groups.iter().flat_map(|group| &group.nameless).copied().collect();
+            pairs.by_name(looked, &CallGroup { calls, nameless });
+        }
+        for group in &groups {
+            pairs.find_doubled(looked, group);
+        }
+        pairs
+    }
+
+    /// Assigns the results that name the id of a call before them. Returns the groups of calls, and the results whose id
+    /// no call before them has.
+    fn by_id(
+        &mut self,
+        form: MessageFormat,
+        looked: &[CheckedMessage<'_>],
+    ) -> (Vec<CallGroup>, Vec<PartPosition>) {
+        // The calls of an id that were made together last, and in which group that was.
+        let mut latest: HashMap<CallKey<'_>, (usize, Vec<PartPosition>)> = HashMap::new();
+        let mut groups = vec![CallGroup::default()];
+        let mut early = Vec::new();
+        let mut ended = false;
+        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+            for (place, answer) in one.answers.iter().enumerate() {
+                let calls = latest.get(&(answer.id.as_str(), answer.sort));
+                match calls.filter(|_| !answer.id.is_empty()) {
+                    Some((_, calls)) => self.assign_first_open(looked, calls, (index, place)),
+                    None => {
+                        // Gemini takes calls without ids, whose results may have one.
+                        if let Some(group) = groups.last_mut()
+                            && (answer.id.is_empty() || form == MessageFormat::Gemini)
+                        {
+                            group.nameless.push((index, place));
+                        }
+                        if !answer.id.is_empty() {
+                            early.push((index, place));
+                        }
+                    }
+                }
+            }
+            ended |= !one.answers.is_empty() || one.speaker == MessageRole::User;
+            if one.calls.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut ended) {
+                groups.push(CallGroup::default());
+            }
+            let number = groups.len() - 1;
+            for (place, call) in one.calls.iter().enumerate() {
+                groups[number].calls.push((index, place));
+                let known = latest.entry((call.id.as_str(), call.sort)).or_default();
+                if known.0 != number {
+                    *known = (number, Vec::new());
+                }
+                known.1.push((index, place));
+            }
+        }
+        (groups, early)
+    }
+
+    /// Gives a result to the first of these calls that has none.
+    fn assign_first_open(
+        &mut self,
+        looked: &[CheckedMessage<'_>],
+        calls: &[PartPosition],
+        answer: PartPosition,
+    ) {
+        let said = &looked[answer.0].answers[answer.1];
+        if let Some(free) =
+            calls.iter().find(|call| self.calls[call.0][call.1] == PairAssignment::Nothing)
+        {
+            return self.assign(*free, answer);
+        }
+        for call in calls {
+            let PairAssignment::To(message, place) = self.calls[call.0][call.1] else { continue };
+            let known = &looked[message].answers[place];
+            if is_made_up(said) || known.content == said.content {
+                self.answers[answer.0][answer.1] = PairAssignment::Repeated;
+                return;
+            }
+            if is_made_up(known) {
+                self.answers[message][place] = PairAssignment::Repeated;
+                return self.assign(*call, answer);
+            }
+        }
+        self.answers[answer.0][answer.1] = PairAssignment::Doubled;
+    }
+
+    fn assign(&mut self, call: PartPosition, answer: PartPosition) {
+        self.calls[call.0][call.1] = PairAssignment::To(answer.0, answer.1);
+        self.answers[answer.0][answer.1] = PairAssignment::To(call.0, call.1);
+    }
+
+    /// Gives results to calls of their ids wherever those stand.
+    fn assign_anywhere(&mut self, looked: &[CheckedMessage<'_>], answers: &[PartPosition]) {
+        if answers.is_empty() {
+            return;
+        }
+        let mut calls: HashMap<CallKey<'_>, Vec<PartPosition>> = HashMap::new();
+        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+            for (place, call) in one.calls.iter().enumerate() {
+                calls.entry((call.id.as_str(), call.sort)).or_default().push((index, place));
+            }
+        }
+        for answer in answers {
+            let said = &looked[answer.0].answers[answer.1];
+            if let Some(calls) = calls.get(&(said.id.as_str(), said.sort)) {
+                self.assign_first_open(looked, calls, *answer);
+            }
+        }
+    }
+
+    /// Gives results that do not name the id of a call to the calls of a group, by the name of the tool; those without a
+    /// name by their order, if there are as many of them as calls left.
+    fn by_name(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
+        let is_free =
+            |pairs: &Self, at: &PartPosition| pairs.calls[at.0][at.1] == PairAssignment::Nothing;
+        let is_lone =
+            |pairs: &Self, at: &PartPosition| pairs.answers[at.0][at.1] == PairAssignment::Nothing;
+        if !group.nameless.iter().any(|at| is_lone(self, at)) {
+            return;
+        }
+        let mut free: HashMap<CallKey<'_>, VecDeque<PartPosition>> = HashMap::new();
+        for at in group.calls.iter().filter(|at| is_free(self, at)) {
+            let call = &looked[at.0].calls[at.1];
+            free.entry((call.name.as_str(), call.sort)).or_default().push_back(*at);
+        }
+        let mut unnamed = Vec::new();
+        for at in group.nameless.iter().filter(|at| is_lone(self, at)).copied().collect::<Vec<_>>()
+        {
+            let answer = &looked[at.0].answers[at.1];
+            let Some(name) = &answer.name else {
+                unnamed.push(at);
+                continue;
+            };
+            let Some(calls) = free.get_mut(&(name.as_str(), answer.sort)) else { continue };
+            // Two ids that differ belong to two calls.
+            let fits = |call: &PartPosition| {
+                answer.id.is_empty() || looked[call.0].calls[call.1].id.is_empty()
+            };
+            if let Some(call) = calls.iter().position(fits).and_then(|place| calls.remove(place)) {
+                self.assign(call, at);
+            }
+        }
+        let left: Vec<PartPosition> =
+            group.calls.iter().filter(|at| is_free(self, at)).copied().collect();
+        if left.len() == unnamed.len() {
+            for (call, answer) in left.into_iter().zip(unnamed) {
+                if looked[call.0].calls[call.1].sort == looked[answer.0].answers[answer.1].sort {
+                    self.assign(call, answer);
+                }
+            }
+        }
+    }
+
+    /// Finds the calls without a result that repeat another one of the group word for word.
+    fn find_doubled(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
+        let mut known = HashSet::new();
+        for (message, place) in &group.calls {
+            let call = &looked[*message].calls[*place];
+            let is_new = known.insert((&call.id, call.sort, &call.name, &call.arguments));
+            let assigned = &mut self.calls[*message][*place];
+            if !is_new && !call.id.is_empty() && *assigned == PairAssignment::Nothing {
+                *assigned = PairAssignment::Doubled;
+            }
+        }
+    }
+
+    /// What the call at this place of this message belongs to.
+    pub(super) fn call(&self, message: usize, place: usize) -> PairAssignment {
+        self.calls[message].get(place).copied().unwrap_or(PairAssignment::Doubled)
+    }
+
+    /// What the result at this place of this message belongs to.
+    pub(super) fn answer(&self, message: usize, place: usize) -> PairAssignment {
+        self.answers[message].get(place).copied().unwrap_or(PairAssignment::Nothing)
+    }
+
+    /// Forgets the calls of a message that were cut; of those that are left, their results learn the new places.
+    pub(super) fn keep_calls(&mut self, message: usize, kept: &[bool]) {
+        for (assigned, _) in self.calls[message].iter().zip(kept).filter(|(_, kept)| !**kept) {
+            if let PairAssignment::To(index, place) = *assigned {
+                self.answers[index][place] = PairAssignment::Nothing;
+            }
+        }
+        let mut keep = kept.iter();
+        self.calls[message].retain(|_| *keep.next().unwrap_or(&true));
+        for (place, assigned) in self.calls[message].iter().enumerate() {
+            if let PairAssignment::To(index, answer) = *assigned {
+                self.answers[index][answer] = PairAssignment::To(message, place);
+            }
+        }
+    }
+}
+
+/// Whether a result only says that there was none.
+fn is_made_up(answer: &ToolResultPart) -> bool {
+    answer.content.len() < NO_RESULT.len() + 80 && answer.content.contains(NO_RESULT)
+}

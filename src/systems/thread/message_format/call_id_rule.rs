@@ -1,0 +1,41 @@
+//! What each provider takes as the id of a call.
+
+use super::MessageFormat;
+
+/// What an id of a call may be.
+pub(in crate::systems::thread) struct CallIdRule {
+    /// The longest that is taken.
+    pub(in crate::systems::thread) longest: usize,
+    /// Whether only letters, digits, `_` and `-` are taken.
+    pub(in crate::systems::thread) plain: bool,
+    /// Whether a call must have one.
+    pub(in crate::systems::thread) due: bool,
+    /// Whether it may be used only once in the whole history.
+    pub(in crate::systems::thread) once: bool,
+}
+
+impl CallIdRule {
+    /// Whether the provider takes this id.
+    pub(in crate::systems::thread) fn takes(&self, id: &str) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if id.is_empty() {
+            return !self.due;
+        }
+        id.chars().count() <= self.longest && (!self.plain || id.bytes().all(is_plain))
+    }
+}
+
+impl MessageFormat {
+    /// What the provider of this form takes as the id of a call.
+    pub(in crate::systems::thread) const fn id_rule(self) -> CallIdRule {
+        let any = CallIdRule { longest: usize::MAX, plain: false, due: true, once: false };
+        match self {
+            Self::Plain | Self::OpenaiChat => CallIdRule { longest: 40, ..any },
+            Self::OpenaiResponses => CallIdRule { longest: 64, ..any },
+            Self::Anthropic => CallIdRule { plain: true, once: true, ..any },
+            Self::Bedrock => CallIdRule { longest: 64, plain: true, once: true, ..any },
+            Self::Gemini => CallIdRule { due: false, ..any },
+            Self::AiSdk | Self::Langchain | Self::LangchainFlat | Self::LangchainLc => any,
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! The forms that messages come in, and what matters of a message whatever its form: which calls it makes, which it
+//! answers, and what no provider would take.
+
+mod ai_sdk;
+mod anthropic;
+mod bedrock;
+mod blocks;
+mod call_id_rule;
+mod foreign_format;
+mod format_evidence;
+mod gemini;
+mod langchain;
+mod openai_chat;
+mod openai_responses;
+mod recover_content;
+mod result_text;
+mod rewrite_ids;
+
+pub(super) use blocks::{SplitMessage, results_message, split, with_blocks};
+pub(super) use call_id_rule::CallIdRule;
+pub(super) use foreign_format::describe_unknown;
+pub(super) use format_evidence::{FormatEvidence, evidence};
+pub(super) use recover_content::holds_message;
+pub(super) use result_text::{
+    beginning, result_as_user_blocks, result_as_user_message, result_message,
+};
+pub(super) use rewrite_ids::{CallIdChanges, ResultIdChange, with_ids};
+
+use super::fault::{FaultKind, Remedy};
+use super::raw_json::{RawObject, quoted, replace_lone_surrogates};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// The form in which messages are given.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageFormat {
+    /// `role` and `content` alone, which several providers take.
+    #[default]
+    Plain,
+    /// OpenAI chat completions: `tool_calls`, and messages of role `tool`.
+    OpenaiChat,
+    /// Items of OpenAI's Responses: `function_call` and `function_call_output`.
+    OpenaiResponses,
+    /// Anthropic messages: content blocks `tool_use` and `tool_result`.
+    Anthropic,
+    /// Bedrock's Converse: content blocks `toolUse` and `toolResult`.
+    Bedrock,
+    /// Gemini's contents: parts `functionCall` and `functionResponse`.
+    Gemini,
+    /// `ModelMessage` of the Vercel AI SDK: parts `tool-call` and `tool-result`.
+    AiSdk,
+    /// LangChain's `type` and `data`.
+    Langchain,
+    /// LangChain's messages as their model dumps them: `type` beside the other fields.
+    LangchainFlat,
+    /// LangChain's `lc` dumps: `id` and `kwargs`.
+    LangchainLc,
+}
+
+impl MessageFormat {
+    /// Every form.
+    pub const ALL: [Self; 10] = [
+        Self::Plain,
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::Anthropic,
+        Self::Bedrock,
+        Self::Gemini,
+        Self::AiSdk,
+        Self::Langchain,
+        Self::LangchainFlat,
+        Self::LangchainLc,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::OpenaiChat => "openai_chat",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Anthropic => "anthropic",
+            Self::Bedrock => "bedrock",
+            Self::Gemini => "gemini",
+            Self::AiSdk => "ai_sdk",
+            Self::Langchain => "langchain",
+            Self::LangchainFlat => "langchain_flat",
+            Self::LangchainLc => "langchain_lc",
+        }
+    }
+
+    /// The form of this word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| form.word() == word)
+    }
+}
+
+/// Who speaks, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MessageRole {
+    User,
+    Assistant,
+    /// The result of a call.
+    Tool,
+    /// A step of thinking that belongs to the item after it.
+    Reasoning,
+    /// Instructions, and items of other kinds.
+    Other,
+}
+
+impl MessageRole {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+            Self::Reasoning => "reasoning",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Whose calls a result may answer: only those of its own sort.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ToolCallKind {
+    #[default]
+    Function,
+    Custom,
+    /// A call whose result is more than a text (a screenshot, a patch), so that none can be made up for it.
+    Computer,
+    LocalShell,
+    Shell,
+    ApplyPatch,
+    /// A question whether a call may run: its answer is no result, and none is put in.
+    Approval,
+}
+
+/// A tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ToolCallPart {
+    /// Empty if it has none.
+    pub(super) id: String,
+    /// The id as it was given, if it was changed since.
+    pub(super) given: Option<String>,
+    pub(super) name: String,
+    /// JSON text, or whatever the model wrote for it.
+    pub(super) arguments: String,
+    pub(super) sort: ToolCallKind,
+    /// Whether it may wait for its result: a person is asked first.
+    pub(super) waits: bool,
+}
+
+impl ToolCallPart {
+    fn new(id: String, name: String, arguments: String) -> Self {
+        Self { id, given: None, name, arguments, sort: ToolCallKind::Function, waits: false }
+    }
+
+    /// What people name it by: the id as it was given, else the name of its tool.
+    pub(super) fn display_name(&self) -> &str {
+        let id = self.given.as_ref().unwrap_or(&self.id);
+        if id.is_empty() { &self.name } else { id }
+    }
+}
+
+/// What a message says it is the result of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ToolResultPart {
+    /// Empty if it has none.
+    pub(super) id: String,
+    /// The name of the tool, if it says one.
+    pub(super) name: Option<String>,
+    pub(super) sort: ToolCallKind,
+    /// The content as JSON; empty if there is none.
+    pub(super) content: String,
+    /// Its place among the blocks of the message, where results are blocks.
+    pub(super) at: usize,
+}
+
+impl ToolResultPart {
+    fn new(id: String, content: &str) -> Self {
+        Self { id, name: None, sort: ToolCallKind::Function, content: content.to_owned(), at: 0 }
+    }
+
+    /// What people name it by.
+    pub(super) fn display_name(&self) -> Option<String> {
+        if self.id.is_empty() { self.name.clone() } else { Some(self.id.clone()) }
+    }
+}
+
+/// What is wrong with a message, of which call, and what is done about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MessageProblem {
+    pub(super) fault: FaultKind,
+    pub(super) call: Option<String>,
+    pub(super) remedy: Remedy,
+    /// The message of the history that it is found at, if not the one that is changed.
+    pub(super) at: Option<usize>,
+}
+
+impl MessageProblem {
+    pub(super) fn new(fault: FaultKind, call: Option<&str>, remedy: Remedy) -> Self {
+        let call = call.filter(|id| !id.is_empty()).map(str::to_owned);
+        Self { fault, call, remedy, at: None }
+    }
+
+    /// The same, found at this message.
+    pub(super) const fn at(mut self, message: usize) -> Self {
+        self.at = Some(message);
+        self
+    }
+}
+
+/// A message as far as it matters here.
+#[derive(Debug)]
+pub(super) struct CheckedMessage<'a> {
+    /// What can be taken of it; without anything wrong, the message as it was.
+    pub(super) text: Cow<'a, str>,
+    pub(super) problems: Vec<MessageProblem>,
+    /// Whether nothing of it can be taken.
+    pub(super) is_unusable: bool,
+    pub(super) speaker: MessageRole,
+    /// Whether it is an answer without text, which only the last message may be.
+    pub(super) unwritten: bool,
+    pub(super) calls: Vec<ToolCallPart>,
+    pub(super) answers: Vec<ToolResultPart>,
+    /// The id that the message has itself.
+    pub(super) id: Option<String>,
+}
+
+impl<'a> CheckedMessage<'a> {
+    fn new(text: &'a str, speaker: MessageRole, id: Option<String>) -> Self {
+        Self {
+            text: Cow::Borrowed(text),
+            problems: Vec::new(),
+            is_unusable: false,
+            speaker,
+            unwritten: false,
+            calls: Vec::new(),
+            answers: Vec::new(),
+            id,
+        }
+    }
+
+    fn into_unusable(mut self, fault: FaultKind) -> Self {
+        self.is_unusable = true;
+        self.calls.clear();
+        self.answers.clear();
+        if !self.problems.iter().any(|problem| problem.remedy == Remedy::Removed) {
+            self.problems.push(MessageProblem::new(fault, None, Remedy::Removed));
+        }
+        self
+    }
+
+    /// Notes something that is taken out.
+    fn removed(&mut self, fault: FaultKind, call: Option<&str>) {
+        self.problems.push(MessageProblem::new(fault, call, Remedy::Removed));
+    }
+
+    /// Notes something that is put right.
+    fn mended(&mut self, fault: FaultKind, call: Option<&str>) {
+        self.problems.push(MessageProblem::new(fault, call, Remedy::Changed));
+    }
+}
+
+/// What a message must be judged by beside itself.
+#[derive(Clone, Copy, Default)]
+pub(super) struct MessageContext<'a> {
+    /// Whether nothing comes after it.
+    pub(super) last: bool,
+    /// The calls of the history that the provider runs itself.
+    pub(super) provider_calls: Option<&'a HashSet<String>>,
+}
+
+/// Looks at a message in a thread of this form.
+pub(super) fn check_message<'a>(
+    text: &'a str,
+    object: Option<RawObject<'_>>,
+    form: MessageFormat,
+    around: MessageContext<'_>,
+) -> CheckedMessage<'a> {
+    if let Cow::Owned(whole) = replace_lone_surrogates(text) {
+        let mut looked = check_message(&whole, RawObject::parse(&whole), form, around);
+        looked.mended(FaultKind::CutCharacter, None);
+        return CheckedMessage { text: Cow::Owned(looked.text.into_owned()), ..looked };
+    }
+    let Some(object) = object else {
+        return CheckedMessage::new(text, MessageRole::Other, None)
+            .into_unusable(FaultKind::NotAMessage);
+    };
+    if let Some((field, lost)) = recover_content::lost_role(&object, form) {
+        let mut whole = object;
+        whole.set(field, quoted(lost));
+        let whole = whole.write();
+        let mut looked = check_message(&whole, RawObject::parse(&whole), form, around);
+        looked.mended(FaultKind::MissingRole, None);
+        return CheckedMessage { text: Cow::Owned(looked.text.into_owned()), ..looked };
+    }
+    match form {
+        MessageFormat::Plain | MessageFormat::OpenaiChat => {
+            openai_chat::check_message(text, object)
+        }
+        MessageFormat::OpenaiResponses => openai_responses::check_message(text, object),
+        MessageFormat::Anthropic => anthropic::check_message(text, object, around.last),
+        MessageFormat::Bedrock => bedrock::check_message(text, object),
+        MessageFormat::Gemini => gemini::check_message(text, object),
+        MessageFormat::AiSdk => ai_sdk::check_message(text, object, around.provider_calls),
+        MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
+            langchain::check_message(text, object)
+        }
+    }
+}
+
+/// The ids of the calls in this history that the provider runs itself, where a message alone does not say it.
+pub(super) fn provider_calls(
+    form: MessageFormat,
+    objects: &[Option<RawObject<'_>>],
+) -> HashSet<String> {
+    if form != MessageFormat::AiSdk {
+        return HashSet::new();
+    }
+    objects.iter().flatten().flat_map(ai_sdk::provider_calls).collect()
+}
+
+/// Which calls of a message are cut: by id, and by place where calls may have none.
+pub(super) struct CallRemoval<'c> {
+    pub(super) ids: Vec<&'c str>,
+    pub(super) places: Vec<bool>,
+}
+
+/// The message without these calls; `None` if nothing is left of it.
+pub(super) fn without_calls(
+    text: &str,
+    form: MessageFormat,
+    cut: &CallRemoval<'_>,
+) -> Option<String> {
+    let object = RawObject::parse(text)?;
+    match form {
+        MessageFormat::Plain | MessageFormat::OpenaiChat => {
+            openai_chat::without_calls(object, &cut.ids)
+        }
+        MessageFormat::OpenaiResponses => None,
+        MessageFormat::Anthropic => anthropic::without_calls(object, &cut.ids),
+        MessageFormat::Bedrock => bedrock::without_calls(object, &cut.ids),
+        MessageFormat::Gemini => gemini::without_calls(object, &cut.places),
+        MessageFormat::AiSdk => ai_sdk::without_calls(object, &cut.ids),
+        MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
+            langchain::without_calls(object, &cut.ids)
+        }
+    }
+}
+
+/// Takes out the results of server tools without their use, and the reverse.
+pub(super) fn pair_server_tools(form: MessageFormat, looked: &mut [CheckedMessage<'_>]) {
+    if form == MessageFormat::Anthropic {
+        anthropic::pair_server_tools(looked);
+    }
+}
+
+/// The last answer without white space at its end, where the provider refuses that.
+pub(super) fn without_trailing_space(form: MessageFormat, text: &str) -> Option<String> {
+    let block = match form {
+        MessageFormat::Anthropic => anthropic::trimmed,
+        MessageFormat::Bedrock => bedrock::trimmed,
+        _ => return None,
+    };
+    block(RawObject::parse(text)?)
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallResult {
+    /// What the model is told.
+    pub content: String,
+    /// Whether it is an error.
+    pub is_error: bool,
+}
+
+/// What is said of a call whose result is not known: nothing of why.
+pub const NO_RESULT: &str =
+    "No result was recorded for this tool call. It may or may not have run.";
+
+impl CallResult {
+    /// The result of a call of which nothing is known.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { content: NO_RESULT.to_owned(), is_error: true }
+    }
+}
+
+/// The id a message has itself.
+fn own_id(object: &RawObject<'_>) -> Option<String> {
+    object.text("id").filter(|id| !id.is_empty()).map(Cow::into_owned)
+}
+
+/// The field, if it is a text that is not empty.
+fn nonempty_text(object: &RawObject<'_>, field: &str) -> Option<String> {
+    object.text(field).filter(|text| !text.is_empty()).map(Cow::into_owned)
+}
+
+/// The id in this field; empty if there is none. A number is taken for the text of it.
+fn id_in(object: &RawObject<'_>, field: &str) -> String {
+    let number = || object.get(field).filter(|json| json.parse::<u64>().is_ok());
+    nonempty_text(object, field).or_else(|| number().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Arguments that must be an object, made one. `None` if they are one.
+fn as_object(json: Option<&str>) -> Option<String> {
+    let Some(json) = json else { return Some("{}".to_owned()) };
+    if RawObject::parse(json).is_some() {
+        return None;
+    }
+    let Some(text) = super::raw_json::text(json) else {
+        return Some(format!(r#"{{"arguments":{json}}}"#));
+    };
+    if text.trim().is_empty() {
+        return Some("{}".to_owned());
+    }
+    let inner = text.trim();
+    if RawObject::parse(inner).is_some() {
+        return Some(super::raw_json::compact(&replace_lone_surrogates(inner)).into_owned());
+    }
+    Some(format!(r#"{{"arguments":{json}}}"#))
+}
+
+/// Arguments that must be a text, made one. `None` if they are one.
+fn as_text(json: Option<&str>) -> Option<String> {
+    match json {
+        None => Some(quoted("{}")),
+        Some(json) if super::raw_json::text(json).is_some() => None,
+        Some(json) => Some(quoted(json)),
+    }
+}
+
+/// What a content field holds.
+enum ContentField<'a> {
+    Text(Cow<'a, str>),
+    /// Not empty.
+    Blocks(Vec<&'a str>),
+    /// Absent, null or an empty list.
+    Nothing,
+    /// Something that is no content.
+    Other(&'a str),
+}
+
+fn content<'o>(object: &'o RawObject<'_>, field: &str) -> ContentField<'o> {
+    let Some(json) = object.get(field) else { return ContentField::Nothing };
+    if let Some(text) = super::raw_json::text(json) {
+        return ContentField::Text(text);
+    }
+    match super::raw_json::list(json) {
+        Some(blocks) if blocks.is_empty() => ContentField::Nothing,
+        Some(blocks) => ContentField::Blocks(blocks),
+        None => ContentField::Other(json),
+    }
+}
+
+/// Makes a result's content something that is one. Returns whether it had to be changed.
+fn mend_result(object: &mut RawObject<'_>, field: &str) -> bool {
+    let mended = match content(object, field) {
+        ContentField::Text(_) => return false,
+        ContentField::Blocks(blocks) if blocks.iter().all(|block| is_block(block)) => return false,
+        ContentField::Nothing => quoted(""),
+        ContentField::Blocks(_) => quoted(object.get(field).unwrap_or_default()),
+        ContentField::Other(json) => quoted(json),
+    };
+    object.set(field, mended);
+    true
+}
+
+/// The block with the type that its fields show, if it says none.
+fn typed(json: &str, types: &[(&str, &str)]) -> Option<String> {
+    let mut block = RawObject::parse(json).filter(|block| !block.has("type"))?;
+    let (_, kind) = types.iter().find(|(field, _)| block.has(field))?;
+    block.set("type", quoted(kind));
+    Some(block.write())
+}
+
+/// Whether this is a content block: an object that says its type, and, if that is text, has one.
+fn is_block(json: &str) -> bool {
+    RawObject::parse(json).is_some_and(|block| match block.text("type") {
+        Some(kind) if kind == "text" => block.text("text").is_some(),
+        kind => kind.is_some_and(|kind| !kind.is_empty()),
+    })
+}

@@ -1,0 +1,168 @@
+//! What is kept of messages and blocks that lost the fields which say what they are.
+
+use super::{MessageFormat, is_block, typed};
+use crate::systems::thread::fault::{FaultKind, Remedy};
+use crate::systems::thread::message_format::MessageProblem;
+use crate::systems::thread::raw_json::{RawObject, list, quoted, text};
+
+/// The field that says what a message is, and its value, for a message that lost it but makes or answers
+/// calls.
+pub(super) fn lost_role(
+    object: &RawObject<'_>,
+    form: MessageFormat,
+) -> Option<(&'static str, &'static str)> {
+    if object.get("role").is_some() || object.get("type").is_some() {
+        return None;
+    }
+    let has = |name: &str| object.get(name).is_some();
+    match form {
+        MessageFormat::Plain | MessageFormat::OpenaiChat if has("tool_call_id") => {
+            Some(("role", "tool"))
+        }
+        MessageFormat::Plain | MessageFormat::OpenaiChat if has("tool_calls") => {
+            Some(("role", "assistant"))
+        }
+        MessageFormat::LangchainFlat if has("tool_call_id") => Some(("type", "tool")),
+        MessageFormat::LangchainFlat if has("tool_calls") => Some(("type", "ai")),
+        MessageFormat::OpenaiResponses if !has("call_id") => None,
+        MessageFormat::OpenaiResponses if has("output") => Some(("type", "function_call_output")),
+        MessageFormat::OpenaiResponses if has("name") && has("arguments") => {
+            Some(("type", "function_call"))
+        }
+        MessageFormat::OpenaiResponses if has("name") && has("input") => {
+            Some(("type", "custom_tool_call"))
+        }
+        MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::AiSdk => {
+            role_of_blocks(object)
+        }
+        MessageFormat::Gemini if holds(object, "parts", &["functionCall", "function_call"]) => {
+            Some(("role", "model"))
+        }
+        _ => None,
+    }
+}
+
+/// The role that the content blocks of a message show.
+fn role_of_blocks(object: &RawObject<'_>) -> Option<(&'static str, &'static str)> {
+    let role = if holds(object, "content", &["tool_use", "toolUse", "tool-call"]) {
+        "assistant"
+    } else if holds(object, "content", &["tool_result", "toolResult"]) {
+        "user"
+    } else if holds(object, "content", &["tool-result"]) {
+        "tool"
+    } else {
+        return None;
+    };
+    Some(("role", role))
+}
+
+/// Whether this list holds a block of one of these types, or with a field of one of these names.
+fn holds(object: &RawObject<'_>, field: &str, kinds: &[&str]) -> bool {
+    let is_one = |json: &str| {
+        let Some(block) = RawObject::parse(json) else { return false };
+        let kind = block.text("type");
+        kinds.iter().any(|name| kind.as_deref() == Some(name) || block.get(name).is_some())
+    };
+    object.list(field).is_some_and(|blocks| blocks.into_iter().any(is_one))
+}
+
+/// Fields that say what a value is or whose it is: alone they hold nothing that would be lost.
+const LABELS: [&str; 14] = [
+    "type",
+    "role",
+    "id",
+    "name",
+    "status",
+    "signature",
+    "thoughtSignature",
+    "cache_control",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "toolUseId",
+    "toolCallId",
+    "toolName",
+];
+
+/// Whether this JSON holds a text or a number beside labels.
+fn holds_content(json: &str) -> bool {
+    if let Some(said) = text(json) {
+        return !said.trim().is_empty();
+    }
+    if let Some(items) = list(json) {
+        return items.into_iter().any(holds_content);
+    }
+    match RawObject::parse(json) {
+        Some(object) => object
+            .names()
+            .into_iter()
+            .filter(|name| !LABELS.contains(name))
+            .any(|name| object.get(name).is_some_and(holds_content)),
+        None => json.parse::<f64>().is_ok(),
+    }
+}
+
+/// Whether this object, which is no message, has the content of one.
+pub(in crate::systems::thread) fn holds_message(json: &str) -> bool {
+    const FIELDS: [&str; 9] =
+        ["content", "parts", "output", "result", "response", "text", "value", "message", "error"];
+    let Some(object) = RawObject::parse(json) else { return false };
+    let holds = |name: &&str| object.get(name).is_some_and(holds_content);
+    // LangChain's messages hold their own fields in one; without its type it is not known what such a message is.
+    let is_nested = object.get("type").is_none();
+    FIELDS.iter().any(holds) || is_nested && ["data", "kwargs"].iter().any(holds)
+}
+
+/// The text to keep of something in the content that is no content block; `None` if it says nothing. What holds
+/// arguments and no result is a call, not something that was said.
+pub(super) fn kept_text(json: &str) -> Option<String> {
+    const RESULTS: [&str; 6] = ["content", "output", "result", "response", "value", "error"];
+    if let Some(said) = text(json) {
+        return Some(said.into_owned()).filter(|said| !said.trim().is_empty());
+    }
+    if let Some(block) = RawObject::parse(json) {
+        if let Some(said) = block.text("text").filter(|said| !said.trim().is_empty()) {
+            return Some(said.into_owned());
+        }
+        let has = |names: &[&str]| names.iter().any(|name| block.get(name).is_some());
+        if has(&["input", "arguments", "args"]) && !has(&RESULTS) {
+            return None;
+        }
+    } else {
+        list(json)?;
+    }
+    holds_content(json).then(|| json.to_owned())
+}
+
+/// The types of content blocks by a field that only they have, and the type of a text.
+pub(super) struct BlockTypes {
+    pub(super) fields: &'static [(&'static str, &'static str)],
+    pub(super) text: &'static str,
+}
+
+/// The content blocks of a message, each put right where it is none. `None` if all of them are blocks.
+pub(super) fn mend_blocks(
+    blocks: &[&str],
+    types: &BlockTypes,
+    is_one: fn(&str) -> bool,
+    problems: &mut Vec<MessageProblem>,
+) -> Option<Vec<String>> {
+    if blocks.iter().all(|json| is_one(json)) {
+        return None;
+    }
+    let mut kept = Vec::with_capacity(blocks.len());
+    for json in blocks {
+        if is_one(json) {
+            kept.push((*json).to_owned());
+            continue;
+        }
+        let mended = typed(json, types.fields).filter(|json| is_block(json)).or_else(|| {
+            let said = kept_text(json)?;
+            Some(format!(r#"{{"type":"{}","text":{}}}"#, types.text, quoted(&said)))
+        });
+        let remedy = if mended.is_some() { Remedy::Changed } else { Remedy::Removed };
+        problems.push(MessageProblem::new(FaultKind::MalformedBlock, None, remedy));
+        kept.extend(mended);
+    }
+    Some(kept)
+}

@@ -1,0 +1,227 @@
+//! JSON objects as they were written: fields in their order, values verbatim. A message that is not changed keeps its
+//! bytes; of one that is, only the field in question is written anew.
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The fields of an object: name and JSON text.
+#[derive(Clone, Debug)]
+pub(super) struct RawObject<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'a> RawObject<'a> {
+    /// The object that this text is; `None` if it is something else.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())?
+    }
+
+    /// The field as JSON text, unless it is absent or null. Of several of one name the last counts.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().rev().find(|(field, _)| field == name);
+        found.map(|(_, value)| &**value).filter(|value| *value != "null")
+    }
+
+    /// Whether there is a field of this name, null or not.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(field, _)| field == name)
+    }
+
+    /// The names of its fields, in their order.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|(name, _)| &**name).collect()
+    }
+
+    /// The field, if it is a text.
+    pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        text(self.get(name)?)
+    }
+
+    /// The items of the field, if it is a list.
+    pub(super) fn list(&self, name: &str) -> Option<Vec<&str>> {
+        list(self.get(name)?)
+    }
+
+    /// The field, if it is an object.
+    pub(super) fn object(&self, name: &str) -> Option<RawObject<'_>> {
+        RawObject::parse(self.get(name)?)
+    }
+
+    /// Sets a field to this JSON text, where it stands or at the end.
+    pub(super) fn set(&mut self, name: &str, value: String) {
+        match self.0.iter_mut().rev().find(|(field, _)| field == name) {
+            Some((_, old)) => *old = Cow::Owned(value),
+            None => self.0.push((Cow::Owned(name.to_owned()), Cow::Owned(value))),
+        }
+    }
+
+    /// Takes a field out.
+    pub(super) fn remove(&mut self, name: &str) {
+        self.0.retain(|(field, _)| field != name);
+    }
+
+    /// As JSON.
+    pub(super) fn write(&self) -> String {
+        let mut out = String::from("{");
+        for (place, (name, value)) in self.0.iter().enumerate() {
+            if place > 0 {
+                out.push(',');
+            }
+            out.push_str(&quoted(name));
+            out.push(':');
+            out.push_str(value);
+        }
+        out.push('}');
+        out
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RawObjectVisitor;
+        impl<'de> Visitor<'de> for RawObjectVisitor {
+            type Value = RawObject<'de>;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject<'de>, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((FieldName(name), value)) =
+                    map.next_entry::<FieldName<'de>, &'de RawValue>()?
+                {
+                    fields.push((name, Cow::Borrowed(value.get())));
+                }
+                Ok(RawObject(fields))
+            }
+        }
+        deserializer.deserialize_map(RawObjectVisitor)
+    }
+}
+
+/// A name that is borrowed where it has no escapes.
+#[derive(serde::Deserialize)]
+struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The text that this JSON is, if it is one.
+pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
+    if !json.starts_with('"') {
+        return None;
+    }
+    serde_json::from_str::<FieldName<'_>>(json).ok().map(|name| name.0)
+}
+
+/// The same JSON without halves of surrogate pairs, which stand for no character: a text was cut in the middle of one. Each
+/// becomes U+FFFD.
+pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
+    let mut mended: Option<String> = None;
+    let (mut at, mut kept) = (0, 0);
+    while let Some(found) = json[at..].find('\\') {
+        at += found;
+        let Some(unit) = escaped_unit(json, at) else {
+            // Another escape, of one character behind the backslash.
+            at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8);
+            continue;
+        };
+        let paired = (0xd800..0xdc00).contains(&unit)
+            && escaped_unit(json, at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low));
+        if paired {
+            at += 12;
+            continue;
+        }
+        if (0xd800..0xe000).contains(&unit) {
+            let out = mended.get_or_insert_default();
+            out.push_str(&json[kept..at]);
+            out.push_str("\\ufffd");
+            kept = at + 6;
+        }
+        at += 6;
+    }
+    match mended {
+        Some(mut out) => {
+            out.push_str(&json[kept..]);
+            Cow::Owned(out)
+        }
+        None => Cow::Borrowed(json),
+    }
+}
+
+/// The UTF-16 unit that is escaped at this byte, if one is.
+fn escaped_unit(json: &str, at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+/// The items of the list that this JSON is, if it is one.
+pub(super) fn list(json: &str) -> Option<Vec<&str>> {
+    if !json.trim_start().starts_with('[') {
+        return None;
+    }
+    let items = serde_json::from_str::<Vec<&RawValue>>(json).ok()?;
+    Some(items.into_iter().map(RawValue::get).collect())
+}
+
+/// A list of these JSON texts.
+pub(super) fn written_list<T: AsRef<str>>(items: &[T]) -> String {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    format!("[{}]", items.join(","))
+}
+
+/// A text as JSON.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// JSON on one line: without the space between its parts.
+pub(super) fn compact(json: &str) -> Cow<'_, str> {
+    if !json.contains(['\n', '\r']) {
+        return Cow::Borrowed(json.trim());
+    }
+    let mut out = String::with_capacity(json.len());
+    let (mut inside, mut escaped) = (false, false);
+    for character in json.chars() {
+        if inside {
+            inside = escaped || character != '"';
+            escaped = !escaped && character == '\\';
+        } else if character.is_ascii_whitespace() {
+            continue;
+        } else {
+            inside = character == '"';
+        }
+        out.push(character);
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_set_keeps_its_order_and_its_bytes() {
+        let text = r#"{"z": 1.50, "a":{"k" : [1, 2]}, "n":null}"#;
+        let mut object = RawObject::parse(text).unwrap();
+        assert_eq!((object.get("z"), object.get("n"), object.has("n")), (Some("1.50"), None, true));
+        object.set("b", quoted("x\"y"));
+        object.set("z", "2".to_owned());
+        object.remove("n");
+        assert_eq!(object.write(), r#"{"z":2,"a":{"k" : [1, 2]},"b":"x\"y"}"#);
+    }
+
+    #[test]
+    fn other_json_is_no_object_no_text_and_no_list() {
+        assert!(RawObject::parse("[1]").is_none() && RawObject::parse("{").is_none());
+        assert!(text("1").is_none() && list("{}").is_none());
+        assert_eq!(text(r#""a\nb""#).unwrap(), "a\nb");
+        assert_eq!(list("[ 1 , \"a\"]").unwrap(), ["1", "\"a\""]);
+    }
+
+    #[test]
+    fn space_inside_texts_stays() {
+        assert_eq!(
+            compact("{\n  \"a b\": \"c \\\" \\\\\",\n \"d\": 1\n}"),
+            r#"{"a b":"c \" \\","d":1}"#
+        );
+        assert_eq!(compact(" {\"a\": 1} "), "{\"a\": 1}");
+    }
+}

@@ -1,0 +1,166 @@
+//! Ids of calls that the provider refuses, that are missing or that repeat: each gets another one, in the call and in its
+//! result alike.
+
+use super::call_pairs::{CallResultPairs, PairAssignment};
+use super::fault::{FaultKind, Remedy};
+use super::message_format::{
+    CallIdChanges, CallIdRule, CheckedMessage, MessageFormat, MessageProblem, ResultIdChange,
+    ToolCallKind, with_ids,
+};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// Makes ids that no call and no result of the history has.
+struct CallIdGenerator {
+    taken: HashSet<String>,
+    rule: CallIdRule,
+}
+
+impl CallIdGenerator {
+    /// An id as near to this one as the provider takes.
+    fn id(&mut self, near: &str) -> String {
+        let plain = |character: char| {
+            let taken = !self.rule.plain || character.is_ascii_alphanumeric();
+            if taken || matches!(character, '_' | '-') { character } else { '_' }
+        };
+        // Room for what tells it from others.
+        let room = self.rule.longest.saturating_sub(8);
+        let near: String = near.chars().map(plain).take(room).collect();
+        let near = if near.is_empty() { "call".to_owned() } else { near };
+        if self.taken.insert(near.clone()) {
+            return near;
+        }
+        let mut number = 2_usize;
+        loop {
+            let id = format!("{near}_{number}");
+            if self.taken.insert(id.clone()) {
+                return id;
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Gives every call that needs one another id, and tells its result.
+pub(super) fn renew(
+    form: MessageFormat,
+    looked: &mut [CheckedMessage<'_>],
+    pairs: &CallResultPairs,
+) {
+    let mut new = new_call_ids(form, looked, pairs);
+    new_result_ids(form, looked, pairs, &mut new);
+    for (one, new) in looked.iter_mut().zip(new) {
+        let changed = !new.answers.is_empty() || new.calls.iter().any(|(_, new)| new.is_some());
+        if !changed {
+            continue;
+        }
+        if let Some(text) = with_ids(&one.text, form, &new) {
+            one.text = Cow::Owned(text);
+        }
+        for (call, (old, new)) in one.calls.iter_mut().zip(new.calls) {
+            if let Some(id) = new {
+                call.given = Some(old);
+                call.id = id;
+            }
+        }
+    }
+}
+
+fn new_call_ids(
+    form: MessageFormat,
+    looked: &mut [CheckedMessage<'_>],
+    pairs: &CallResultPairs,
+) -> Vec<CallIdChanges> {
+    let rule = form.id_rule();
+    let ids = looked.iter().flat_map(|one| {
+        let answers = one.answers.iter().map(|answer| &answer.id);
+        one.calls.iter().map(|call| &call.id).chain(answers)
+    });
+    let mut fresh = CallIdGenerator { taken: ids.cloned().collect(), rule: form.id_rule() };
+    let mut seen: HashMap<(String, ToolCallKind), (usize, usize)> = HashMap::new();
+    let mut new = Vec::with_capacity(looked.len());
+    for (index, one) in looked.iter_mut().enumerate() {
+        let mut named = CallIdChanges::default();
+        if !one.answers.is_empty() && !rule.once && form != MessageFormat::OpenaiResponses {
+            // What was answered may be used again.
+            seen.clear();
+        }
+        for (place, call) in one.calls.iter().enumerate() {
+            let before = seen.insert((call.id.clone(), call.sort), (index, place));
+            let repeats = before.is_some_and(|(message, place)| match pairs.call(message, place) {
+                // Items: what was answered before may be used again.
+                PairAssignment::To(result, _) if form == MessageFormat::OpenaiResponses => {
+                    result < message || result > index
+                }
+                _ => true,
+            });
+            let repeats = repeats && !call.id.is_empty();
+            let fault = match () {
+                () if call.sort == ToolCallKind::Approval => None,
+                () if call.id.is_empty() && rule.due => Some(FaultKind::MissingId),
+                () if repeats => Some(FaultKind::DoubledCall),
+                () if !rule.takes(&call.id) => Some(FaultKind::RefusedId),
+                () => None,
+            };
+            let id = fault.map(|_| fresh.id(&call.id));
+            if let (Some(fault), Some(id)) = (fault, &id)
+                && pairs.call(index, place) != PairAssignment::Doubled
+            {
+                let told = if call.id.is_empty() { id } else { &call.id };
+                one.problems.push(MessageProblem::new(fault, Some(told), Remedy::Renamed));
+            }
+            named.calls.push((call.id.clone(), id));
+        }
+        new.push(named);
+    }
+    new
+}
+
+/// Tells the results the new ids of their calls, and the names where a result must say one.
+fn new_result_ids(
+    form: MessageFormat,
+    looked: &mut [CheckedMessage<'_>],
+    pairs: &CallResultPairs,
+    new: &mut [CallIdChanges],
+) {
+    let mut names: HashMap<(usize, usize), String> = HashMap::new();
+    if matches!(form, MessageFormat::Gemini | MessageFormat::AiSdk) {
+        for (index, one) in looked.iter().enumerate() {
+            let calls = one.calls.iter().enumerate();
+            names.extend(calls.map(|(place, call)| ((index, place), call.name.clone())));
+        }
+    }
+    for (index, one) in looked.iter_mut().enumerate() {
+        let mut answers = Vec::new();
+        for (place, answer) in one.answers.iter_mut().enumerate() {
+            let PairAssignment::To(message, call) = pairs.answer(index, place) else { continue };
+            let (old, given) = &new[message].calls[call];
+            let id = given.as_ref().unwrap_or(old);
+            // Gemini takes a call and a result of which only one has an id.
+            let loose = form == MessageFormat::Gemini && (answer.id.is_empty() || id.is_empty());
+            let differs = answer.id != *id && !loose;
+            let name = names.get(&(message, call)).filter(|name| {
+                let differs = answer.name.as_ref() != Some(name) && form == MessageFormat::Gemini;
+                answer.sort == ToolCallKind::Function && (answer.name.is_none() || differs)
+            });
+            if !differs && name.is_none() {
+                continue;
+            }
+            let fault = match () {
+                () if !differs => FaultKind::MalformedResult,
+                () if answer.id.is_empty() => FaultKind::MissingId,
+                () if !form.id_rule().takes(&answer.id) => FaultKind::RefusedId,
+                () => FaultKind::DoubledCall,
+            };
+            let remedy = if differs { Remedy::Renamed } else { Remedy::Changed };
+            let told = if answer.id.is_empty() { id } else { &answer.id };
+            one.problems.push(MessageProblem::new(fault, Some(told), remedy));
+            let id = differs.then(|| id.clone());
+            answers.push(ResultIdChange { at: answer.at, id: id.clone(), name: name.cloned() });
+            if let Some(id) = id {
+                answer.id = id;
+            }
+        }
+        new[index].answers = answers;
+    }
+}

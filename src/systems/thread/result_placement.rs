@@ -1,0 +1,372 @@
+//! Where results stand: each where its call needs it, and what no call takes as a text for the model.
+
+use super::action_builder::PlannedMessage;
+use super::call_pairs::PairAssignment;
+use super::fault::{FaultKind, Remedy};
+use super::message_format::{
+    MessageFormat, MessageProblem, MessageRole, ToolResultPart, result_as_user_blocks,
+    result_as_user_message, results_message, split, with_blocks,
+};
+use super::sanitize_plan::SanitizePlan;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Results that no call takes, as blocks, and what is wrong with them.
+type UnmatchedResultBlocks = (Vec<String>, Vec<MessageProblem>);
+
+impl SanitizePlan<'_> {
+    /// The places of the results in a message that answer calls of another.
+    fn answers_for(&self, message: usize, calls: usize) -> Vec<usize> {
+        let answers = 0..self.messages[message].answers.len();
+        let is_one = |place: &usize| matches!(self.pairs.answer(message, *place), PairAssignment::To(at, _) if at == calls);
+        answers.filter(is_one).collect()
+    }
+
+    /// The messages that hold results of the calls of this one.
+    fn holders(&self, index: usize) -> BTreeSet<usize> {
+        let calls = 0..self.messages[index].calls.len();
+        let holder = |place| match self.pairs.call(index, place) {
+            PairAssignment::To(message, _) => Some(message),
+            _ => None,
+        };
+        calls.filter_map(holder).collect()
+    }
+
+    fn split(&self, index: usize) -> super::message_format::SplitMessage {
+        let looked = &self.messages[index];
+        split(&looked.text, self.form, &looked.answers)
+    }
+
+    /// Where results are messages of their own that must stand right behind their call; one may hold several.
+    pub(super) fn in_messages(&mut self) -> Vec<PlannedMessage> {
+        let mut pieces = Vec::new();
+        // The messages whose place in the outcome is settled.
+        let mut settled = BTreeSet::new();
+        for index in 0..self.messages.len() {
+            if self.messages[index].is_unusable {
+                continue;
+            }
+            if self.messages[index].answers.is_empty() {
+                pieces.push(self.kept(index));
+            } else {
+                self.push_unmatched_results(index, &mut settled, &mut pieces);
+            }
+            for holder in self.holders(index) {
+                let piece = self.results_in(holder, index, &mut settled);
+                pieces.push(piece);
+            }
+            let (made, problems) = self.made(index);
+            if self.form == MessageFormat::AiSdk && !made.is_empty() {
+                let text = results_message(self.form, &made);
+                pieces.push(PlannedMessage::put_in(text, problems, index));
+                continue;
+            }
+            let made = made.into_iter().zip(problems);
+            pieces.extend(
+                made.map(|(text, problem)| PlannedMessage::put_in(text, vec![problem], index)),
+            );
+        }
+        pieces
+    }
+
+    /// The message with those of its results that answer the calls of this one.
+    fn results_in(
+        &self,
+        holder: usize,
+        calls: usize,
+        settled: &mut BTreeSet<usize>,
+    ) -> PlannedMessage {
+        let places = self.answers_for(holder, calls);
+        let looked = &self.messages[holder];
+        let is_whole = places.len() == looked.answers.len() && looked.speaker == MessageRole::Tool;
+        if is_whole {
+            settled.insert(holder);
+            return self.kept(holder);
+        }
+        let results = self.split(holder).results;
+        let blocks: Vec<String> =
+            places.iter().filter_map(|place| results.get(*place).cloned()).collect();
+        let told = places.first().and_then(|place| looked.answers[*place].display_name());
+        let moved = MessageProblem::new(FaultKind::MisplacedResult, told.as_deref(), Remedy::Moved);
+        if looked.speaker == MessageRole::Tool && settled.insert(holder) {
+            let mut piece = self.kept(holder);
+            piece.text = with_blocks(&looked.text, self.form, &blocks);
+            piece.reason = Some(moved);
+            return piece;
+        }
+        PlannedMessage::put_in(results_message(self.form, &blocks), vec![moved], holder)
+    }
+
+    /// What is left of a message of results where it stands: what else it says, and the results that no call takes.
+    fn push_unmatched_results(
+        &mut self,
+        index: usize,
+        settled: &mut BTreeSet<usize>,
+        pieces: &mut Vec<PlannedMessage>,
+    ) {
+        if self.messages[index].speaker != MessageRole::Tool {
+            let others = self.split(index).others;
+            settled.insert(index);
+            let mut piece = self.kept(index);
+            piece.text = with_blocks(&self.messages[index].text, self.form, &others);
+            let moved = MessageProblem::new(FaultKind::MisplacedResult, None, Remedy::Moved);
+            if piece.text.is_some() {
+                piece.problems.push(moved);
+                pieces.push(piece);
+            } else {
+                self.note(index, moved);
+            }
+        }
+        for place in 0..self.messages[index].answers.len() {
+            let Some(unassigned) = self.unassigned(index, place) else { continue };
+            if !unassigned.is_kept_as_text {
+                self.note(index, unassigned.problem);
+                continue;
+            }
+            let answer = &self.messages[index].answers[place];
+            let text = result_as_user_message(self.form, answer, unassigned.doubled);
+            let mut piece = PlannedMessage::put_in(text, vec![unassigned.problem], index);
+            // The message itself becomes the text, if nothing else of it is wanted.
+            let is_alone = !(0..self.messages[index].answers.len())
+                .any(|place| matches!(self.pairs.answer(index, place), PairAssignment::To(..)));
+            if is_alone && settled.insert(index) {
+                piece.source = Some(index);
+            }
+            pieces.push(piece);
+        }
+    }
+
+    /// Where results are items that may stand anywhere behind their call.
+    pub(super) fn in_items(&mut self) -> Vec<PlannedMessage> {
+        let mut pieces: Vec<PlannedMessage> = Vec::new();
+        // What comes behind the calls that stand together.
+        let mut waiting: Vec<PlannedMessage> = Vec::new();
+        for index in 0..self.messages.len() {
+            if self.messages[index].is_unusable {
+                continue;
+            }
+            if let Some(answer) = self.messages[index].answers.first()
+                && let Some(unassigned) = self.unassigned(index, 0)
+            {
+                if !unassigned.is_kept_as_text {
+                    self.note(index, unassigned.problem);
+                    continue;
+                }
+                let text = result_as_user_message(self.form, answer, unassigned.doubled);
+                let mut piece = PlannedMessage::put_in(text, vec![unassigned.problem], index);
+                piece.source = Some(index);
+                // Nothing may stand between reasoning and what it belongs to.
+                let last = pieces.last().and_then(|piece| piece.source);
+                let reasons =
+                    |source: usize| self.messages[source].speaker == MessageRole::Reasoning;
+                let behind = if last.is_some_and(reasons) { &mut waiting } else { &mut pieces };
+                behind.push(piece);
+                continue;
+            }
+            let is_early =
+                matches!(self.pairs.answer(index, 0), PairAssignment::To(call, _) if call > index);
+            if is_early {
+                continue;
+            }
+            if self.messages[index].calls.is_empty()
+                && self.messages[index].speaker != MessageRole::Reasoning
+            {
+                pieces.append(&mut waiting);
+            }
+            pieces.push(self.kept(index));
+            if let PairAssignment::To(result, _) = self.pairs.call(index, 0)
+                && result < index
+            {
+                waiting.push(self.kept(result));
+            }
+            let (made, problems) = self.made(index);
+            let made = made.into_iter().zip(problems);
+            waiting.extend(
+                made.map(|(text, problem)| PlannedMessage::put_in(text, vec![problem], index)),
+            );
+        }
+        pieces.append(&mut waiting);
+        pieces
+    }
+
+    /// Where results are blocks of the message right behind the call's.
+    pub(super) fn in_blocks(&mut self) -> Vec<PlannedMessage> {
+        let hosts = self.hosts();
+        let hosting: BTreeSet<usize> = hosts.values().copied().collect();
+        let mut pieces = Vec::new();
+        for index in 0..self.messages.len() {
+            if self.messages[index].is_unusable || hosting.contains(&index) {
+                continue;
+            }
+            let mut told: UnmatchedResultBlocks = (Vec::new(), Vec::new());
+            if self.messages[index].answers.is_empty() {
+                pieces.push(self.kept(index));
+            } else {
+                told = self.without_results(index, &mut pieces);
+            }
+            pieces.extend(self.results_of(index, hosts.get(&index).copied(), told));
+        }
+        pieces
+    }
+
+    /// For messages with calls, the message that holds their results: the next one if it has any of them, else the
+    /// first that consists of them.
+    fn hosts(&self) -> BTreeMap<usize, usize> {
+        let mut hosts = BTreeMap::new();
+        let mut next: Option<usize> = None;
+        let mut taken = vec![false; self.messages.len()];
+        for index in (0..self.messages.len()).rev() {
+            if self.messages[index].is_unusable || self.vanishes(index) {
+                continue;
+            }
+            if let Some(next) = next.filter(|_| !self.messages[index].calls.is_empty())
+                && self.messages[next].speaker == MessageRole::User
+                && !self.answers_for(next, index).is_empty()
+            {
+                hosts.insert(index, next);
+                taken[next] = true;
+            }
+            next = Some(index);
+        }
+        for index in 0..self.messages.len() {
+            if hosts.contains_key(&index) || self.messages[index].is_unusable {
+                continue;
+            }
+            let is_whole = |message: &usize| {
+                !taken[*message]
+                    && self.messages[*message].speaker == MessageRole::User
+                    && self.answers_for(*message, index).len()
+                        == self.messages[*message].answers.len()
+                    && self.split(*message).others.is_empty()
+            };
+            if let Some(host) = self.holders(index).into_iter().find(is_whole) {
+                hosts.insert(index, host);
+                taken[host] = true;
+            }
+        }
+        hosts
+    }
+
+    /// Whether nothing of a message is wanted: it holds results alone, and others say what they say.
+    fn vanishes(&self, index: usize) -> bool {
+        let answers = self.messages[index].answers.len();
+        answers > 0
+            && (0..answers).all(|place| self.pairs.answer(index, place) == PairAssignment::Repeated)
+            && self.split(index).others.is_empty()
+    }
+
+    /// The results of a message that no call takes, as blocks of the user.
+    fn unmatched_blocks(&self, index: usize) -> UnmatchedResultBlocks {
+        let mut told: UnmatchedResultBlocks = (Vec::new(), Vec::new());
+        for place in 0..self.messages[index].answers.len() {
+            let Some(unassigned) = self.unassigned(index, place) else { continue };
+            if unassigned.is_kept_as_text {
+                let answer = &self.messages[index].answers[place];
+                told.0.extend(result_as_user_blocks(self.form, answer, unassigned.doubled));
+            }
+            told.1.push(unassigned.problem);
+        }
+        told
+    }
+
+    /// Adds the message without its results. Returns what is still to be told where it cannot tell it itself.
+    fn without_results(
+        &mut self,
+        index: usize,
+        pieces: &mut Vec<PlannedMessage>,
+    ) -> UnmatchedResultBlocks {
+        let (told, mut problems) = self.unmatched_blocks(index);
+        let moved = self.messages[index].answers.iter().enumerate();
+        let moved: Vec<MessageProblem> = moved
+            .filter(|(place, _)| matches!(self.pairs.answer(index, *place), PairAssignment::To(..)))
+            .map(|(_, answer)| misplaced(answer, index))
+            .collect();
+        problems.extend(moved);
+        let is_user = self.messages[index].speaker == MessageRole::User;
+        let mut blocks = if is_user { told.clone() } else { Vec::new() };
+        blocks.extend(self.split(index).others);
+        let mut piece = self.kept(index);
+        piece.text = with_blocks(&self.messages[index].text, self.form, &blocks);
+        if piece.text.is_some() {
+            piece.problems.extend(problems.iter().cloned());
+            pieces.push(piece);
+        } else {
+            for problem in &problems {
+                self.note(index, problem.clone());
+            }
+        }
+        if is_user || told.is_empty() { (Vec::new(), Vec::new()) } else { (told, problems) }
+    }
+
+    /// The message of the results of the calls of this one, and of what is told behind it.
+    fn results_of(
+        &self,
+        index: usize,
+        host: Option<usize>,
+        told: UnmatchedResultBlocks,
+    ) -> Option<PlannedMessage> {
+        let (mut more, mut problems) = self.moved_to(index, host);
+        let (made, orphaned) = self.made(index);
+        more.extend(made);
+        problems.extend(orphaned);
+        let Some(host) = host else {
+            more.extend(told.0);
+            let reason = told.1.into_iter().next();
+            if more.is_empty() {
+                return None;
+            }
+            let mut piece =
+                PlannedMessage::put_in(results_message(self.form, &more), problems, index);
+            piece.reason = reason;
+            return Some(piece);
+        };
+        let (host_told, host_problems) = self.unmatched_blocks(host);
+        let parts = self.split(host);
+        let kept = self.answers_for(host, index);
+        let mut piece = self.kept(host);
+        let is_whole = kept.len() == parts.results.len() && more.is_empty() && told.0.is_empty();
+        if is_whole && parts.results_first {
+            return Some(piece);
+        }
+        let leaving = self.messages[host].answers.iter().enumerate();
+        let leaving = leaving
+            .filter(|(place, _)| {
+                matches!(self.pairs.answer(host, *place), PairAssignment::To(calls, _) if calls != index)
+            })
+            .map(|(_, answer)| misplaced(answer, host));
+        problems.extend(leaving);
+        if problems.is_empty() && host_problems.is_empty() {
+            let first = kept.first().and_then(|place| self.messages[host].answers.get(*place));
+            problems.extend(first.map(|answer| misplaced(answer, host)));
+        }
+        let kept = kept.iter().filter_map(|place| parts.results.get(*place).cloned());
+        let mut blocks: Vec<String> = kept.collect();
+        blocks.extend(more);
+        blocks.extend(host_told);
+        blocks.extend(told.0);
+        blocks.extend(parts.others);
+        piece.text = with_blocks(&self.messages[host].text, self.form, &blocks);
+        piece.problems.extend(host_problems);
+        piece.problems.extend(problems);
+        piece.reason = told.1.into_iter().next();
+        Some(piece)
+    }
+
+    /// The results of the calls of a message that stand elsewhere than in its host.
+    fn moved_to(&self, index: usize, host: Option<usize>) -> UnmatchedResultBlocks {
+        let mut moved: UnmatchedResultBlocks = (Vec::new(), Vec::new());
+        for holder in self.holders(index).into_iter().filter(|holder| Some(*holder) != host) {
+            let results = self.split(holder).results;
+            for place in self.answers_for(holder, index) {
+                moved.0.extend(results.get(place).cloned());
+                moved.1.push(misplaced(&self.messages[holder].answers[place], holder));
+            }
+        }
+        moved
+    }
+}
+
+/// The problem of a result in this message that does not stand where its call needs it.
+fn misplaced(answer: &ToolResultPart, holder: usize) -> MessageProblem {
+    MessageProblem::new(FaultKind::MisplacedResult, answer.display_name().as_deref(), Remedy::Moved)
+        .at(holder)
+}

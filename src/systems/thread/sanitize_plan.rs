@@ -1,0 +1,231 @@
+//! What becomes of each message of a history, of its calls and of its results.
+
+use super::action_builder::{ActionBuilder, PlannedMessage, RemovalReasons};
+use super::call_pairs::{CallResultPairs, PairAssignment};
+use super::fault::{FaultKind, Remedy};
+use super::message_format::{
+    CallRemoval, CallResult, CheckedMessage, MessageFormat, MessageProblem, MessageRole,
+    ToolCallKind, ToolCallPart, ToolResultPart, pair_server_tools, result_message, without_calls,
+};
+use super::repair_ids;
+use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory};
+use std::borrow::Cow;
+
+pub(super) struct SanitizePlan<'a> {
+    pub(super) form: MessageFormat,
+    pub(super) messages: Vec<CheckedMessage<'a>>,
+    pub(super) pairs: CallResultPairs,
+    options: &'a SanitizeOptions,
+    /// Why a message is not part of the outcome.
+    pub(super) removal_reasons: RemovalReasons,
+    /// The last message in which somebody speaks: calls there may wait for a person.
+    last_turn: usize,
+}
+
+impl<'a> SanitizePlan<'a> {
+    pub(super) fn new(
+        form: MessageFormat,
+        mut looked: Vec<CheckedMessage<'a>>,
+        options: &'a SanitizeOptions,
+    ) -> Self {
+        pair_server_tools(form, &mut looked);
+        let pairs = CallResultPairs::new(form, &looked);
+        repair_ids::renew(form, &mut looked, &pairs);
+        let mut plan = Self {
+            form,
+            messages: looked,
+            pairs,
+            options,
+            removal_reasons: RemovalReasons::new(),
+            last_turn: 0,
+        };
+        plan.last_turn = (0..plan.messages.len()).rev().find(|at| plan.is_turn(*at)).unwrap_or(0);
+        plan
+    }
+
+    /// Whether somebody speaks in a message, or is told a result that no call takes.
+    fn is_turn(&self, index: usize) -> bool {
+        let one = &self.messages[index];
+        let told = |place| self.unassigned(index, place).is_some_and(|lone| lone.is_kept_as_text);
+        !one.is_unusable && (one.speaker != MessageRole::Tool || (0..one.answers.len()).any(told))
+    }
+
+    /// What is made of the history.
+    pub(super) fn outcome(mut self) -> SanitizedHistory {
+        self.cut_calls();
+        let mut pieces = match self.form {
+            MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini => {
+                self.in_blocks()
+            }
+            MessageFormat::OpenaiResponses => self.in_items(),
+            _ => self.in_messages(),
+        };
+        self.settle_ends(&mut pieces);
+        let (actions, faults) = ActionBuilder::find(&self.messages, self.removal_reasons, &pieces);
+        let reset = pieces.is_empty() && !self.messages.is_empty();
+        let renamed = self.messages.iter().enumerate().flat_map(|(index, one)| {
+            let given = |call: &ToolCallPart| Some((index, call.given.clone()?, call.id.clone()));
+            one.calls.iter().filter_map(given).collect::<Vec<_>>()
+        });
+        let renamed = renamed.collect();
+        let mut messages = Vec::with_capacity(pieces.len());
+        let mut sources = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            sources.push(piece.source);
+            let kept = piece.source.map(|source| self.messages[source].text.to_string());
+            messages.push(piece.text.or(kept).unwrap_or_default());
+        }
+        SanitizedHistory { form: self.form, messages, sources, actions, faults, reset, renamed }
+    }
+
+    /// The result to put in for a call of this message that has none; `None` if the call is to be cut.
+    pub(super) fn made_result(&self, index: usize, call: &ToolCallPart) -> Option<String> {
+        if self.waits(index, call) {
+            return None;
+        }
+        let known = self.options.results.get(call.given.as_ref().unwrap_or(&call.id));
+        let known = known.or_else(|| self.options.results.get(call.display_name()));
+        match (known, self.options.orphans) {
+            (Some(result), _) => result_message(self.form, call, result),
+            (None, OrphanPolicy::Answer) => result_message(self.form, call, &CallResult::unknown()),
+            (None, OrphanPolicy::Remove | OrphanPolicy::Leave) => None,
+        }
+    }
+
+    /// Whether a call needs no result yet.
+    fn waits(&self, index: usize, call: &ToolCallPart) -> bool {
+        call.sort == ToolCallKind::Approval || call.waits && index >= self.last_turn
+    }
+
+    /// Cuts the calls that cannot or are not to be answered.
+    fn cut_calls(&mut self) {
+        for index in 0..self.messages.len() {
+            let mut cut: Vec<MessageProblem> = Vec::new();
+            let mut places = vec![false; self.messages[index].calls.len()];
+            for (place, call) in self.messages[index].calls.iter().enumerate() {
+                let fault = match self.pairs.call(index, place) {
+                    PairAssignment::Doubled => FaultKind::DoubledCall,
+                    PairAssignment::Nothing
+                        if self.options.orphans != OrphanPolicy::Leave
+                            && !self.waits(index, call)
+                            && self.made_result(index, call).is_none() =>
+                    {
+                        FaultKind::OrphanedCall
+                    }
+                    _ => continue,
+                };
+                places[place] = true;
+                cut.push(MessageProblem::new(fault, Some(call.display_name()), Remedy::Removed));
+            }
+            if !cut.is_empty() {
+                self.cut(index, places, cut);
+            }
+        }
+    }
+
+    /// Cuts these calls out of a message, and the questions whether they may run.
+    fn cut(&mut self, index: usize, mut places: Vec<bool>, problems: Vec<MessageProblem>) {
+        let looked = &self.messages[index];
+        let calls = || looked.calls.iter().zip(&places);
+        let ids: Vec<&str> =
+            calls().filter(|(_, cut)| **cut).map(|(call, _)| call.id.as_str()).collect();
+        let is_asked = |call: &ToolCallPart| {
+            call.sort == ToolCallKind::Approval && ids.contains(&call.arguments.as_str())
+        };
+        let asked: Vec<bool> = looked.calls.iter().map(is_asked).collect();
+        let cut = CallRemoval { ids, places: places.clone() };
+        let left = without_calls(&looked.text, self.form, &cut);
+        for (place, asked) in places.iter_mut().zip(asked) {
+            *place |= asked;
+        }
+        let kept: Vec<bool> = places.iter().map(|cut| !cut).collect();
+        self.pairs.keep_calls(index, &kept);
+        let looked = &mut self.messages[index];
+        let mut keep = kept.iter();
+        looked.calls.retain(|_| *keep.next().unwrap_or(&true));
+        looked.problems.extend(problems);
+        match left {
+            Some(text) => {
+                shift(&mut looked.answers, &looked.text, &text, self.form);
+                looked.text = Cow::Owned(text);
+            }
+            None => looked.is_unusable = true,
+        }
+    }
+
+    pub(super) fn note(&mut self, index: usize, problem: MessageProblem) {
+        self.removal_reasons.entry(index).or_default().push(problem);
+    }
+
+    /// What is wrong with a result that no call takes; whether it is kept as a text, and whether its call has another.
+    pub(super) fn unassigned(&self, index: usize, place: usize) -> Option<UnmatchedResult> {
+        let answer = &self.messages[index].answers[place];
+        let (fault, doubled) = match self.pairs.answer(index, place) {
+            PairAssignment::To(..) => return None,
+            PairAssignment::Repeated | PairAssignment::Doubled => (FaultKind::DoubledResult, true),
+            PairAssignment::Nothing => (FaultKind::ResultWithoutCall, false),
+        };
+        let is_told = self.pairs.answer(index, place) != PairAssignment::Repeated
+            && answer.sort != ToolCallKind::Approval;
+        let remedy = if is_told { Remedy::KeptAsText } else { Remedy::Removed };
+        let problem = MessageProblem::new(fault, answer.display_name().as_deref(), remedy);
+        Some(UnmatchedResult { problem, doubled, is_kept_as_text: is_told })
+    }
+
+    /// The results to put in for the calls of this message that have none.
+    pub(super) fn made(&self, index: usize) -> (Vec<String>, Vec<MessageProblem>) {
+        let calls = self.messages[index].calls.iter().enumerate();
+        calls
+            .filter(|(place, _)| self.pairs.call(index, *place) == PairAssignment::Nothing)
+            .filter_map(|(_, call)| {
+                let result = self.made_result(index, call)?;
+                let problem = MessageProblem::new(
+                    FaultKind::OrphanedCall,
+                    Some(call.display_name()),
+                    Remedy::Answered,
+                );
+                Some((result, problem.at(index)))
+            })
+            .unzip()
+    }
+
+    /// The piece of this message.
+    pub(super) fn kept(&self, index: usize) -> PlannedMessage {
+        PlannedMessage::kept(index, &self.messages[index])
+    }
+}
+
+/// A result that no call takes.
+pub(super) struct UnmatchedResult {
+    pub(super) problem: MessageProblem,
+    pub(super) doubled: bool,
+    pub(super) is_kept_as_text: bool,
+}
+
+/// Finds the results again in a message that calls were cut out of.
+fn shift(answers: &mut [ToolResultPart], before: &str, after: &str, form: MessageFormat) {
+    if answers.is_empty()
+        || !matches!(
+            form,
+            MessageFormat::Anthropic
+                | MessageFormat::Bedrock
+                | MessageFormat::Gemini
+                | MessageFormat::AiSdk
+        )
+    {
+        return;
+    }
+    let blocks = |text: &str| -> Vec<String> {
+        let split = super::message_format::split(text, form, &[]);
+        split.others
+    };
+    let (before, after) = (blocks(before), blocks(after));
+    let mut next = 0;
+    for answer in answers {
+        let Some(block) = before.get(answer.at) else { continue };
+        if let Some(at) = after.iter().skip(next).position(|other| other == block) {
+            answer.at = next + at;
+            next = answer.at + 1;
+        }
+    }
+}

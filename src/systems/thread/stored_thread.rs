@@ -1,0 +1,186 @@
+//! A thread in a store, as it is read.
+
+use super::header::{PendingCall, ThreadHeader, ThreadLease, ThreadReset};
+use super::message_format::MessageFormat;
+use crate::error::{Error, Result};
+use crate::model::{Key, Kind, SessionKind, Value};
+use crate::store::{ResolvedMoment, Session, Store, WriteContext};
+use crate::systems;
+
+/// The room between two messages, into which others can be put.
+pub(super) const PLACE_GAP: i64 = 1 << 16;
+
+/// A message thread in a store. Cheap to clone.
+///
+/// ```
+/// use forge_store::model::Timestamp;
+/// use forge_store::store::{Act, Store};
+/// use forge_store::systems::thread::{Appending, Options, Thread};
+///
+/// let store = Store::in_memory()?;
+/// let act = Act::asked("thread append", Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap());
+/// let thread = Thread::open_or_create(&store, &act, "support-7")?;
+/// let history = [
+///     r#"{"role":"user","content":"weather?"}"#,
+///     r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weather","input":{}}]}"#,
+/// ];
+/// let done = thread.append(&act, &history, &Appending::default())?;
+/// assert_eq!(done.pending[0].id, "t1");
+/// // The process ends here. The next one looks first.
+/// let mended = thread.sanitize(&act, &Options::default(), None)?;
+/// assert_eq!(mended.sanitised.messages.len(), 3);
+/// # Ok::<(), forge_store::error::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Thread {
+    pub(super) session: Session,
+    pub(super) name: String,
+}
+
+/// A message as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredMessage {
+    /// Its id in the thread: `m7`.
+    pub id: String,
+    /// As it was given.
+    pub text: String,
+    /// Whether it is held back until the results of its calls are there.
+    pub held: bool,
+    /// Why it was put in or changed, if it was not given so.
+    pub reason: Option<String>,
+    pub(super) place: i64,
+}
+
+/// What is known of a thread beside its messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadStatus {
+    /// The form of its messages.
+    pub form: MessageFormat,
+    /// How many there are, those held back included.
+    pub messages: u64,
+    /// How many are held back.
+    pub held: u64,
+    /// The calls without a result.
+    pub pending: Vec<PendingCall>,
+    /// Who holds it, if somebody does; it may be over.
+    pub writer: Option<ThreadLease>,
+    /// Whether it holds something that no provider would take.
+    pub marked: bool,
+    /// When nothing of it could be saved.
+    pub reset: Option<ThreadReset>,
+}
+
+impl Thread {
+    /// The thread of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn open(store: &Store, name: &str) -> Result<Self> {
+        let session = systems::open(store, SessionKind::Thread, name)?;
+        Ok(Self { session, name: name.to_owned() })
+    }
+
+    /// The thread of this name, begun if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what is no name; as every write.
+    pub fn open_or_create(store: &Store, act: &WriteContext, name: &str) -> Result<Self> {
+        let session = systems::open_or_create(store, act, SessionKind::Thread, name)?;
+        Ok(Self { session, name: name.to_owned() })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The session that it is kept in: its history, its moments, its undo.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What is known of it at a point, without reading its messages.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn status(&self, point: &ResolvedMoment) -> Result<ThreadStatus> {
+        let header = self.header(point)?.1;
+        Ok(ThreadStatus {
+            marked: header.is_marked(),
+            form: header.form,
+            messages: header.messages,
+            held: header.held.len() as u64,
+            pending: header.pending,
+            writer: header.writer,
+            reset: header.reset,
+        })
+    }
+
+    /// Its messages at a point, in order, those held back included.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn messages(&self, point: &ResolvedMoment) -> Result<Vec<StoredMessage>> {
+        let state = self.session.state(point)?;
+        let mut messages = state
+            .claims()
+            .entries_of_kind(Kind::ThreadMessage)
+            .map(|entry| entry.and_then(|(key, entry)| message_from_value(key, entry.value)))
+            .collect::<Result<Vec<_>>>()?;
+        messages.sort_by_key(|message| message.place);
+        Ok(messages)
+    }
+
+    /// The header as it is stored, and what it says.
+    pub(super) fn header(&self, point: &ResolvedMoment) -> Result<(Option<Value>, ThreadHeader)> {
+        let value = self.session.claim(point, &ThreadHeader::key())?.map(|entry| entry.value);
+        let header = ThreadHeader::read(value.as_ref())?;
+        Ok((value, header))
+    }
+}
+
+pub(super) fn message_key(id: &str) -> Key {
+    Key::new(Kind::ThreadMessage, id)
+}
+
+fn message_from_value(key: Key, value: Value) -> Result<StoredMessage> {
+    let held = value.field("held").and_then(Value::as_bool).unwrap_or(false);
+    let reason = value.field("reason").and_then(Value::as_text).map(str::to_owned);
+    let place = value.field("place").and_then(Value::as_i64);
+    let Value::Map(mut fields) = value else { return Err(damaged(&key)) };
+    match (place, fields.remove("message")) {
+        (Some(place), Some(Value::Text(text))) => {
+            Ok(StoredMessage { id: key.id, text, held, reason, place })
+        }
+        _ => Err(damaged(&key)),
+    }
+}
+
+fn damaged(key: &Key) -> Error {
+    Error::Corrupt { what: format!("the {key}"), source: "it has no message or no place".into() }
+}
+
+/// A message as it is stored.
+pub(super) struct MessageRecord<'m> {
+    pub(super) role: &'static str,
+    pub(super) text: &'m str,
+    pub(super) message_id: Option<String>,
+    pub(super) place: i64,
+    pub(super) held: bool,
+    pub(super) reason: Option<&'m str>,
+}
+
+impl MessageRecord<'_> {
+    pub(super) fn value(self) -> Value {
+        Value::from([
+            ("role", self.role.into()),
+            ("message", self.text.into()),
+            ("message_id", self.message_id.into()),
+            ("place", self.place.into()),
+            ("held", if self.held { true.into() } else { Value::Null }),
+            ("reason", self.reason.map(str::to_owned).into()),
+        ])
+    }
+}

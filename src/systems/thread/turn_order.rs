@@ -1,0 +1,156 @@
+//! What a provider wants of the order of the turns, of the first message and of the last.
+
+use super::action_builder::PlannedMessage;
+use super::fault::{FaultKind, Remedy};
+use super::message_format::{
+    MessageFormat, MessageProblem, MessageRole, beginning, split, with_blocks,
+    without_trailing_space,
+};
+use super::sanitize_plan::SanitizePlan;
+
+impl SanitizePlan<'_> {
+    /// Puts right what is wrong with the order of the turns, the beginning and the end.
+    pub(super) fn settle_ends(&mut self, pieces: &mut Vec<PlannedMessage>) {
+        match self.form {
+            MessageFormat::OpenaiResponses => self.drop_lone_reasoning(pieces),
+            MessageFormat::Bedrock => self.alternate(pieces),
+            MessageFormat::Gemini => self.join_model_turns(pieces),
+            _ => {}
+        }
+        self.begin_with_user(pieces);
+        self.trim_end(pieces);
+    }
+
+    fn speaker(&self, piece: &PlannedMessage) -> MessageRole {
+        piece.source.map_or(MessageRole::User, |source| self.messages[source].speaker)
+    }
+
+    fn text<'p>(&'p self, piece: &'p PlannedMessage) -> &'p str {
+        match (&piece.text, piece.source) {
+            (Some(text), _) => text,
+            (None, Some(source)) => &self.messages[source].text,
+            (None, None) => "",
+        }
+    }
+
+    /// Takes out reasoning that the item it belongs to does not follow.
+    fn drop_lone_reasoning(&mut self, pieces: &mut Vec<PlannedMessage>) {
+        let mut followed = false;
+        let mut keep = vec![true; pieces.len()];
+        for (place, piece) in pieces.iter().enumerate().rev() {
+            match piece.source.map(|source| self.messages[source].speaker) {
+                Some(MessageRole::Reasoning) if !followed => {
+                    keep[place] = false;
+                    let problem =
+                        MessageProblem::new(FaultKind::ReasoningWithoutItem, None, Remedy::Removed);
+                    self.note(piece.caller, problem);
+                }
+                Some(MessageRole::Reasoning) => {}
+                speaker => followed = speaker == Some(MessageRole::Assistant),
+            }
+        }
+        let mut kept = keep.into_iter();
+        pieces.retain(|_| kept.next().unwrap_or(true));
+    }
+
+    /// Joins messages of one role that follow each other.
+    fn alternate(&mut self, pieces: &mut Vec<PlannedMessage>) {
+        let repeats = |pair: &[PlannedMessage]| {
+            let role = self.speaker(&pair[0]);
+            role == self.speaker(&pair[1]) && role != MessageRole::Other
+        };
+        let mut joins = vec![false];
+        joins.extend(pieces.windows(2).map(repeats));
+        self.join(pieces, &joins);
+    }
+
+    /// Joins the turns of the model before a call, which must come right behind a turn of the user.
+    fn join_model_turns(&mut self, pieces: &mut Vec<PlannedMessage>) {
+        let is_model = |piece: &PlannedMessage| self.speaker(piece) == MessageRole::Assistant;
+        let mut joins = vec![false; pieces.len()];
+        for at in (1..pieces.len()).rev() {
+            let calls = pieces[at].calls || joins.get(at + 1).is_some_and(|joins| *joins);
+            joins[at] = calls && is_model(&pieces[at]) && is_model(&pieces[at - 1]);
+        }
+        self.join(pieces, &joins);
+    }
+
+    /// Makes each of these messages part of the one before it.
+    fn join(&mut self, pieces: &mut Vec<PlannedMessage>, joins: &[bool]) {
+        let mut joined: Vec<PlannedMessage> = Vec::with_capacity(pieces.len());
+        // The blocks of the last message and of those that become part of it.
+        let mut blocks: Vec<String> = Vec::new();
+        for (piece, joins) in pieces.drain(..).zip(joins) {
+            let Some(mut before) = joined.pop_if(|_| *joins) else {
+                self.write_joined(&mut joined, &mut blocks);
+                joined.push(piece);
+                continue;
+            };
+            if blocks.is_empty() {
+                blocks = self.blocks(&before);
+            }
+            blocks.extend(self.blocks(&piece));
+            before.calls |= piece.calls;
+            let merged = MessageProblem::new(FaultKind::RepeatedRole, None, Remedy::Merged);
+            let mut problems = piece.problems;
+            problems.push(merged.clone());
+            if piece.source.is_some() {
+                for problem in problems {
+                    self.note(piece.caller, problem);
+                }
+            } else {
+                before.problems.extend(problems);
+            }
+            before.reason.get_or_insert(merged);
+            joined.push(before);
+        }
+        self.write_joined(&mut joined, &mut blocks);
+        *pieces = joined;
+    }
+
+    /// Gives the last message these blocks, if there are any.
+    fn write_joined(&self, joined: &mut [PlannedMessage], blocks: &mut Vec<String>) {
+        let blocks = std::mem::take(blocks);
+        if let Some(last) = joined.last_mut().filter(|_| !blocks.is_empty()) {
+            last.text = with_blocks(self.text(last), self.form, &blocks);
+        }
+    }
+
+    fn blocks(&self, piece: &PlannedMessage) -> Vec<String> {
+        split(self.text(piece), self.form, &[]).others
+    }
+
+    /// Puts a message of the user before a beginning that the provider refuses.
+    fn begin_with_user(&self, pieces: &mut Vec<PlannedMessage>) {
+        let at = pieces.iter().position(|piece| self.speaker(piece) != MessageRole::Other);
+        let Some((at, first)) = at.and_then(|at| Some((at, pieces.get(at)?))) else { return };
+        let refused = self.speaker(first) == MessageRole::Assistant
+            && match self.form {
+                MessageFormat::Bedrock => true,
+                MessageFormat::Gemini => first.calls,
+                _ => false,
+            };
+        if refused {
+            let problem = MessageProblem::new(FaultKind::NoUserFirst, None, Remedy::Preceded);
+            let caller = first.caller;
+            pieces.insert(at, PlannedMessage::put_in(beginning(self.form), vec![problem], caller));
+        }
+    }
+
+    /// Takes white space from the end of the last answer.
+    fn trim_end(&self, pieces: &mut [PlannedMessage]) {
+        let Some(last) = pieces.last() else { return };
+        if last.source.is_none() || self.speaker(last) != MessageRole::Assistant {
+            return;
+        }
+        let trimmed = without_trailing_space(self.form, self.text(last));
+        if let (Some(text), Some(last)) = (trimmed, pieces.last_mut()) {
+            last.text = Some(text);
+            last.problems.push(MessageProblem::new(
+                FaultKind::TrailingSpace,
+                None,
+                Remedy::Changed,
+            ));
+        }
+    }
+}

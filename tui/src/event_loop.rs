@@ -1,0 +1,194 @@
+//! The loop: events in, effects out, a drawn frame after each batch.
+
+use crate::action::BrowserAction;
+use crate::answer::WorkerReply;
+use crate::app::{App, DisplayZone};
+use crate::effect::{AppEffect, WorkerRequest};
+use crate::key::KeyChord;
+use crate::keymap::{Keymap, KeymapError};
+use crate::terminal::TerminalScreen;
+use crate::theme::Theme;
+use crate::update::{begin, update};
+use crate::view;
+use crate::worker::StoreWorker;
+use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
+use forge_store::model::Timestamp;
+use forge_store::store::Store;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the store is asked whether it moved.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct BrowserOptions {
+    /// How things look.
+    pub theme: Theme,
+    /// Commands with other keys than the default ones.
+    pub keys: BTreeMap<String, String>,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BrowserOutcome {
+    /// Somebody quit.
+    Quit,
+    /// A signal asked to stop: its number.
+    Signal(i32),
+}
+
+/// Why it cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum BrowserError {
+    /// The table of keys is wrong.
+    #[error(transparent)]
+    Keys(#[from] KeymapError),
+    /// The terminal refuses.
+    #[error(
+        "the terminal cannot be used: run this on a terminal, or take 'forge checkpoint timeline --no-tui'"
+    )]
+    Terminal(#[from] std::io::Error),
+    /// The worker is gone.
+    #[error("the thread that reads the store has ended: this is a bug in forge")]
+    Worker,
+}
+
+enum LoopEvent {
+    Input(Input),
+    Reply(WorkerReply),
+    Signal(i32),
+    Lost,
+}
+
+/// Opens the browser on this terminal and returns when somebody quits. `None` is the current session.
+///
+/// # Errors
+/// If the terminal cannot be used, or the table of keys is wrong.
+pub fn run(
+    store: Store,
+    session: Option<String>,
+    options: &BrowserOptions,
+) -> Result<BrowserOutcome, BrowserError> {
+    let keymap = Keymap::with(&options.keys)?;
+    let (events, happened) = mpsc::channel();
+    let (requests, wanted) = mpsc::channel::<(u64, WorkerRequest)>();
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGTSTP])?;
+    let signals_end = signals.handle();
+    let sender: Sender<LoopEvent> = events.clone();
+    let signalled = thread::spawn(move || {
+        for signal in &mut signals {
+            if sender.send(LoopEvent::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    let sender = events.clone();
+    let worker = StoreWorker::new(store, DisplayZone::Local);
+    let working = thread::spawn(move || worker.serve(&wanted, &sender, LoopEvent::Reply));
+    let mut screen = TerminalScreen::open()?;
+    thread::spawn(move || read_input(&events));
+    let (width, height) = screen.size()?;
+    let mut app = App::new(width, height, now(), DisplayZone::Local);
+    app.theme = options.theme;
+    app.keymap = keymap;
+    let effects = begin(&mut app, session);
+    let outcome = run_loop(&mut app, &mut screen, &happened, &requests, effects);
+    drop(screen);
+    // Without anybody to ask, the worker ends; what it is writing is finished first.
+    drop(requests);
+    let _ = working.join();
+    signals_end.close();
+    let _ = signalled.join();
+    outcome
+}
+
+fn read_input(events: &Sender<LoopEvent>) {
+    loop {
+        let event = crossterm::event::read().map_or(LoopEvent::Lost, LoopEvent::Input);
+        let lost = matches!(event, LoopEvent::Lost);
+        if events.send(event).is_err() || lost {
+            return;
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the edge")]
+fn now() -> Timestamp {
+    chrono::Utc::now().into()
+}
+
+fn run_loop(
+    app: &mut App,
+    screen: &mut TerminalScreen,
+    happened: &Receiver<LoopEvent>,
+    requests: &Sender<(u64, WorkerRequest)>,
+    first: Vec<AppEffect>,
+) -> Result<BrowserOutcome, BrowserError> {
+    let mut effects = first;
+    let mut ticked = Instant::now();
+    loop {
+        for effect in std::mem::take(&mut effects) {
+            match effect {
+                AppEffect::Ask { generation, request } => {
+                    requests.send((generation, *request)).map_err(|_| BrowserError::Worker)?;
+                }
+                AppEffect::Copy(text) => screen.copy(&text)?,
+                AppEffect::Suspend => screen.suspend()?,
+                AppEffect::Redraw => screen.clear()?,
+            }
+        }
+        if app.done {
+            return Ok(BrowserOutcome::Quit);
+        }
+        screen.draw(|frame| view::draw(app, frame))?;
+        let mut event = match happened.recv_timeout(TICK.saturating_sub(ticked.elapsed())) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return Err(BrowserError::Worker),
+        };
+        if ticked.elapsed() >= TICK {
+            ticked = Instant::now();
+            effects.extend(update(app, BrowserAction::Tick(now())));
+        }
+        // What came in meanwhile is taken in before the next frame.
+        while let Some(one) = event {
+            match one {
+                LoopEvent::Signal(SIGTSTP) => effects.push(AppEffect::Suspend),
+                LoopEvent::Signal(signal) => return Ok(BrowserOutcome::Signal(signal)),
+                LoopEvent::Lost => return Ok(BrowserOutcome::Signal(SIGHUP)),
+                LoopEvent::Reply(reply) => {
+                    effects.extend(update(app, BrowserAction::Reply(Box::new(reply))));
+                }
+                LoopEvent::Input(input) => {
+                    if let Some(action) = action(input) {
+                        effects.extend(update(app, action));
+                    }
+                }
+            }
+            event = happened.try_recv().ok();
+        }
+    }
+}
+
+fn action(input: Input) -> Option<BrowserAction> {
+    match input {
+        Input::Key(key) if key.kind != KeyEventKind::Release => {
+            KeyChord::of_event(key).map(BrowserAction::Key)
+        }
+        Input::Paste(text) => Some(BrowserAction::Paste(text)),
+        Input::Resize(width, height) => Some(BrowserAction::Resize { width, height }),
+        Input::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => {
+                Some(BrowserAction::Click { x: mouse.column, y: mouse.row })
+            }
+            MouseEventKind::ScrollDown => Some(BrowserAction::Wheel(3)),
+            MouseEventKind::ScrollUp => Some(BrowserAction::Wheel(-3)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,134 @@
+//! The graph of branches beside the timeline: each branch is a lane; lanes that are over are used again.
+
+use crate::answer::TimelineRow;
+use crate::effect::MomentTarget;
+use crate::theme::Theme;
+use forge_store::store::{BranchTimeline, HistoryPosition, HistoryRank};
+
+/// More lanes are not drawn.
+const MAX_LANES: usize = 8;
+
+struct BranchLane<'a> {
+    line: &'a BranchTimeline,
+    column: usize,
+    /// It lies above this place.
+    from: Option<HistoryPosition>,
+    /// And up to this one.
+    top: Option<HistoryPosition>,
+}
+
+/// The lanes of all branches.
+pub(super) struct BranchGraph<'a> {
+    lanes: Vec<BranchLane<'a>>,
+    /// How many columns they take.
+    pub(super) columns: usize,
+}
+
+impl<'a> BranchGraph<'a> {
+    pub(super) fn from_branches(lines: &'a [BranchTimeline], current: &str) -> Self {
+        let mut lanes: Vec<BranchLane<'a>> = Vec::new();
+        let always = HistoryPosition {
+            time: forge_store::model::Timestamp::MAX,
+            rank: HistoryRank::Sequence(u64::MAX),
+        };
+        for line in lines {
+            let from = line.base.as_ref().map(|(_, place)| {
+                place.unwrap_or(HistoryPosition {
+                    time: line.created_at,
+                    rank: HistoryRank::Sequence(0),
+                })
+            });
+            // A branch without revisions of its own ends where it was made.
+            let made = HistoryPosition { time: line.created_at, rank: HistoryRank::Sequence(0) };
+            let top = if line.name == current { Some(always) } else { line.head.max(Some(made)) };
+            let taken = |column: usize| {
+                lanes
+                    .iter()
+                    .any(|lane| lane.column == column && lane.top >= from && top >= lane.from)
+            };
+            let column = (0..).find(|column| !taken(*column)).unwrap_or(0).min(MAX_LANES - 1);
+            lanes.push(BranchLane { line, column, from, top });
+        }
+        let columns = lanes.iter().map(|lane| lane.column + 1).max().unwrap_or(1);
+        Self { lanes, columns }
+    }
+
+    fn lane(&self, name: &str) -> Option<&BranchLane<'a>> {
+        self.lanes.iter().find(|lane| lane.line.name == name)
+    }
+
+    /// The graph's part of a row, two characters for each lane; `newer` is the row above it.
+    pub(super) fn cells(
+        &self,
+        row: &TimelineRow,
+        newer: Option<&TimelineRow>,
+        sign: &str,
+        theme: Theme,
+    ) -> String {
+        let mut cells = vec![[" ", " "]; self.columns];
+        let place = if row.target == MomentTarget::Head {
+            HistoryPosition { rank: HistoryRank::Sequence(u64::MAX), ..row.place }
+        } else {
+            row.place
+        };
+        for lane in &self.lanes {
+            if lane.from.is_none_or(|from| from < place)
+                && lane.top.is_some_and(|top| place <= top)
+                && let Some(cell) = cells.get_mut(lane.column)
+            {
+                cell[0] = theme.glyph("│", "|");
+            }
+        }
+        let own = self.lane(&row.branch).map_or(0, |lane| lane.column);
+        for lane in &self.lanes {
+            let Some(from) = lane.from else { continue };
+            let starts = place <= from && newer.is_some_and(|newer| newer.place > from);
+            if starts {
+                let parent = lane.line.base.as_ref().and_then(|(name, _)| self.lane(name));
+                let parent = parent.map_or(0, |parent| parent.column);
+                join(&mut cells, parent, lane.column, ["╯", "'"], ["╰", "`"], theme);
+            }
+        }
+        if let Some(merged) = row.merged {
+            let ended = |lane: &&BranchLane<'_>| {
+                lane.line.head.is_some_and(|head| head.rank == HistoryRank::Sequence(merged))
+            };
+            if let Some(lane) = self.lanes.iter().find(ended) {
+                join(&mut cells, own, lane.column, ["╮", "."], ["╭", "."], theme);
+            }
+        }
+        let line = cells.concat().concat();
+        let replaced = line.chars().enumerate().map(|(place, letter)| {
+            if place == own * 2 { sign.to_owned() } else { letter.to_string() }
+        });
+        replaced.collect()
+    }
+}
+
+/// Draws a line from one lane to the end of another.
+fn join(
+    cells: &mut [[&'static str; 2]],
+    from: usize,
+    to: usize,
+    right: [&'static str; 2],
+    left: [&'static str; 2],
+    theme: Theme,
+) {
+    let dash = theme.glyph("─", "-");
+    let end = if to > from { right } else { left };
+    let (low, high) = (from.min(to), from.max(to));
+    if low == high {
+        return;
+    }
+    for (column, cell) in cells.iter_mut().enumerate() {
+        if column >= low && column < high {
+            cell[1] = dash;
+        }
+        if column > low && column < high {
+            cell[0] = dash;
+        }
+        if column == to {
+            cell[0] = theme.glyph(end[0], end[1]);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Finding the next thing of a sort, and moments by what was typed.
+
+use super::row;
+use crate::answer::WorkerAnswer;
+use crate::app::DisplayZone;
+use crate::effect::LandmarkKind;
+use forge_store::error::{Error, Result};
+use forge_store::model::time_grammar::parse_moment;
+use forge_store::model::{AutoTrigger, CheckpointTrigger, Timestamp};
+use forge_store::store::{
+    HistoryPosition, PageDirection, PageItem, PageItemContent, PageKinds, Session,
+};
+
+/// So many things are looked at before it is said that there is none nearby.
+const MAX_SEARCHED_ITEMS: usize = 20_000;
+
+pub(super) fn next(
+    session: &Session,
+    wanted: LandmarkKind,
+    from: HistoryPosition,
+    way: PageDirection,
+) -> Result<WorkerAnswer> {
+    let status = wanted == LandmarkKind::Status;
+    let kinds = PageKinds { revisions: status, checkpoints: !status, facts: false };
+    let (mut next, mut looked) = (Some(from), 0);
+    while let Some(place) = next
+        && looked < MAX_SEARCHED_ITEMS
+    {
+        let page = session.history_page(kinds, None, Some(place), way, 200)?;
+        looked += 200;
+        if let Some(found) = page.items.iter().find(|item| is_landmark(item, wanted)) {
+            let what = format!("{}: {}", wanted.word(), row::row(found).title);
+            return Ok(WorkerAnswer::Found { place: Some(found.place), what });
+        }
+        next = page.next;
+    }
+    let where_ = if way == PageDirection::Older { "before" } else { "after" };
+    let what = if next.is_some() {
+        format!("no {} among the {MAX_SEARCHED_ITEMS} things {where_} this moment", wanted.word())
+    } else {
+        format!("there is no {} {where_} this moment", wanted.word())
+    };
+    Ok(WorkerAnswer::Found { place: None, what })
+}
+
+fn is_landmark(item: &PageItem, wanted: LandmarkKind) -> bool {
+    match (&item.what, wanted) {
+        (PageItemContent::Checkpoint(_), LandmarkKind::Checkpoint) => true,
+        // Those that forge puts on what it makes by itself are no landmarks.
+        (PageItemContent::Checkpoint(checkpoint), LandmarkKind::Tag) => {
+            checkpoint.tags.iter().any(|tag| !matches!(tag.as_str(), "auto" | "time"))
+        }
+        (PageItemContent::Checkpoint(checkpoint), LandmarkKind::Compaction) => {
+            checkpoint.trigger
+                == CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
+        }
+        (PageItemContent::Revision { changes, .. }, LandmarkKind::Status) => {
+            changes.iter().any(row::changes_status)
+        }
+        _ => false,
+    }
+}
+
+pub(super) fn jump(
+    session: &Session,
+    text: &str,
+    now: Timestamp,
+    zone: DisplayZone,
+) -> Result<WorkerAnswer> {
+    let moment = match zone {
+        DisplayZone::Local => parse_moment(text, now, &chrono::Local),
+        DisplayZone::Fixed(offset) => parse_moment(text, now, &offset),
+    };
+    let moment = moment.map_err(|error| Error::invalid(error.to_string()))?;
+    let place = session.position_of(&session.resolve(&moment)?)?;
+    Ok(WorkerAnswer::Found { place, what: format!("at {text}") })
+}
