@@ -53,8 +53,7 @@ impl Default for TranscriptOptions {
 pub enum InputEnding {
     /// More of the file: a line that is not whole waits for it.
     More,
-    /// Nothing: the file ends here for now. Of a last line without a line break the whole JSON
-    /// objects that it begins with are read.
+    /// Nothing: the file ends here for now. A last line without a line break is read if it is a whole JSON object.
     File,
 }
 
@@ -138,13 +137,10 @@ impl TranscriptReader {
                 break;
             }
             let overlong = line.len() as u64 > self.options.max_line;
-            let (mut line, mut after) = (line, after);
             if line.last() != Some(&b'\n') && !overlong {
-                line = self.unended(line, ending);
-                if line.is_empty() {
+                if ending != InputEnding::File || !is_whole(line) {
                     break;
                 }
-                after = &[];
                 self.carry.tail = LastLineState::Unended;
             } else if line.last() != Some(&b'\n') {
                 self.carry.tail = LastLineState::Overlong;
@@ -172,14 +168,11 @@ impl TranscriptReader {
         recorded_at: Timestamp,
         piece: &mut TranscriptPiece,
     ) -> Result<&'b [u8], UnreadableLine> {
-        let (mut line, after) = cut(bytes);
+        let (line, after) = cut(bytes);
         let ended = line.last() == Some(&b'\n');
         if self.carry.tail == LastLineState::Unended && !record_split::trimmed(line).is_empty() {
-            if !ended {
-                line = self.unended(line, ending);
-                if line.is_empty() {
-                    return Ok(&[]);
-                }
+            if !ended && (ending != InputEnding::File || !is_whole(line)) {
+                return Ok(&[]);
             }
             self.line(line, recorded_at, piece)?;
         }
@@ -188,17 +181,6 @@ impl TranscriptReader {
             self.carry.tail = LastLineState::Whole;
         }
         Ok(after)
-    }
-
-    /// What is read of a line whose line break is not there: the whole records that it begins with, at the end of a file.
-    fn unended<'b>(&self, line: &'b [u8], ending: InputEnding) -> &'b [u8] {
-        let blanks =
-            if self.carry.tail == LastLineState::Unended { blanks_before(line) } else { 0 };
-        let length = match ending {
-            InputEnding::File => record_split::whole_prefix(line).max(blanks),
-            InputEnding::More => 0,
-        };
-        line.get(..length).unwrap_or_default()
     }
 
     fn skip(
@@ -317,11 +299,6 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     // Reading from memory cannot fail.
     let length = after.skip_until(b'\n').unwrap_or(bytes.len());
     bytes.split_at(length)
-}
-
-/// The length of the blanks that a line begins with.
-fn blanks_before(line: &[u8]) -> usize {
-    record_split::trimmed(line).start
 }
 
 /// Whether this is a whole JSON object, or several: a last line without a line break is read only then.

@@ -47,25 +47,17 @@ pub(super) fn trimmed(line: &[u8]) -> Range<usize> {
 
 /// Whether this is one whole JSON object or several, with nothing else between them.
 pub(super) fn all_whole(line: &[u8]) -> bool {
-    whole_prefix(line) == line.len()
-}
-
-/// The length of the whole JSON objects that a line begins with, and of the blanks around them. 0 without any.
-pub(super) fn whole_prefix(line: &[u8]) -> usize {
-    let Range { start, .. } = trimmed(line);
-    let text = line.get(start..).unwrap_or_default();
-    if !text.starts_with(b"{") || nests_too_deep(text) {
-        return 0;
+    let text = line.get(trimmed(line)).unwrap_or_default();
+    if !text.starts_with(b"{") || !text.ends_with(b"}") || nests_too_deep(text) {
+        return false;
     }
-    let valid = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let mut rest = valid;
+    let Ok(mut rest) = std::str::from_utf8(text) else { return false };
     while rest.starts_with('{') {
         let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
-        let Some(Ok(_)) = objects.next() else { break };
+        let Some(Ok(_)) = objects.next() else { return false };
         rest = rest.get(objects.byte_offset()..).unwrap_or_default().trim_start_matches(BLANK);
     }
-    let length = valid.len() - rest.len();
-    if length == 0 { 0 } else { start + length }
+    rest.is_empty()
 }
 
 /// The session that a line of Claude Code names, its last record that names one if it holds several.
