@@ -1,5 +1,5 @@
-//! Turns records into rows: the one place that knows what each record means for the index. Readers use it on the
-//! journal's tail in memory, the applier uses it to write the next generation.
+//! Turns records into rows: the one place that knows what each record means for the index. Readers
+//! use it on the journal's tail in memory, the applier uses it to write the next generation.
 
 pub(crate) mod fold;
 mod prewritten;
@@ -41,7 +41,8 @@ pub(crate) fn apply(
     apply_with(base, rows, refs, placed, true).map(drop)
 }
 
-/// As [`apply`]. Gives the large values and long texts that the record names and that are not there.
+/// As [`apply`]. Gives the large values and long texts that the record names and that are not
+/// there.
 pub(crate) fn try_apply(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -62,7 +63,8 @@ pub(crate) fn apply_all(
     records.iter().try_for_each(|placed| apply(base, rows, refs, placed))
 }
 
-/// As [`apply_all`], without the rows that [`is_of_operations`], of records that [`needs_no_operations`].
+/// As [`apply_all`], without the rows that [`is_of_operations`], of records that
+/// [`needs_no_operations`].
 pub(crate) fn apply_all_but_operations(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -72,7 +74,8 @@ pub(crate) fn apply_all_but_operations(
     records.iter().try_for_each(|placed| apply_with(base, rows, refs, placed, false).map(drop))
 }
 
-/// Whether a row says what operations there are, and how many: those that undo and the log read, and nobody else.
+/// Whether a row says what operations there are, and how many: those that undo and the log read,
+/// and nobody else.
 pub(crate) fn is_operation_row(table: TableId, key: &[u8]) -> bool {
     is_operation_table(table) || (table == key::COUNTERS && key == key::TOTALS)
 }
@@ -82,7 +85,8 @@ pub(crate) fn is_operation_table(table: TableId) -> bool {
     table == key::OPERATIONS || table == key::OPERATION_IDS
 }
 
-/// Whether all rows that a record makes but those of its operation can be made without any of operations.
+/// Whether all rows that a record makes but those of its operation can be made without any of
+/// operations.
 pub(crate) fn needs_no_operations(record: &Record) -> bool {
     record.changes.iter().all(|change| {
         matches!(
@@ -155,8 +159,8 @@ fn apply_with(
 /// Fewer new operations are looked up one by one.
 const MANY_OPERATIONS: usize = 8;
 
-/// Looks up the operations of records that are to be applied all at once. Mostly they are new, and to find each of them in no
-/// file of the index was a quarter of what a record took.
+/// Looks up the operations of records that are to be applied all at once. Mostly they are new, and
+/// to find each of them in no file of the index was a quarter of what a record took.
 fn look_up_operations(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -190,7 +194,8 @@ struct RecordIndexer<'a> {
     added: TotalsRow,
     /// What it takes away from them.
     cut: TotalsRow,
-    /// The objects of this record that nothing in it has named so far; of parts of growing blobs, with their keys.
+    /// The objects of this record that nothing in it has named so far; of parts of growing blobs,
+    /// with their keys.
     unnamed: BTreeMap<u64, Option<Vec<u8>>>,
     /// The objects that something in this record names.
     names: BTreeSet<ObjectId>,
@@ -278,7 +283,8 @@ impl RecordIndexer<'_> {
             RecordChange::Segment { session, blob, offset, prefix, object } => {
                 self.cut_blob(*session, blob, *offset)?;
                 let length = object::length(&object.0)?;
-                // It opens only behind what precedes it: no equal content may be found in its place, nor it in theirs.
+                // It opens only behind what precedes it: no equal content may be found in its
+                // place, nor it in theirs.
                 let number = self.next_number()?;
                 object::put_unnamed(self.rows, number, &object.0);
                 let row = SegmentRow { object: number, length, prefix: *prefix };
@@ -434,7 +440,8 @@ impl RecordIndexer<'_> {
         Ok(OperationEffect::Revision { branch: on, sequence })
     }
 
-    /// Stores the parts of a revision's delta, and what they change in its row and in the histories of claims.
+    /// Stores the parts of a revision's delta, and what they change in its row and in the histories
+    /// of claims.
     fn delta(
         &mut self,
         session: &SessionId,
@@ -600,7 +607,8 @@ impl RecordIndexer<'_> {
         Ok(current.as_mut().expect("filled above"))
     }
 
-    /// Drops what stands in a growing blob from here on: parts of a take that was cut short, or taken back.
+    /// Drops what stands in a growing blob from here on: parts of a take that was cut short, or
+    /// taken back.
     fn cut_blob(&mut self, session: SessionNumber, blob: &str, offset: u64) -> Result<()> {
         let from = of(session).text(blob).number(offset).build();
         let to = of(session).text(blob).end();

@@ -46,8 +46,9 @@ struct TailState {
 }
 
 impl TailState {
-    /// Stands on the generation at this position: what is before it need not be known any longer. What is behind it stays, so
-    /// that the next writer need not read it again. Gives what was known.
+    /// Stands on the generation at this position: what is before it need not be known any longer.
+    /// What is behind it stays, so that the next writer need not read it again. Gives what was
+    /// known.
     fn rebase_onto(&mut self, position: LogPosition) -> Self {
         // It does, or on a newer one: whoever made it is not the first to say so.
         if self.loaded && position <= self.start {
@@ -63,7 +64,8 @@ impl TailState {
         std::mem::replace(self, next)
     }
 
-    /// Moves the refs on by a record. With half of it they would be those of no moment, so an error leaves nothing known.
+    /// Moves the refs on by a record. With half of it they would be those of no moment, so an error
+    /// leaves nothing known.
     fn advance_refs(&mut self, record: &Record) -> Result<()> {
         let moved = advance(Arc::make_mut(&mut self.refs), record);
         if moved.is_err() {
@@ -72,10 +74,11 @@ impl TailState {
         moved
     }
 
-    /// Makes the rows of the records that have none yet. With half of a record they would be those of no moment: they are taken
-    /// out meanwhile, and after an error begun anew.
+    /// Makes the rows of the records that have none yet. With half of a record they would be those
+    /// of no moment: they are taken out meanwhile, and after an error begun anew.
     ///
-    /// Those of operations are left to whoever asks for them, until somebody does, or a record needs them.
+    /// Those of operations are left to whoever asks for them, until somebody does, or a record
+    /// needs them.
     fn index(&mut self, base: &dyn Snapshot) -> Result<()> {
         let anew = || (Arc::new(object::rows_of_tail()), StoreRefs::default(), 0);
         let (mut rows, mut refs, mut from) = match std::mem::take(&mut self.indexed) {
@@ -117,10 +120,12 @@ pub(crate) struct JournalFollower {
 
 /// One read of the journal takes about this many bytes.
 const READ_BYTES: u64 = 8 << 20;
-/// With a longer tail it is worth looking for a newer generation. While one is applied a writer of 25 changes at a time adds 3 to 7 MB:
-/// if the thread that applies it is this process's, that one should be the first to stand on it.
+/// With a longer tail it is worth looking for a newer generation. While one is applied a writer of
+/// 25 changes at a time adds 3 to 7 MB: if the thread that applies it is this process's, that one
+/// should be the first to stand on it.
 const LONG_TAIL_BYTES: u64 = 12 << 20;
-/// A generation may be replaced while it is being opened; more often than this in a row something is wrong.
+/// A generation may be replaced while it is being opened; more often than this in a row something
+/// is wrong.
 const MAX_ATTEMPTS: usize = 100;
 
 impl JournalFollower {
@@ -171,7 +176,8 @@ impl JournalFollower {
         Ok(view)
     }
 
-    /// The refs now, with what waits in the spool. Where nothing waits, nothing but the journal is opened.
+    /// The refs now, with what waits in the spool. Where nothing waits, nothing but the journal is
+    /// opened.
     pub(crate) fn refs(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
         if let Some(view) = self.held().and_then(|held| held.clone()) {
             return Ok((view.refs, view.position));
@@ -213,8 +219,8 @@ impl JournalFollower {
         !self.promised.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// A session that waited may have come to stand behind another one: then nothing here may go on to call it by the
-    /// number it was given out under.
+    /// A session that waited may have come to stand behind another one: then nothing here may go on
+    /// to call it by the number it was given out under.
     pub(crate) fn check_promised(&self, refs: &StoreRefs) -> Result<()> {
         let promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         for (number, id) in promised.iter() {
@@ -230,7 +236,8 @@ impl JournalFollower {
     }
 
     fn lock_tail(&self) -> MutexGuard<'_, TailState> {
-        // A panic while it was held leaves at worst a known prefix, and every change to it is one assignment.
+        // A panic while it was held leaves at worst a known prefix, and every change to it is one
+        // assignment.
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -271,10 +278,12 @@ impl JournalFollower {
         Err(Error::Internal("the index is replaced faster than it can be opened".to_owned()))
     }
 
-    /// Takes in records that this process has read or written by itself. Those it knows already are passed over.
+    /// Takes in records that this process has read or written by itself. Those it knows already are
+    /// passed over.
     pub(crate) fn take_in(&self, tail: &LogTail) -> Result<Arc<StoreRefs>> {
         let mut known = self.lock_tail();
-        // Another thread may have published a generation since this one began, and nothing is known but the store.
+        // Another thread may have published a generation since this one began, and nothing is known
+        // but the store.
         let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
         if known.loaded && follows {
             for frame in &tail.frames {
@@ -314,8 +323,8 @@ impl JournalFollower {
         known.records.get(from..).map(<[_]>::to_vec)
     }
 
-    /// What it costs a reader to take in the tail, in bytes of compressed objects: half of those it has, since small
-    /// deltas stand there as they are, and some for each record.
+    /// What it costs a reader to take in the tail, in bytes of compressed objects: half of those it
+    /// has, since small deltas stand there as they are, and some for each record.
     pub(crate) fn tail_cost(&self) -> u64 {
         const RECORD_BYTES: u64 = 8192;
         let known = self.lock_tail();
@@ -327,7 +336,8 @@ impl JournalFollower {
         *self.lock_tail() = TailState::default();
     }
 
-    /// Removes generations that nobody reads any more. What somebody still reads goes with a later one.
+    /// Removes generations that nobody reads any more. What somebody still reads goes with a later
+    /// one.
     pub(crate) fn tidy(&self) {
         if let Err(error) = self.index.tidy() {
             tracing::debug!(%error, "older generations of the index were left");
@@ -341,12 +351,13 @@ impl JournalFollower {
         drop(known);
         // Who waited for it may have been woken up on this core.
         parallel::yield_to_foreground();
-        // To close a generation and to free what was read of it takes longer than a writer should wait.
+        // To close a generation and to free what was read of it takes longer than a writer should
+        // wait.
         drop(old);
     }
 
-    /// As [`Live::written`], but of what is known, without reading the journal: for use under the append lock, after
-    /// [`Live::take_in`].
+    /// As [`Live::written`], but of what is known, without reading the journal: for use under the
+    /// append lock, after [`Live::take_in`].
     pub(crate) fn view_known(&self) -> Result<ReadSnapshot> {
         let mut known = self.lock_tail();
         if known.loaded && self.ensure_base(&mut known)? {
@@ -356,8 +367,8 @@ impl JournalFollower {
         self.written_view()
     }
 
-    /// As [`Live::view_known`], to make a generation of it: objects of the tail have the numbers that follow those of the generation
-    /// below, as an apply would give them.
+    /// As [`Live::view_known`], to make a generation of it: objects of the tail have the numbers
+    /// that follow those of the generation below, as an apply would give them.
     pub(crate) fn view_to_write_anew(&self) -> Result<ReadSnapshot> {
         let view = self.view_known()?;
         let known = self.lock_tail();
@@ -375,8 +386,8 @@ impl JournalFollower {
         })
     }
 
-    /// Stands on a newer generation where there is one and it should be: the tail is long, or a secret was purged from what this
-    /// one holds. Returns whether it does.
+    /// Stands on a newer generation where there is one and it should be: the tail is long, or a
+    /// secret was purged from what this one holds. Returns whether it does.
     fn adopt_newer_base(&self, known: &mut TailState) -> Result<bool> {
         let begun = known.records.first().and_then(|first| first.record.changes.first());
         let purged = match begun {
@@ -412,7 +423,8 @@ impl JournalFollower {
             match self.log.read(known.end, READ_BYTES) {
                 Ok(tail) if tail.frames.is_empty() => return Ok(()),
                 Ok(tail) => {
-                    // Each is freed as soon as it was decoded: what is decoded next takes its place in memory.
+                    // Each is freed as soon as it was decoded: what is decoded next takes its place
+                    // in memory.
                     for frame in tail.frames {
                         Self::extend(known, &frame)?;
                     }
@@ -438,7 +450,8 @@ impl JournalFollower {
         }
         let record = Record::decode(&frame.payload)
             .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
-        // A generation ends where a segment begins, and that with the refs: else it stands elsewhere than its name says.
+        // A generation ends where a segment begins, and that with the refs: else it stands
+        // elsewhere than its name says.
         let begins = matches!(record.changes.first(), Some(RecordChange::Refs(_)));
         if known.end == known.start && known.start > 0 && !begins {
             return Err(Error::Corrupt {
@@ -453,7 +466,8 @@ impl JournalFollower {
         Ok(())
     }
 
-    /// Opens the generation that the tail stands on. `false`: it is another one by now, begin again.
+    /// Opens the generation that the tail stands on. `false`: it is another one by now, begin
+    /// again.
     fn ensure_base(&self, known: &mut TailState) -> Result<bool> {
         if known.base.is_some() {
             return Ok(true);
@@ -470,7 +484,8 @@ impl JournalFollower {
         Ok(true)
     }
 
-    /// Whether the record that the journal was last seen to end with is the one that the index holds, if it holds it.
+    /// Whether the record that the journal was last seen to end with is the one that the index
+    /// holds, if it holds it.
     fn check_witnessed(&self, base: &dyn Snapshot) -> Result<()> {
         let Some((position, hash)) = self.log.witnessed()? else { return Ok(()) };
         if position == 0 || position > base.position() {

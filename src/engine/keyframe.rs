@@ -16,7 +16,8 @@ use crate::format::{
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 
-/// Half a millisecond's worth of replay at one byte a nanosecond: no keyframe is worth making for less.
+/// Half a millisecond's worth of replay at one byte a nanosecond: no keyframe is worth making for
+/// less.
 pub(super) const MIN_REPLAY_COST: u64 = 500_000;
 /// A larger state takes too long to write down for a process that somebody waits for.
 pub(crate) const MAX_HURRIED_BYTES: u64 = 96 << 20;
@@ -25,8 +26,8 @@ pub(crate) const MAX_STATE_BYTES: u64 = 1 << 30;
 
 /// Whether a keyframe is due: replaying since the last one costs more than reading one.
 ///
-/// Reading the state costs its bytes; so any state is read in about twice that at most, and the keyframes of a
-/// history take no more room than its deltas do.
+/// Reading the state costs its bytes; so any state is read in about twice that at most, and the
+/// keyframes of a history take no more room than its deltas do.
 #[must_use]
 pub(crate) const fn is_due(replay_cost: u64, state_bytes: u64) -> bool {
     let bound = if state_bytes > MIN_REPLAY_COST { state_bytes } else { MIN_REPLAY_COST };
@@ -75,7 +76,8 @@ impl KeyframeDistance {
 
     /// Whether a keyframe should be made here.
     pub(crate) const fn is_due(&self, row: &RevisionRow) -> bool {
-        // Without a keyframe the deltas hold the state itself: reading that much of them is reading it.
+        // Without a keyframe the deltas hold the state itself: reading that much of them is reading
+        // it.
         let read = if self.keyframed { 0 } else { row.state_bytes };
         is_due(self.replay.saturating_sub(read), row.state_bytes)
     }

@@ -60,7 +60,8 @@ pub(crate) fn state_ranges(
     Ok(stretches)
 }
 
-/// The stretches that the log of a branch goes along: first parents, then into the base; resets do not matter.
+/// The stretches that the log of a branch goes along: first parents, then into the base; resets do
+/// not matter.
 pub(crate) fn log_ranges(
     refs: &StoreRefs,
     number: SessionNumber,

@@ -177,7 +177,8 @@ fn touches(
     })
 }
 
-/// Which revisions of a stretch changed a claim, or another one with the same hash, newest first, and in which part of their deltas.
+/// Which revisions of a stretch changed a claim, or another one with the same hash, newest first,
+/// and in which part of their deltas.
 fn history_rows(
     view: &dyn Snapshot,
     (id, number): (&SessionId, SessionNumber),

@@ -1,5 +1,5 @@
-//! Applies the journal's tail to the index and publishes the next generation. Whoever has the time does it, after
-//! it has answered; nobody waits for it.
+//! Applies the journal's tail to the index and publishes the next generation. Whoever has the time
+//! does it, after it has answered; nobody waits for it.
 
 use super::commit::Engine;
 use super::index::{self, PositionedRecord};
@@ -20,13 +20,15 @@ use crate::model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-/// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 125 revisions of 25
-/// changes, or 250 of one. See `docs/benchmarks.md`.
+/// A tail that costs a reader as much as reading this many bytes is worth a new generation: about
+/// 125 revisions of 25 changes, or 250 of one. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
-/// Room that a segment begins with while a process maintains the journal: a tail of [`APPLY_BYTES`], and most of what comes in while it
-/// is applied. It is made aside; where it ends, who appends makes more.
+/// Room that a segment begins with while a process maintains the journal: a tail of
+/// [`APPLY_BYTES`], and most of what comes in while it is applied. It is made aside; where it ends,
+/// who appends makes more.
 const ROOM_BYTES: u64 = 3_000_000;
-/// Room that is made in the segment that all append to, until the next one begins: who appends meanwhile is held up by it.
+/// Room that is made in the segment that all append to, until the next one begins: who appends
+/// meanwhile is held up by it.
 const FIRST_ROOM_BYTES: u64 = APPLY_BYTES;
 /// So many rows are collected before they are written.
 pub(super) const BATCH_ROWS: usize = 20_000;
@@ -46,8 +48,8 @@ impl Engine {
         self.apply(if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES })
     }
 
-    /// Applies the tail, unless somebody else is at it, and makes keyframes of states of at most so many bytes. Returns
-    /// whether it did.
+    /// Applies the tail, unless somebody else is at it, and makes keyframes of states of at most so
+    /// many bytes. Returns whether it did.
     fn apply(&self, max_state_bytes: u64) -> Result<bool> {
         self.check_writable()?;
         self.drain()?;
@@ -71,7 +73,8 @@ impl Engine {
         {
             tracing::debug!(%error, "no room was made in the next segment");
         }
-        // Everything before the new segment is synced by the rotation, so only durable records are ever applied.
+        // Everything before the new segment is synced by the rotation, so only durable records are
+        // ever applied.
         let rotated = self.rotate()?;
         // Who waited for that is first.
         parallel::yield_to_foreground();
@@ -120,8 +123,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Makes room in the journal for what is written before the next apply is done, if this process writes much. Without
-    /// it writing is slower.
+    /// Makes room in the journal for what is written before the next apply is done, if this process
+    /// writes much. Without it writing is slower.
     pub(crate) fn make_room(&self) {
         if self.writes_much()
             && let Err(error) = self.follower.log.make_room(self.follower.end(), FIRST_ROOM_BYTES)
@@ -291,7 +294,8 @@ impl KeyframeBuilder {
         };
         let place = (session, at.branch);
         if row.state_bytes > self.max_state_bytes {
-            // How far it is from a keyframe need not be known: that alone would cost as much as all that is behind it.
+            // How far it is from a keyframe need not be known: that alone would cost as much as all
+            // that is behind it.
             self.distances.remove(&place);
             return Ok(());
         }

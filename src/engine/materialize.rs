@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// Below this many entries one thread lays out two states sooner than two do.
 const PARALLEL_ENTRIES: usize = 8192;
 
-/// The state of a revision. Every object read is checked against its name, and the number of claims against the
-/// revision's header.
+/// The state of a revision. Every object read is checked against its name, and the number of claims
+/// against the revision's header.
 pub(crate) fn materialize(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -143,7 +143,8 @@ fn plan(
         return Ok(ReplayPlan::forward(keyframe, forward()?));
     };
     let backward = || Ok(ReplayPath::of(rows_of(view, session, between)?, later.bytes));
-    // The way with fewer revisions is mostly the cheaper one. The other one is read only if there is much to gain.
+    // The way with fewer revisions is mostly the cheaper one. The other one is read only if there
+    // is much to gain.
     let is_back = between.to - between.after < count;
     let near = if is_back { backward()? } else { forward()? };
     let other = || if is_back { forward() } else { backward() };
@@ -159,8 +160,8 @@ fn plan(
     })
 }
 
-/// The nearest keyframe behind a revision on its branch, and what lies between: deltas know both ways. `None` if there
-/// is none, or a reset before it, whose claims come from elsewhere.
+/// The nearest keyframe behind a revision on its branch, and what lies between: deltas know both
+/// ways. `None` if there is none, or a reset before it, whose claims come from elsewhere.
 fn later(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -269,8 +270,8 @@ fn lay_all(
             }));
         }
     }
-    // A stable sort: it finds the keys of a large delta sorted already, and leaves those of a later delta behind those
-    // of an earlier one. Of one key the last delta counts.
+    // A stable sort: it finds the keys of a large delta sorted already, and leaves those of a later
+    // delta behind those of an earlier one. Of one key the last delta counts.
     overrides.sort_by(|a, b| a.key.cmp(b.key));
     overrides.dedup_by(|later, first| {
         let same = later.key == first.key;
@@ -305,8 +306,9 @@ fn lay_all(
     Ok(builder.finish())
 }
 
-/// Which of the objects the others are laid over: the chunks of the keyframe, or the delta that the state begins with. Their keys
-/// ascend from the first entry to the last, so that they need not be sorted, nor all be looked at.
+/// Which of the objects the others are laid over: the chunks of the keyframe, or the delta that the
+/// state begins with. Their keys ascend from the first entry to the last, so that they need not be
+/// sorted, nor all be looked at.
 fn base(plan: &ReplayPlan, scanned: &[Arc<ScannedObject>], deltas: usize) -> Range<usize> {
     if plan.keyframe.is_some() {
         return deltas..scanned.len();
@@ -349,7 +351,8 @@ impl BaseEntry for DeltaChangeRange {
     }
 }
 
-/// Lays the first of these overrides over the entries of one object, as far as those reach, and gives the others.
+/// Lays the first of these overrides over the entries of one object, as far as those reach, and
+/// gives the others.
 fn overlay_entries<'o>(
     view: &dyn Snapshot,
     builder: &mut StateBuilder,
@@ -375,8 +378,9 @@ fn overlay_entries<'o>(
     Ok(left)
 }
 
-/// Where the first of these entries stands whose key is not before this one. The steps double until one goes too far: keys lie
-/// scattered in memory, so that few are looked at, and where overrides are dense the next one is near.
+/// Where the first of these entries stands whose key is not before this one. The steps double until
+/// one goes too far: keys lie scattered in memory, so that few are looked at, and where overrides
+/// are dense the next one is near.
 fn first_from(one: &ScannedObject, entries: &[impl BaseEntry], key: &[u8]) -> usize {
     let is_before =
         |place: usize| entries.get(place).is_some_and(|entry| one.at(entry.key()) < key);

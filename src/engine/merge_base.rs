@@ -1,4 +1,5 @@
-//! What two branches have in common: how far their ancestors reach, and the revisions they last shared.
+//! What two branches have in common: how far their ancestors reach, and the revisions they last
+//! shared.
 
 use super::index::find_operation;
 use super::lineage::{self, RevisionRef};
@@ -73,10 +74,11 @@ impl RevisionAncestry {
     }
 }
 
-/// The ancestors of a revision, itself included: along first parents and to whatever its claims come from.
+/// The ancestors of a revision, itself included: along first parents and to whatever its claims
+/// come from.
 ///
-/// What was merged counts while the claims still come from that merge: not if it was taken back, nor if the branch went
-/// back to before it. Then it can be merged again.
+/// What was merged counts while the claims still come from that merge: not if it was taken back,
+/// nor if the branch went back to before it. Then it can be merged again.
 pub(crate) fn ancestry(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -120,8 +122,9 @@ fn place(view: &dyn Snapshot, number: SessionNumber, sequence: u64) -> Result<Re
     }
 }
 
-/// What both last had: newest first, each revision that is an ancestor of both and of none taken already. So whatever both go
-/// back to is one of them or an ancestor of one. There are several where both merged the same other branches.
+/// What both last had: newest first, each revision that is an ancestor of both and of none taken
+/// already. So whatever both go back to is one of them or an ancestor of one. There are several
+/// where both merged the same other branches.
 pub(crate) fn bases(
     view: &dyn Snapshot,
     refs: &StoreRefs,

@@ -1,4 +1,5 @@
-//! What forge does: commit, index, materialize, look up, keyframe. Knows the backend by its contracts only.
+//! What forge does: commit, index, materialize, look up, keyframe. Knows the backend by its
+//! contracts only.
 
 pub(crate) mod blob;
 pub(crate) mod checkpoint;

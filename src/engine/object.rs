@@ -13,7 +13,8 @@ pub(crate) const LOST_OBJECT: u64 = 0;
 /// Stands in place of the number of an object that pruning has dropped. It is never given out.
 pub(crate) const DROPPED_OBJECT: u64 = u64::MAX;
 
-/// From here on count the numbers of objects that are in no generation yet: behind those of all that are, which nobody need ask for.
+/// From here on count the numbers of objects that are in no generation yet: behind those of all
+/// that are, which nobody need ask for.
 const FIRST_TAIL_NUMBER: u64 = 1 << 48;
 
 /// Whether a number is that of an object.
@@ -48,7 +49,8 @@ pub(crate) fn next_number(view: &dyn Snapshot) -> Result<u64> {
     Ok(row.and_then(|bytes| key::last_number(&bytes)).unwrap_or(1))
 }
 
-/// The last object of a generation whose counter is behind it: what is stored next would take its place.
+/// The last object of a generation whose counter is behind it: what is stored next would take its
+/// place.
 pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
     let last = generation.scan(key::OBJECTS, &[], &[], ScanDirection::Descending, 1)?;
     let last = last.first().and_then(|(place, _)| key::last_number(place));
@@ -63,8 +65,8 @@ pub(crate) fn check_counter(generation: &dyn Snapshot) -> Result<()> {
     Err(backend::Error::DamagedIndex { what }.into())
 }
 
-/// The rows of a journal's tail, to be read only, before any record. A generation's own counter stands beside its refs, so to
-/// read it is to read those of all sessions: of a thousand 168 KB.
+/// The rows of a journal's tail, to be read only, before any record. A generation's own counter
+/// stands beside its refs, so to read it is to read those of all sessions: of a thousand 168 KB.
 pub(crate) fn rows_of_tail() -> RowOverlay {
     let mut rows = RowOverlay::default();
     put_next_number(&mut rows, FIRST_TAIL_NUMBER);

@@ -1,5 +1,5 @@
-//! Objects of one generation that were opened and checked lately: moments near each other stand on the same chunks and
-//! mostly on the same deltas.
+//! Objects of one generation that were opened and checked lately: moments near each other stand on
+//! the same chunks and mostly on the same deltas.
 
 use super::scanned_object::ScannedObject;
 use std::collections::HashMap;
@@ -10,12 +10,13 @@ const MAX_BYTES: usize = 32 << 20;
 /// Whoever opens more than this at once reads a state that would only drive everything else out.
 const MAX_BYTES_AT_ONCE: usize = MAX_BYTES / 2;
 
-/// Opened objects by number. Shared by all views of one generation, and gone with it: numbers mean something within one
-/// generation only.
+/// Opened objects by number. Shared by all views of one generation, and gone with it: numbers mean
+/// something within one generation only.
 #[derive(Default)]
 pub(crate) struct ObjectCache(Mutex<ObjectCacheHalves>);
 
-/// Two halves: what was asked for since the halves last changed places, and what was asked for before that.
+/// Two halves: what was asked for since the halves last changed places, and what was asked for
+/// before that.
 #[derive(Default)]
 struct ObjectCacheHalves {
     young: HashMap<u64, Arc<ScannedObject>>,

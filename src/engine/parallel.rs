@@ -10,11 +10,13 @@ thread_local! {
     static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets this thread, which nobody waits for, stand back for those that somebody does: it works on one core, and where there are
-/// not enough of them, less often. Without that a writer waited for up to 4 ms until it was given back its core.
+/// Lets this thread, which nobody waits for, stand back for those that somebody does: it works on
+/// one core, and where there are not enough of them, less often. Without that a writer waited for
+/// up to 4 ms until it was given back its core.
 pub(crate) fn lower_thread_priority() {
     STANDS_BACK.set(true);
-    // On Linux a priority is a thread's own, and that of the threads it begins. Who is refused goes on as before.
+    // On Linux a priority is a thread's own, and that of the threads it begins. Who is refused goes
+    // on as before.
     #[cfg(target_os = "linux")]
     {
         const NICE: i32 = 10;
@@ -36,9 +38,9 @@ impl CpuCore {
         Self(number)
     }
 
-    /// Lets this thread, which stands back, and those it begins run on every core but this one. Linux wakes a thread up on the
-    /// core of whoever wakes it, and looks for no idle one where cores share no cache: a writer waited for up to 3 ms beside
-    /// an idle core.
+    /// Lets this thread, which stands back, and those it begins run on every core but this one.
+    /// Linux wakes a thread up on the core of whoever wakes it, and looks for no idle one where
+    /// cores share no cache: a writer waited for up to 3 ms beside an idle core.
     pub(crate) fn avoid(self) {
         #[cfg(target_os = "linux")]
         if let Self(Some(number)) = self
@@ -53,16 +55,17 @@ impl CpuCore {
     }
 }
 
-/// Called now and then by whoever has long work to do. A thread that stands back gives its core to those that wait for it: woken up,
-/// they would wait until its share of time is used up, though it is of lower priority.
+/// Called now and then by whoever has long work to do. A thread that stands back gives its core to
+/// those that wait for it: woken up, they would wait until its share of time is used up, though it
+/// is of lower priority.
 pub(crate) fn yield_to_foreground() {
     if STANDS_BACK.get() {
         yield_now();
     }
 }
 
-/// How many threads may run at the same time for this one, as it was when first asked: the system answers from several files,
-/// which takes longer than to decode a delta.
+/// How many threads may run at the same time for this one, as it was when first asked: the system
+/// answers from several files, which takes longer than to decode a delta.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     if STANDS_BACK.get() {
@@ -71,8 +74,8 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
 }
 
-/// What `one` makes of each item, in their order. Fewer than `worth` are left to the calling thread: to begin another
-/// would take longer.
+/// What `one` makes of each item, in their order. Fewer than `worth` are left to the calling
+/// thread: to begin another would take longer.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     worth: usize,
@@ -98,8 +101,8 @@ pub(crate) fn map<T: Sync, R: Send>(
     })
 }
 
-/// What `one` makes of each item, in their order, on as many as `most` cores, and what `work` gives, which this thread does
-/// meanwhile; then it helps with the items that nobody has begun.
+/// What `one` makes of each item, in their order, on as many as `most` cores, and what `work`
+/// gives, which this thread does meanwhile; then it helps with the items that nobody has begun.
 pub(crate) fn map_while<T: Sync, R: Send, W>(
     items: &[T],
     most: usize,

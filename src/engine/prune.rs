@@ -1,4 +1,5 @@
-//! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
+//! Retention: which revisions fold into which, what they changed together, and what nothing names
+//! any more.
 
 mod estimate;
 mod prewritten;
@@ -25,7 +26,8 @@ pub(crate) use estimate::PruneEstimate;
 pub(crate) use prewritten::PrewrittenObjects;
 pub(crate) use unreferenced::{last_hiding_operations, unreferenced_blobs};
 
-/// So many revisions are folded by one record at most: whoever reads the tail holds their rows in memory.
+/// So many revisions are folded by one record at most: whoever reads the tail holds their rows in
+/// memory.
 pub(crate) const MAX_FOLD_REVISIONS: u64 = 2000;
 /// Rows of revisions read at once.
 const ROWS: usize = 1000;
@@ -47,7 +49,8 @@ pub(crate) struct PlannedFold {
     pub(crate) going: PruneEstimate,
 }
 
-/// The revisions that heads, forks, merges and what others went back to name. They are never folded into others.
+/// The revisions that heads, forks, merges and what others went back to name. They are never folded
+/// into others.
 pub(crate) fn pinned_revisions(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -96,7 +99,8 @@ pub(crate) fn next_fold_range(
                 (None, false) => run = Some((*sequence, *sequence, 1)),
                 (None, true) if row.effective > until => return Ok(None),
                 (None, true) => {}
-                // Claims of a reset come from elsewhere: nothing folds into it, so the one before it stands.
+                // Claims of a reset come from elsewhere: nothing folds into it, so the one before
+                // it stands.
                 (Some((first, end, count)), true) if header.reset.is_some() => {
                     if *count > 1 {
                         return Ok(Some(FoldRange { branch, first: *first, last: *end }));
@@ -144,8 +148,8 @@ pub(crate) fn fold(
     fold_after(view, number, run, None, pruning)
 }
 
-/// As [`fold`], in a record in which `before` was folded first: where that went into the first revision of this run, this run
-/// changes what both did.
+/// As [`fold`], in a record in which `before` was folded first: where that went into the first
+/// revision of this run, this run changes what both did.
 pub(crate) fn fold_after(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -228,7 +232,8 @@ pub(crate) fn check_unfoldable(
 ) -> Result<()> {
     let sequence = at.sequence;
     if let Some(SequenceRow::Folded(branch, into)) = timeline::sequence(view, number, sequence)? {
-        // A long run is folded in several steps, each into the next: the last of them is taken back before this one.
+        // A long run is folded in several steps, each into the next: the last of them is taken back
+        // before this one.
         let next = RevisionRef { branch, sequence: into };
         if fold::rows(view, number, next)?
             .iter()
@@ -265,8 +270,8 @@ fn check_unfoldable_alone(
     }
 }
 
-/// Whether revisions from `first` to `last` hold only what they changed themselves: what was folded into one of them from before
-/// cannot be told from it.
+/// Whether revisions from `first` to `last` hold only what they changed themselves: what was folded
+/// into one of them from before cannot be told from it.
 pub(crate) fn check_no_outer_fold(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -287,7 +292,8 @@ pub(crate) fn check_no_outer_fold(
     Ok(())
 }
 
-/// Whether what an operation took out of sight is gone for good. A redo did again what another one did: then it is that one.
+/// Whether what an operation took out of sight is gone for good. A redo did again what another one
+/// did: then it is that one.
 pub(crate) fn is_swept(view: &dyn Snapshot, row: &OperationRow) -> Result<bool> {
     let swept = |effect: &OperationEffect| matches!(effect, OperationEffect::Swept { .. });
     let undo = row.takes_back.map(|undo| find_operation(view, &undo)).transpose()?.flatten();

@@ -1,4 +1,5 @@
-//! Makes an index again from its primary rows: names, counters, every derived table and the keyframes.
+//! Makes an index again from its primary rows: names, counters, every derived table and the
+//! keyframes.
 //!
 //! All rows are held in memory meanwhile: it takes about as much as the index has on disk.
 
@@ -30,12 +31,12 @@ pub struct RebuildCounts {
 }
 
 impl Engine {
-    /// Makes everything derived again from what is primary, and publishes that in place of what is there. Waits for
-    /// whoever is at the index as long as for the journal.
+    /// Makes everything derived again from what is primary, and publishes that in place of what is
+    /// there. Waits for whoever is at the index as long as for the journal.
     ///
     /// # Errors
-    /// [`Busy`](crate::backend::Error::Busy) if somebody is there for longer; [`Error::Corrupt`] if something primary is damaged: then
-    /// nothing has changed, and it takes a repair.
+    /// [`Busy`](crate::backend::Error::Busy) if somebody is there for longer; [`Error::Corrupt`] if
+    /// something primary is damaged: then nothing has changed, and it takes a repair.
     pub(crate) fn rebuild(&self) -> Result<RebuildCounts> {
         self.check_writable()?;
         self.check_spool()?;
@@ -75,7 +76,8 @@ impl Engine {
         Ok(rebuilt)
     }
 
-    /// The refs at the position of a generation: as the journal says there, else the index's own copy.
+    /// The refs at the position of a generation: as the journal says there, else the index's own
+    /// copy.
     fn refs_at(&self, base: &dyn Snapshot) -> Result<StoreRefs> {
         let tail = self.follower.log.read(base.position(), 1)?;
         let first = tail.frames.first().and_then(|frame| Record::decode(&frame.payload).ok());
@@ -97,7 +99,8 @@ pub(crate) fn write(applier: &mut dyn IndexWriter, rows: RowOverlay) -> Result<(
     Ok(())
 }
 
-/// Adds everything derived to primary rows. Keyframes that stand among them are kept if they are whole.
+/// Adds everything derived to primary rows. Keyframes that stand among them are kept if they are
+/// whole.
 pub(crate) fn complete(
     rows: &mut RowOverlay,
     refs: &StoreRefs,

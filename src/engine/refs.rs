@@ -16,7 +16,8 @@ pub(crate) const MAIN: &str = "main";
 /// What the source of an agent session that joined an effort is called, before the agent's own id.
 pub(crate) const JOINED: &str = "joined:";
 
-/// What the mark of a stream whose import has begun and not ended is called, before the name of the stream.
+/// What the mark of a stream whose import has begun and not ended is called, before the name of the
+/// stream.
 pub(crate) const UNFINISHED: &str = "unfinished:";
 
 /// The session of an agent's own id: the effort it has joined, else the one it began.
@@ -362,7 +363,8 @@ pub(super) mod tests {
         Record { operation, changes: vec![change] }.encode()
     }
 
-    /// Two branches that each begin on the other were followed for ever, and a count at its end was counted on from.
+    /// Two branches that each begin on the other were followed for ever, and a count at its end was
+    /// counted on from.
     #[test]
     fn refs_that_lead_round_or_count_beyond_all_bounds_are_refused() {
         let lies: [fn(&mut SessionRefs); 8] = [

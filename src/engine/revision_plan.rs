@@ -44,8 +44,8 @@ pub struct ClaimChange {
     pub expect: ClaimPrecondition,
     /// Its own time, if it is not that of the revision that adds it (as where a stream says so).
     pub added_at: Option<Timestamp>,
-    /// The entry as it was stored, where one comes back that a secret was purged from: it adds to digests what it added before,
-    /// which cannot be told from its value.
+    /// The entry as it was stored, where one comes back that a secret was purged from: it adds to
+    /// digests what it added before, which cannot be told from its value.
     pub(crate) stored: Option<EntryBytes>,
 }
 
@@ -125,8 +125,8 @@ pub(crate) struct PreparedDelta {
     entries: Arc<[EncodedChange]>,
 }
 
-/// Plans changes of claims on a branch; `None` if they change nothing. `memo` keeps what need not be done again when
-/// planning again under the lock.
+/// Plans changes of claims on a branch; `None` if they change nothing. `memo` keeps what need not
+/// be done again when planning again under the lock.
 pub(crate) fn plan(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -143,7 +143,8 @@ pub(crate) fn plan(
     Ok(Some(planned))
 }
 
-/// Plans a revision whose claims are those of an earlier one (or none), as they were; by a merge, of the one merged.
+/// Plans a revision whose claims are those of an earlier one (or none), as they were; by a merge,
+/// of the one merged.
 pub(crate) fn plan_reset(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -158,7 +159,8 @@ pub(crate) fn plan_reset(
     finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), merged, random()?)
 }
 
-/// Plans a revision of two parents. It is one even if it changes nothing: then it says that both are known here.
+/// Plans a revision of two parents. It is one even if it changes nothing: then it says that both
+/// are known here.
 pub(crate) fn plan_merge(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -384,7 +386,8 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
     let alone = pieces.len() == 1;
     for (piece, _) in pieces {
         let content = piece.encode(salt()?);
-        // Compressing a small delta takes longer than anything else about a commit: whoever applies it does that.
+        // Compressing a small delta takes longer than anything else about a commit: whoever applies
+        // it does that.
         let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
             seal_raw(ObjectKind::Delta, &content)
         } else {
@@ -408,7 +411,8 @@ pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     ObjectId::from_bytes(*hasher.finalize().as_bytes())
 }
 
-/// Plans a revision that has these claims and no others: what could be saved of a branch whose head cannot be made.
+/// Plans a revision that has these claims and no others: what could be saved of a branch whose head
+/// cannot be made.
 pub(crate) fn plan_saved(
     refs: &StoreRefs,
     place: CommitTarget<'_>,
@@ -427,8 +431,8 @@ pub(crate) fn plan_saved(
     )
 }
 
-/// Plans a revision that adds claims which are not there yet. Everything random in it is made from `salt`, so that it
-/// is the same revision each time it is planned on the same head.
+/// Plans a revision that adds claims which are not there yet. Everything random in it is made from
+/// `salt`, so that it is the same revision each time it is planned on the same head.
 pub(crate) fn plan_additions(
     refs: &StoreRefs,
     place: CommitTarget<'_>,

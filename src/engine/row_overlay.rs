@@ -20,7 +20,8 @@ pub(crate) struct RowOverlay {
     latest: Option<LatestRevision>,
 }
 
-/// The revision that was put last, with what the next one needs of it: it mostly begins with its state.
+/// The revision that was put last, with what the next one needs of it: it mostly begins with its
+/// state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LatestRevision {
     pub(crate) session: SessionNumber,
@@ -209,7 +210,8 @@ impl Snapshot for OverlaySnapshot<'_> {
 /// The rows above, one way or the other.
 type OverlayRowIterator<'a> = Box<dyn Iterator<Item = (&'a Vec<u8>, &'a Option<Vec<u8>>)> + 'a>;
 
-/// The rows below, read as far as they are needed: rows above may hide some, and then more are read.
+/// The rows below, read as far as they are needed: rows above may hide some, and then more are
+/// read.
 struct BaseRowBuffer {
     /// Between these keys lies what was not read yet.
     from: Vec<u8>,
@@ -289,8 +291,8 @@ mod tests {
     }
 
     proptest! {
-        /// A scan for one row asked for as many below as there were above, and looked at all of those: with a long tail that
-        /// was most of what a command did.
+        /// A scan for one row asked for as many below as there were above, and looked at all of
+        /// those: with a long tail that was most of what a command did.
         #[test]
         fn a_scan_shows_the_rows_above_and_those_below_that_they_do_not_hide(
             below in btree_map(vec(0_u8..3, 0..3), 0_u8..9, 0..14),

@@ -1,4 +1,5 @@
-//! How many rows there are that nothing else would miss: without this number one that is gone looks like one that never was.
+//! How many rows there are that nothing else would miss: without this number one that is gone looks
+//! like one that never was.
 
 use super::derive::for_each_row;
 use crate::backend::Snapshot;

@@ -1,4 +1,5 @@
-//! Deltas and chunks as they are read: opened, checked, and looked through to where their entries lie.
+//! Deltas and chunks as they are read: opened, checked, and looked through to where their entries
+//! lie.
 
 use super::object;
 use super::object_cache::ObjectCache;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 
 /// Below this many objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
-/// What they must cost to be worth a second thread, as [`cost`] says: a process that answers one question begins its first, whose
-/// memory is new to it, in half a millisecond.
+/// What they must cost to be worth a second thread, as [`cost`] says: a process that answers one
+/// question begins its first, whose memory is new to it, in half a millisecond.
 const PARALLEL_COST: u64 = 1_000_000;
 /// The cost of what is worth it whatever it costs.
 pub(super) const ALWAYS_PARALLEL_COST: u64 = u64::MAX;
@@ -91,8 +92,8 @@ pub(crate) trait ObjectSource: Snapshot {
     fn opened(&self) -> Option<&ObjectCache>;
 }
 
-/// Several objects that cost so much to read, opened and scanned on all cores where that is worth it; in the order asked for.
-/// Each was checked against its name when its bytes came into memory.
+/// Several objects that cost so much to read, opened and scanned on all cores where that is worth
+/// it; in the order asked for. Each was checked against its name when its bytes came into memory.
 pub(crate) fn scan(
     view: &dyn ObjectSource,
     wanted: &[(ObjectKind, u64)],

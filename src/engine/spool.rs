@@ -1,6 +1,8 @@
-//! Writes that wait in the spool: what each will say once it stands in the journal, and bringing them there.
+//! Writes that wait in the spool: what each will say once it stands in the journal, and bringing
+//! them there.
 //!
-//! Only what needs no expected head may wait: facts, checkpoints, new notes, and the session they belong to.
+//! Only what needs no expected head may wait: facts, checkpoints, new notes, and the session they
+//! belong to.
 
 use super::commit::{CommitDurability, Engine};
 use super::index::find_operation;
@@ -42,7 +44,8 @@ pub(crate) struct Waiting {
     pub(crate) broken: Vec<(String, Error)>,
 }
 
-/// What waits. A write that was not made with the store's key is passed over, unless it is known that it was acknowledged.
+/// What waits. A write that was not made with the store's key is passed over, unless it is known
+/// that it was acknowledged.
 pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<Waiting> {
     let mut found = Waiting::default();
     for name in spool.names()? {
@@ -59,12 +62,14 @@ pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<Waiting> {
     Ok(found)
 }
 
-/// Whether a write that cannot be read waits until the store is taken over: nobody vouches that it was ever acknowledged.
+/// Whether a write that cannot be read waits until the store is taken over: nobody vouches that it
+/// was ever acknowledged.
 pub(crate) fn is_left_out(spool: &dyn Spool, name: &str, error: &Error) -> bool {
     error.kind() == ErrorKind::Forged && !spool.is_acknowledged(name)
 }
 
-/// Whether the write of this name stands in the journal by this moment: then its files say nothing more.
+/// Whether the write of this name stands in the journal by this moment: then its files say nothing
+/// more.
 pub(crate) fn is_written(view: &ReadSnapshot, name: &str) -> Result<bool> {
     match name.parse::<OperationId>() {
         Ok(id) => Ok(find_operation(view, &id)?.is_some()),
@@ -102,7 +107,8 @@ pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<SpoolE
     }
 }
 
-/// The record that a waiting write becomes behind this moment; `None` if it stands there already, or changes nothing.
+/// The record that a waiting write becomes behind this moment; `None` if it stands there already,
+/// or changes nothing.
 pub(crate) fn plan(
     view: &ReadSnapshot,
     waiting: &SpoolEntry,
@@ -284,8 +290,8 @@ fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Option<SessionNumber> {
 }
 
 impl Engine {
-    /// Lets a write wait. Returns the record it would be now, if the store can be read; of one that changes nothing
-    /// an empty one, and nothing waits.
+    /// Lets a write wait. Returns the record it would be now, if the store can be read; of one that
+    /// changes nothing an empty one, and nothing waits.
     pub(crate) fn spool(&self, waiting: &SpoolEntry) -> Result<Option<Record>> {
         self.check_permitted()?;
         let Some(spool) = &self.follower.spool else {
@@ -306,11 +312,12 @@ impl Engine {
         Ok(planned)
     }
 
-    /// Brings what waits into the journal. A write that cannot be read stays as it is: readers are told of it, and a repair
-    /// saves the others.
+    /// Brings what waits into the journal. A write that cannot be read stays as it is: readers are
+    /// told of it, and a repair saves the others.
     ///
     /// # Errors
-    /// If somebody holds the append lock, or one of them cannot be brought in: then it goes on waiting.
+    /// If somebody holds the append lock, or one of them cannot be brought in: then it goes on
+    /// waiting.
     pub(crate) fn drain(&self) -> Result<()> {
         let Some(spool) = &self.follower.spool else { return Ok(()) };
         spool.sweep()?;

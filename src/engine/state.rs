@@ -236,7 +236,8 @@ impl StateBuilder {
     }
 }
 
-/// The claims that differ between two states, as stored: nothing is copied or decoded before it is asked for.
+/// The claims that differ between two states, as stored: nothing is copied or decoded before it is
+/// asked for.
 #[derive(Clone, Debug, Default)]
 pub struct StateDifferences {
     buffers: Vec<SharedBuffer>,

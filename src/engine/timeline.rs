@@ -52,8 +52,8 @@ pub(crate) fn revision_at(
     loop {
         let from = of(number).branch(branch).build();
         let mut to = of(number).branch(branch).time(time).end();
-        // Of a base only what was there before the fork counts; effective times grow with sequence numbers, so a
-        // few rows back suffice.
+        // Of a base only what was there before the fork counts; effective times grow with sequence
+        // numbers, so a few rows back suffice.
         loop {
             let rows = view.scan(key::TIMES, &from, &to, ScanDirection::Descending, 16)?;
             for (place, _) in &rows {
@@ -259,11 +259,12 @@ pub(crate) fn revision_id(
 /// How many rows are read at once where revisions may stand far apart.
 const FEW: usize = 32;
 
-/// The stretches of time in which revisions of a branch, or a session's checkpoints, follow one another with pauses of at
-/// most `idle`, of all branches and up to a time: each from its first to its last.
+/// The stretches of time in which revisions of a branch, or a session's checkpoints, follow one
+/// another with pauses of at most `idle`, of all branches and up to a time: each from its first to
+/// its last.
 ///
-/// Where they stand close only one in each `idle` is looked up, so that it costs by the time that was spent and not by
-/// their number.
+/// Where they stand close only one in each `idle` is looked up, so that it costs by the time that
+/// was spent and not by their number.
 pub(crate) fn active_periods(
     view: &dyn Snapshot,
     refs: &StoreRefs,

@@ -1,4 +1,5 @@
-//! What folding means for the tables: revisions go out of sight into a later one, come back, or are gone for good.
+//! What folding means for the tables: revisions go out of sight into a later one, come back, or are
+//! gone for good.
 
 use super::super::checkpoint;
 use super::super::lineage::{self, RevisionRange, RevisionRef};
@@ -17,7 +18,8 @@ use crate::model::{
 };
 use std::collections::BTreeSet;
 
-/// Where what was folded into a revision stands; each time something was, behind the first that was.
+/// Where what was folded into a revision stands; each time something was, behind the first that
+/// was.
 fn place(number: SessionNumber, at: RevisionRef) -> KeyBuilder {
     of(number).branch(at.branch).number(at.sequence)
 }
@@ -27,7 +29,8 @@ pub(crate) fn pruning(operation: &Operation) -> Vec<u8> {
     KeyBuilder::new().time(operation.time).bytes(operation.id.as_bytes()).build()
 }
 
-/// The times that something was folded into a revision, the latest one first: it begins before all others.
+/// The times that something was folded into a revision, the latest one first: it begins before all
+/// others.
 pub(crate) fn rows(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -58,7 +61,8 @@ fn some_rows(
         .collect()
 }
 
-/// The revisions that a fold into `at` took in, and `at` itself, as they were before; earliest first.
+/// The revisions that a fold into `at` took in, and `at` itself, as they were before; earliest
+/// first.
 pub(crate) fn folded(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -221,8 +225,8 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Of checkpoints that are gone for good, other operations know no more than which they were: a redo of the pruning, or what
-    /// had changed them before.
+    /// Of checkpoints that are gone for good, other operations know no more than which they were: a
+    /// redo of the pruning, or what had changed them before.
     fn forget_copies(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
         let (from, to) = (of(number).build(), of(number).end());
         let rows =

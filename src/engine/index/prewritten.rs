@@ -1,4 +1,5 @@
-//! What is written ahead of the record that names it: noted until something does, or it is gone for good.
+//! What is written ahead of the record that names it: noted until something does, or it is gone for
+//! good.
 
 use super::{RecordIndexer, object};
 use crate::backend::{ScanDirection, Snapshot};

@@ -120,7 +120,8 @@ pub(crate) fn rows(
 }
 
 impl RecordIndexer<'_> {
-    /// Drops all that is of a session alone. Its large values are dropped by who swept, full states by who applies.
+    /// Drops all that is of a session alone. Its large values are dropped by who swept, full states
+    /// by who applies.
     pub(super) fn drop_session(&mut self, number: SessionNumber) -> Result<()> {
         let objects: Vec<u64> =
             session_objects(&self.view(), number)?.objects.into_iter().collect();

@@ -26,8 +26,8 @@ pub(crate) struct ReadSnapshot {
     pub(crate) refs: Arc<StoreRefs>,
 }
 
-/// All rows of a tail, made when somebody asks for those of operations: they are a third of the work, since each operation is
-/// looked for in the index first.
+/// All rows of a tail, made when somebody asks for those of operations: they are a third of the
+/// work, since each operation is looked for in the index first.
 pub(super) struct LazyOperationRows {
     records: Vec<Arc<PositionedRecord>>,
     rows: OnceLock<RowOverlay>,
@@ -76,14 +76,15 @@ impl ReadSnapshot {
         Ok(self)
     }
 
-    /// Whether a record can come next: what is wrong with it is said before it stands in the journal. Gives the large values and
-    /// long texts that it names and that are not there.
+    /// Whether a record can come next: what is wrong with it is said before it stands in the
+    /// journal. Gives the large values and long texts that it names and that are not there.
     pub(crate) fn check(&self, record: Record) -> Result<BTreeSet<ObjectId>> {
         let placed = PositionedRecord { position: self.position, hash: Default::default(), record };
         index::try_apply(self, &mut RowOverlay::default(), &mut (*self.refs).clone(), &placed)
     }
 
-    /// Looks whether the rows of all sessions are as many as they should be: else each is looked at when it is first read.
+    /// Looks whether the rows of all sessions are as many as they should be: else each is looked at
+    /// when it is first read.
     pub(crate) fn check_density(&self) -> Result<()> {
         let limit = 1;
         self.base.scan(key::SEQUENCES, &[], &[], ScanDirection::Ascending, limit)?;

@@ -28,7 +28,8 @@ const ALL_CHECKPOINTS_BYTES: u64 = 20;
 /// The two keys and the number of an object that is found by its name.
 const NAMED_BYTES: u64 = 40;
 
-/// What goes. Keys and values are counted as they stand in the index, without what its files add to them.
+/// What goes. Keys and values are counted as they stand in the index, without what its files add to
+/// them.
 #[derive(Default)]
 pub(crate) struct PruneEstimate {
     /// Bytes of rows and of parts of transcripts.
@@ -39,7 +40,8 @@ pub(crate) struct PruneEstimate {
     named: BTreeSet<ObjectId>,
     /// Large values that what stands for them names.
     held: BTreeSet<ObjectId>,
-    /// By session, branch and the revision folded into: the first revision, and the bytes of what stands for them.
+    /// By session, branch and the revision folded into: the first revision, and the bytes of what
+    /// stands for them.
     folds: BTreeMap<(SessionNumber, BranchNumber, u64), (u64, u64)>,
     sessions: BTreeSet<SessionNumber>,
     checkpoints: BTreeSet<CheckpointId>,
@@ -126,7 +128,8 @@ impl PruneEstimate {
         self.checkpoints.append(&mut other.checkpoints);
     }
 
-    /// About how many bytes of the index come free once all of it is swept, in a view from before it went.
+    /// About how many bytes of the index come free once all of it is swept, in a view from before
+    /// it went.
     pub(crate) fn bytes(&self, view: &ReadSnapshot) -> Result<u64> {
         // What a long run was folded into first goes as it came.
         let objects: u64 =
@@ -171,8 +174,8 @@ impl PruneEstimate {
         Ok(bytes)
     }
 
-    /// The full states that go, but for the chunks that others share. The newest in each fold is not counted: one like it is
-    /// made again where reading would take long without.
+    /// The full states that go, but for the chunks that others share. The newest in each fold is
+    /// not counted: one like it is made again where reading would take long without.
     fn keyframes(&self, view: &ReadSnapshot) -> Result<u64> {
         let (mut bytes, mut going, mut staying) = (0, BTreeSet::new(), BTreeSet::new());
         let mut newest = BTreeMap::new();

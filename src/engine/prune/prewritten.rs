@@ -120,7 +120,8 @@ impl PrewrittenObjects {
 }
 
 impl PrewrittenGarbage {
-    /// What can go by now: what is still written ahead, and not named by any of these records. `None`: nothing is to be done.
+    /// What can go by now: what is still written ahead, and not named by any of these records.
+    /// `None`: nothing is to be done.
     pub(crate) fn change<'a>(
         &self,
         now: &PrewrittenObjects,

@@ -1,4 +1,5 @@
-//! What nothing names any more but what is going for good: large values, and long texts of checkpoints.
+//! What nothing names any more but what is going for good: large values, and long texts of
+//! checkpoints.
 
 use super::super::derive::for_each_row;
 use super::super::index::{find_operation, session_drop};
@@ -47,8 +48,8 @@ pub(crate) fn unreferenced_blobs(
     Ok(loose)
 }
 
-/// By which operation each checkpoint was hidden last, of operations in the order of the journal. A redo does again what
-/// another one did: then it is that one.
+/// By which operation each checkpoint was hidden last, of operations in the order of the journal. A
+/// redo does again what another one did: then it is that one.
 pub(crate) fn last_hiding_operations<'a>(
     rows: impl Iterator<Item = &'a OperationRow>,
 ) -> BTreeMap<CheckpointId, OperationId> {
@@ -82,8 +83,8 @@ fn copied(effect: &OperationEffect) -> Option<&Checkpoint> {
     }
 }
 
-/// The checkpoints that go with a pruning, as each operation knows them: those that are out of sight, and were not hidden by
-/// another operation since, which could bring them back.
+/// The checkpoints that go with a pruning, as each operation knows them: those that are out of
+/// sight, and were not hidden by another operation since, which could bring them back.
 fn hidden_by(view: &ReadSnapshot, pruning: &PendingPruning) -> Result<Vec<Checkpoint>> {
     let row = find_operation(view, &pruning.operation)?
         .ok_or_else(|| Error::missing(format!("the operation {}", pruning.operation)))?;
@@ -141,12 +142,13 @@ impl SweepSet {
     }
 }
 
-/// Large values that nothing was seen to name. A name is looked for as the bytes it has: what looks like one by chance is
-/// kept.
+/// Large values that nothing was seen to name. A name is looked for as the bytes it has: what looks
+/// like one by chance is kept.
 #[derive(Clone)]
 pub(crate) struct UnreferencedBlobs {
     ids: BTreeSet<ObjectId>,
-    /// By the first bytes of what names them: in deltas their bytes, in texts of facts and checkpoints their digits.
+    /// By the first bytes of what names them: in deltas their bytes, in texts of facts and
+    /// checkpoints their digits.
     by_start: BTreeMap<[u8; 8], Vec<(Vec<u8>, ObjectId)>>,
 }
 

@@ -1,8 +1,9 @@
-//! Purging: secrets that are known give way to something else of their length, in every object, row and ref, and what is left is
-//! written anew as a generation of its own. No id changes, and no digest.
+//! Purging: secrets that are known give way to something else of their length, in every object, row
+//! and ref, and what is left is written anew as a generation of its own. No id changes, and no
+//! digest.
 //!
-//! Everything is read at one moment under the append lock, in which a new segment begins: before it nothing is left in the
-//! journal. `docs/architecture.md` says why no record tells of it.
+//! Everything is read at one moment under the append lock, in which a new segment begins: before it
+//! nothing is left in the journal. `docs/architecture.md` says why no record tells of it.
 
 mod object;
 mod object_renames;
@@ -260,8 +261,9 @@ struct PurgeRewriter<'a> {
     next: u64,
 }
 
-/// What sources are called. Refs stand in the journal before the generation is there that goes with them: so in a first pass
-/// sources keep their names, and are found by their new ones too; in a second one nothing is left of the old.
+/// What sources are called. Refs stand in the journal before the generation is there that goes with
+/// them: so in a first pass sources keep their names, and are found by their new ones too; in a
+/// second one nothing is left of the old.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SourceNaming {
     /// As before, and by their new names.
@@ -330,7 +332,8 @@ fn rewrite(
 }
 
 impl PurgeRewriter<'_> {
-    /// MessagePack without secrets, and how many there were. Hashes of texts that change are noted, for keys.
+    /// MessagePack without secrets, and how many there were. Hashes of texts that change are noted,
+    /// for keys.
     fn packed_texts(&mut self, packed: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut count = 0;
         let keys = &mut self.keys;

@@ -283,7 +283,8 @@ impl PurgeRewriter<'_> {
                 }
                 let new_key = self.new_key(&key, &mut count)?;
                 if let Some(new) = new_key {
-                    // The entries of a claim that is called otherwise add to digests what they added before.
+                    // The entries of a claim that is called otherwise add to digests what they
+                    // added before.
                     for side in [&mut change.old, &mut change.new] {
                         self.rekey(&key, side, &mut gone, &mut made)?;
                     }

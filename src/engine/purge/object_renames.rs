@@ -21,8 +21,8 @@ impl ObjectRenames {
         }
     }
 
-    /// These bytes with new names in place of old ones; `None` if none stands there. A name is looked for as the bytes it has,
-    /// whoever wrote it there.
+    /// These bytes with new names in place of old ones; `None` if none stands there. A name is
+    /// looked for as the bytes it has, whoever wrote it there.
     pub(super) fn rewrite(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>> {
         if self.new.is_empty() {
             return Ok(None);

@@ -1,5 +1,6 @@
-//! What can be saved of a damaged store: every row and record that is whole, a list of what is not, and branches that
-//! can be gone on with. Nothing is invented: what is not known to be right is left out and named.
+//! What can be saved of a damaged store: every row and record that is whole, a list of what is not,
+//! and branches that can be gone on with. Nothing is invented: what is not known to be right is
+//! left out and named.
 
 mod branch_heads;
 mod content;

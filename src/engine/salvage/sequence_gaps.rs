@@ -1,4 +1,5 @@
-//! The one count of a session's revisions and checkpoints: what of it is missing is named, and stays named.
+//! The one count of a session's revisions and checkpoints: what of it is missing is named, and
+//! stays named.
 
 use super::SalvagedStore;
 use super::repair_operation;
@@ -12,7 +13,8 @@ use crate::model::{
 };
 use std::collections::{BTreeSet, HashMap};
 
-/// No damage takes more records than this and leaves the next: who says so was not written by forge.
+/// No damage takes more records than this and leaves the next: who says so was not written by
+/// forge.
 const MAX_MISSING: u64 = 1 << 24;
 
 /// Refuses to put something in the place of more numbers than damage can have taken.
@@ -106,8 +108,8 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Puts something in the place of numbers that nothing has: of a revision what says that it is lost, of a checkpoint
-    /// one that was taken back.
+    /// Puts something in the place of numbers that nothing has: of a revision what says that it is
+    /// lost, of a checkpoint one that was taken back.
     pub(super) fn missing(
         &mut self,
         number: SessionNumber,

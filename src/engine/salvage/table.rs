@@ -31,7 +31,8 @@ impl SalvagedStore {
             }
             let Some(is_right) = check_of(table) else { continue };
             if !is_right(&value) && !self.mend(&mut value, &is_right) {
-                // A chunk or keyframe is made again where it can be; a revision is missed by its number.
+                // A chunk or keyframe is made again where it can be; a revision is missed by its
+                // number.
                 if ![key::REVISIONS, key::KEYFRAMES, key::OBJECTS].contains(&table) {
                     self.lost.push(format!("a row of table {}", table.0));
                 }
@@ -126,7 +127,8 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Names the objects that something found by their names and that are not there: long texts and values.
+    /// Names the objects that something found by their names and that are not there: long texts and
+    /// values.
     pub(super) fn report_missing_objects(&mut self, mut named: BTreeSet<u64>) -> Result<()> {
         // Full states are made again.
         derive::for_each_row(&self.view(), key::KEYFRAMES, |_, row| {

@@ -18,7 +18,8 @@ impl SalvagedStore {
         position: LogPosition,
         now: Timestamp,
     ) -> Result<()> {
-        // The record that the index ends before begins a segment, with the refs: another one is that of another store.
+        // The record that the index ends before begins a segment, with the refs: another one is
+        // that of another store.
         let is_behind = |piece: &JournalPiece| matches!(piece, JournalPiece::Record(frame, _) if frame.position >= position);
         let first = pieces.iter().find(|piece| is_behind(piece));
         let begun = match first {
@@ -69,7 +70,8 @@ impl SalvagedStore {
         }
     }
 
-    /// Names what followed the index, of which no record is left, and what is known of each session before it.
+    /// Names what followed the index, of which no record is left, and what is known of each session
+    /// before it.
     fn cut_off(&mut self, position: LogPosition) {
         let far = match self.end > position {
             true => format!("up to {} at least", self.end),

@@ -16,7 +16,8 @@ fn begun_at(position: LogPosition, refs: StoreRefs) -> JournalPiece {
     JournalPiece::Record(LogFrame { position, end: position + 1, hash: [0; 32], payload }, false)
 }
 
-/// A wrong bit in the key of a checkpoint put it where nobody looks, and nothing said that it was lost.
+/// A wrong bit in the key of a checkpoint put it where nobody looks, and nothing said that it was
+/// lost.
 #[test]
 fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
     let mut refs = crate::engine::refs::tests::of_one_session(NOW);

@@ -1,4 +1,5 @@
-//! Objects, and what is made of them: deltas lead to digests, full states are their revisions', blobs open.
+//! Objects, and what is made of them: deltas lead to digests, full states are their revisions',
+//! blobs open.
 
 use super::{VerifyFindings, chain};
 use crate::backend::Snapshot;
@@ -36,8 +37,8 @@ pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             && let Ok(id) = sealed_id(sealed)
             && object::find_number(view, &id)?.is_none()
         {
-            // A large value is found by its name alone, and so is a chunk that the next full state has as well; a part of a growing
-            // blob by its number.
+            // A large value is found by its name alone, and so is a chunk that the next full state
+            // has as well; a part of a growing blob by its number.
             findings.add_derived(format!("the name of the object {number}"), &"it is missing");
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! Checks a store against what it says of itself: records, rows, objects, digests, and every derived row.
+//! Checks a store against what it says of itself: records, rows, objects, digests, and every
+//! derived row.
 
 mod content;
 mod history;
@@ -17,7 +18,8 @@ use rows::{ahead, derived_rows, totals};
 /// How much is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyDepth {
-    /// The journal, the rows of revisions and checkpoints, and that nothing is missing between them.
+    /// The journal, the rows of revisions and checkpoints, and that nothing is missing between
+    /// them.
     Quick,
     /// Every object, every digest and every derived row too.
     ReadData,
