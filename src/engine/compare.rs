@@ -62,7 +62,7 @@ pub(crate) fn compare_encoded(
     Ok(StateDifferences::between(&old, &new))
 }
 
-/// Up to this many revisions are always read one by one.
+/// Fewer revisions than this are always read delta by delta, without comparing costs.
 const MIN_ROWS: usize = 64;
 
 /// Returns the net changes of the deltas from a revision to its descendant; `None` if it is not a
