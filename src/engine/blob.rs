@@ -1,5 +1,5 @@
-//! Growing blobs (transcripts), stored as segments. Each is compressed with the bytes before it as
-//! context.
+//! Growing blobs (transcripts), stored as segments. Each segment is compressed with the bytes
+//! before it as prefix.
 
 use super::journal_follower::ReadSnapshot;
 use super::object::{self, DROPPED_OBJECT};
@@ -17,12 +17,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Largest number of bytes in a segment.
 const SEGMENT_BYTES: usize = 2 << 20;
-/// From this many bytes on, content is compressed quickly and with at most this much context,
+/// Segments of at least this size are compressed quickly and with a prefix of at most `NEAR_BYTES`,
 /// because repetitions in large content are near each other.
 const MUCH_BYTES: usize = 1 << 20;
 const NEAR_BYTES: usize = 512 << 10;
-/// Distance in bytes between restarts. A segment at a restart is compressed without context, so a
-/// read in the middle need not start at the beginning of the blob.
+/// Distance in bytes between restarts. A segment at a restart has no prefix, so a read in the
+/// middle need not start at the beginning of the blob.
 pub(crate) const RESTART_BYTES: u64 = 8 << 20;
 
 /// A sealed segment that is not assigned to a blob yet.
@@ -61,7 +61,7 @@ pub(crate) fn segments(
 ) -> Vec<RecordChange> {
     let window = [before, content].concat();
     let parts = parts(offset, before.len(), &window);
-    // On all cores: the context of each segment is known before any of them is compressed.
+    // On all cores: the prefix of each segment is known before any of them is compressed.
     changes(session, blob, parallel::map(&parts, 2, BlobSegmentDraft::seal))
 }
 

@@ -191,8 +191,8 @@ impl HeadCache {
         })
     }
 
-    /// Returns the claims at a branch's head. The last state is cached and updated by this
-    /// process's writes, so a second snapshot of a system need not read it again.
+    /// Returns the claims at a branch's head. The state read last is cached and updated by this
+    /// process's writes, so that recording a second snapshot of a system need not read it again.
     pub(crate) fn state(
         &self,
         desk: &PlanContext<'_>,

@@ -116,8 +116,8 @@ impl Engine {
         rows.put(key::COUNTERS, key::REFS.to_vec(), refs.encode());
         applier.write(rows.into_batch())?;
         publish(applier, position)?;
-        // Before anything else: otherwise a writer would find the new generation by itself and pay
-        // for the change.
+        // Before anything else: a writer that finds the new generation first would spend its own
+        // time on rebasing.
         self.follower.note_published(position);
         self.follower.log.remove_before(position)?;
         // Until now this process read the previous generation.
@@ -296,8 +296,8 @@ impl KeyframeBuilder {
         };
         let place = (session, at.branch);
         if row.state_bytes > self.max_state_bytes {
-            // The distance is not needed, and computing it later would cost as much as reading the
-            // whole history.
+            // The distance is not needed, and computing it would read all rows since the last
+            // keyframe.
             self.distances.remove(&place);
             return Ok(());
         }

@@ -16,8 +16,7 @@ const MAX_BYTES_AT_ONCE: usize = MAX_BYTES / 2;
 #[derive(Default)]
 pub(crate) struct ObjectCache(Mutex<ObjectCacheHalves>);
 
-/// Two generations of cached objects: those used since the halves were last swapped, and those used
-/// before that.
+/// The two halves of the cache: objects used since the halves were last swapped, and older ones.
 #[derive(Default)]
 struct ObjectCacheHalves {
     young: HashMap<u64, Arc<ScannedObject>>,

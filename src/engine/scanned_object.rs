@@ -16,7 +16,7 @@ const PARALLEL_OBJECTS: usize = 12;
 /// Minimum cost for a second thread, as computed by [`cost`]: in a short process, starting the
 /// first thread takes half a millisecond because its memory is new.
 const PARALLEL_COST: u64 = 1_000_000;
-/// A cost above every limit, if the cost is unknown.
+/// A cost that always justifies more threads, for callers without an estimate.
 pub(super) const ALWAYS_PARALLEL_COST: u64 = u64::MAX;
 /// Number of objects per read of the index.
 const OBJECTS_AT_ONCE: usize = 16;

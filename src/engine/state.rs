@@ -113,8 +113,8 @@ impl RevisionState {
         self.buffers.push(Arc::new(bytes));
     }
 
-    /// Splits the claims of this state and of another one into at most `most` shares, with the same
-    /// key range in each pair of shares.
+    /// Splits the claims of this state and of another one into at most `count` shares. Equal keys
+    /// are in the same share.
     fn shares<'a>(
         &'a self,
         other: &'a Self,

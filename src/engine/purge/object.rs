@@ -47,7 +47,7 @@ impl PurgeRewriter<'_> {
             let (mut parts, mut content) = (Vec::new(), Vec::new());
             for (offset, row) in rows {
                 if !object::is_object_number(row.object) {
-                    // No segment's context reaches across lost or dropped bytes.
+                    // No segment's prefix reaches across lost or dropped bytes.
                     self.blob(name.clone(), &parts, &content)?;
                     (parts, content) = (Vec::new(), Vec::new());
                     continue;

@@ -238,7 +238,7 @@ pub(super) fn segments(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Re
             Ok(content) => {
                 next = offset + content.len() as u64;
                 before.extend_from_slice(&content);
-                // No segment's context crosses a restart.
+                // No segment's prefix reaches across a restart.
                 if blob::restart_before(next) == next {
                     before.clear();
                 }

@@ -110,7 +110,7 @@ impl Engine {
         }
         match self.follower.written_view().and_then(|view| view.check_density().map(|()| view)) {
             Err(error) => {
-                // The tail cannot be read, which is already reported.
+                // If the journal cannot be read, this is the same error, which is already reported.
                 let problem = chain(&error);
                 if findings.found.iter().all(|known| known.problem != problem) {
                     findings.add_unreadable(INDEX, &error);

@@ -62,7 +62,7 @@ fn short(table: TableId, key: &[u8]) -> [u8; 8] {
     *hasher.finalize().as_bytes().first_chunk().expect("8 of 32 bytes")
 }
 
-/// Reports pre-written objects that a sweep can delete.
+/// Checks that the rows that list pre-written objects can be decoded, so that these can be swept.
 pub(super) fn ahead(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     for_each_row(view, key::PREWRITTEN, |place, row| {
         if let Err(error) = PrewrittenRow::decode(row) {
