@@ -1,4 +1,5 @@
-//! Growing blobs: segments, each compressed with what precedes it.
+//! Growing blobs (transcripts), stored as segments. Each segment is compressed with the bytes
+//! before it as prefix.
 
 use super::journal_follower::ReadSnapshot;
 use super::object::{self, DROPPED_OBJECT};
@@ -14,15 +15,17 @@ use crate::format::{
 use crate::model::SessionNumber;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A segment holds at most this much.
+/// Largest number of bytes in a segment.
 const SEGMENT_BYTES: usize = 2 << 20;
-/// So much at once repeats itself near: it is compressed quickly, with no more of what precedes it than this.
+/// Segments of at least this size are compressed quickly and with a prefix of at most `NEAR_BYTES`,
+/// because repetitions in large content are near each other.
 const MUCH_BYTES: usize = 1 << 20;
 const NEAR_BYTES: usize = 512 << 10;
-/// Every so many bytes a segment stands alone, so that reading in the middle need not begin at the beginning.
+/// Distance in bytes between restarts. A segment at a restart has no prefix, so a read in the
+/// middle need not start at the beginning of the blob.
 pub(crate) const RESTART_BYTES: u64 = 8 << 20;
 
-/// A segment that belongs to no blob yet.
+/// A sealed segment that is not assigned to a blob yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlobSegment {
     offset: u64,
@@ -31,14 +34,14 @@ pub(crate) struct BlobSegment {
 }
 
 impl BlobSegment {
-    /// What makes it a part of a blob.
+    /// Turns the segment into the change that adds it to a blob.
     fn into_change(self, session: SessionNumber, blob: &str) -> RecordChange {
         let (blob, object) = (blob.to_owned(), RecordBytes(self.sealed));
         RecordChange::Segment { session, blob, offset: self.offset, prefix: self.prefix, object }
     }
 }
 
-/// What makes these segments parts of a blob.
+/// Turns segments into the changes that add them to a blob.
 pub(crate) fn changes(
     session: SessionNumber,
     blob: &str,
@@ -47,8 +50,8 @@ pub(crate) fn changes(
     segments.into_iter().map(|segment| segment.into_change(session, blob)).collect()
 }
 
-/// The segments that append `content` to a blob that holds `offset` bytes, of which `before` are the last (at least
-/// those since the last restart, or all).
+/// Compresses `content` as segments to be appended at `offset`. `before` holds the last bytes of
+/// the blob: at least those since the last restart, or all of them.
 pub(crate) fn segments(
     session: SessionNumber,
     blob: &str,
@@ -58,22 +61,24 @@ pub(crate) fn segments(
 ) -> Vec<RecordChange> {
     let window = [before, content].concat();
     let parts = parts(offset, before.len(), &window);
-    // On all cores: what precedes each is known before it is compressed.
+    // On all cores: the prefix of each segment is known before any of them is compressed.
     changes(session, blob, parallel::map(&parts, 2, BlobSegmentDraft::seal))
 }
 
-/// The segments of a blob that begins with `content`, made while `work` is done; and what that gives.
+/// Compresses the segments of a blob that begins with `content` while `work` runs. Returns the
+/// segments and the result of `work`.
 pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Vec<BlobSegment>, T) {
     let parts = parts(0, 0, content);
     parallel::map_while(&parts, usize::MAX, BlobSegmentDraft::seal, work)
 }
 
-/// How what stands in `window` behind its first `before` bytes is cut; there the blob holds `offset` bytes.
+/// Cuts the bytes of `window` after its first `before` bytes into segments. The blob has `offset`
+/// bytes at that point.
 fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>> {
     let mut parts = Vec::new();
     let mut begin = before;
     while begin < window.len() {
-        // Up to the next restart, and no more than a segment.
+        // Up to the next restart, and at most one segment.
         let stands = offset + (begin - before) as u64;
         let room = RESTART_BYTES - stands % RESTART_BYTES;
         let length = (window.len() - begin)
@@ -93,7 +98,7 @@ fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>>
     parts
 }
 
-/// A segment to be.
+/// A segment before compression.
 struct BlobSegmentDraft<'a> {
     offset: u64,
     prefix: &'a [u8],
@@ -108,12 +113,13 @@ impl BlobSegmentDraft<'_> {
     }
 }
 
-/// What was read last: whoever shows a state reads many texts of one blob.
+/// The part of a blob that was read last. A state often contains many texts of one blob.
 #[derive(Default)]
 pub(crate) struct BlobCache(Mutex<Option<CachedBlob>>);
 
 struct CachedBlob {
-    /// The moment it was read at: what a take that was taken back had left may be replaced since.
+    /// The journal position of the read. After an undo, an import can write other bytes at the same
+    /// offset.
     position: LogPosition,
     session: SessionNumber,
     blob: String,
@@ -122,8 +128,9 @@ struct CachedBlob {
 }
 
 impl BlobCache {
-    /// The bytes of a blob from the last restart before `offset` on, or from behind what was dropped of it: where they begin,
-    /// and at least what stands in the segments up to `offset + length`, if there is as much.
+    /// Reads a blob from the last restart before `offset`, or from the end of its dropped
+    /// beginning. Returns where the bytes begin and the bytes, at least up to `offset + length` if
+    /// the blob is that long.
     pub(crate) fn read(
         &self,
         view: &ReadSnapshot,
@@ -146,12 +153,12 @@ impl BlobCache {
         {
             return Ok((known.start, Arc::clone(&known.content)));
         }
-        // Segments never reach over a restart, but what is asked for may.
+        // A segment never crosses a restart, but the requested range may.
         let start = restart_before(offset).max(dropped);
         let mut content = Vec::new();
         let mut group = Vec::new();
         let mut at = start;
-        // The rest of the group is read too: what is asked for next is usually near.
+        // Reads the rest of the group too, because the next request is usually near.
         let wanted = end.max(restart_before(offset) + RESTART_BYTES);
         while at < wanted {
             if at.is_multiple_of(RESTART_BYTES) {
@@ -191,7 +198,7 @@ impl BlobCache {
     }
 }
 
-/// How many bytes the segments of a blob take, compressed.
+/// Returns how many bytes the segments of a blob take, compressed.
 pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
     let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
     let mut bytes = 0;
@@ -205,7 +212,7 @@ pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &s
     Ok(bytes)
 }
 
-/// Where a blob ends.
+/// Returns the offset at which a blob ends.
 pub(crate) fn end(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
     let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
     let last = view.scan(key::SEGMENTS, &from, &to, ScanDirection::Descending, 1)?;
@@ -214,7 +221,7 @@ pub(crate) fn end(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Re
     Ok(key::last_number(place).unwrap_or(0) + row.length)
 }
 
-/// Where the restart before an offset lies.
+/// Returns the offset of the last restart at or before an offset.
 pub(crate) const fn restart_before(offset: u64) -> u64 {
     offset - offset % RESTART_BYTES
 }

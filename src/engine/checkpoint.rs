@@ -1,4 +1,4 @@
-//! Checkpoints in the index.
+//! Reads checkpoints from the index.
 
 use super::refs::session as session_refs;
 use crate::backend::{ScanDirection, Snapshot};
@@ -11,13 +11,13 @@ fn decode(bytes: &[u8]) -> Result<Checkpoint> {
     CheckpointRow::decode(bytes).map(|row| row.checkpoint).map_err(Error::corrupt("a checkpoint"))
 }
 
-/// What stands in the table of checkpoints' times.
+/// Decodes a row of the table of checkpoint times.
 fn time_of(row: &[u8]) -> Timestamp {
     let micros = row.first_chunk().map(|bytes| i64::from_be_bytes(*bytes));
     Timestamp::from_micros(micros.unwrap_or_default())
 }
 
-/// The checkpoint of this number, unless it was taken back.
+/// Returns the checkpoint with this sequence number, unless it is hidden.
 pub(crate) fn by_sequence(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -32,7 +32,7 @@ pub(crate) fn by_sequence(
     decode(&row).map(Some)
 }
 
-/// The checkpoint of this id, unless it was taken back.
+/// Returns the checkpoint with this id, unless it is hidden.
 pub(crate) fn by_id(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -45,7 +45,7 @@ pub(crate) fn by_id(
     by_sequence(view, session, key::last_number(&place).unwrap_or(0))
 }
 
-/// The checkpoint of this event.
+/// Returns the checkpoint of this event.
 pub(crate) fn by_key(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -58,8 +58,8 @@ pub(crate) fn by_key(
     by_id(view, session, &CheckpointId::from_bytes(*id))
 }
 
-/// What a checkpoint of an event becomes where the event has one already: what is said of the past completes that one,
-/// what happens now was reported twice. `None`: nothing changes.
+/// Merges a newly reported checkpoint of an event into the known one. A report about the past
+/// completes it; a report about the present is a duplicate. `None`: nothing changes.
 pub(crate) fn merge_reported(
     known: &Checkpoint,
     mut new: Checkpoint,
@@ -73,7 +73,8 @@ pub(crate) fn merge_reported(
     (new != *known).then_some(new)
 }
 
-/// What is known of an event with what is new of it: a new field replaces an old one of its name, the others stay.
+/// Merges two bodies of an event: a new field replaces an old one of the same name, the other old
+/// fields stay.
 fn completed(old: &Value, new: Value) -> Value {
     match (old, new) {
         (Value::Map(old), Value::Map(new)) => {
@@ -86,20 +87,20 @@ fn completed(old: &Value, new: Value) -> Value {
     }
 }
 
-/// Which checkpoints a list asks for.
+/// Selects the checkpoints of a list.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointFilter {
-    /// Only those with this tag.
+    /// Only checkpoints with this tag.
     pub tag: Option<String>,
-    /// Only those at or after this time.
+    /// Only checkpoints at or after this time.
     pub since: Option<Timestamp>,
-    /// Only those at or before this time.
+    /// Only checkpoints at or before this time.
     pub until: Option<Timestamp>,
-    /// At most so many, the newest.
+    /// Largest number of checkpoints; the newest are listed.
     pub limit: Option<usize>,
 }
 
-/// The checkpoints of a session, newest first.
+/// Lists the checkpoints of a session, newest first.
 pub(crate) fn list(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -135,7 +136,7 @@ pub(crate) fn list(
     Ok(found)
 }
 
-/// How many checkpoints a session has up to a time.
+/// Counts the checkpoints of a session up to a time.
 pub(crate) fn count(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -146,14 +147,14 @@ pub(crate) fn count(
     if session.last_checkpoint.is_none_or(|last| last <= until) {
         return Ok(session.checkpoints);
     }
-    // Of the tables that have their times the one with the smallest rows.
+    // Of the tables that contain the times, this one has the smallest rows.
     let (from, to) = (of(number).build(), of(number).end());
     let rows =
         view.scan(key::CHECKPOINT_TIMES, &from, &to, ScanDirection::Ascending, usize::MAX)?;
     Ok(rows.iter().filter(|(_, time)| time_of(time) <= until).count() as u64)
 }
 
-/// The newest checkpoints of all sessions.
+/// Lists the newest checkpoints of all sessions.
 pub(crate) fn list_all(
     view: &dyn Snapshot,
     filter: &CheckpointFilter,
@@ -165,7 +166,7 @@ pub(crate) fn list_all(
     }
     let from = key::KeyBuilder::new().time(since).build();
     let to = key::KeyBuilder::new().time(until).end();
-    // With a tag asked for, how many rows it takes is not known beforehand.
+    // With a tag, the number of rows to read is not known in advance.
     let room = if filter.tag.is_some() { usize::MAX } else { filter.limit.unwrap_or(usize::MAX) };
     let mut found = Vec::new();
     for (place, _) in
@@ -185,7 +186,7 @@ pub(crate) fn list_all(
     Ok(found)
 }
 
-/// The last checkpoint at or before a time.
+/// Returns the last checkpoint at or before a time.
 pub(crate) fn last_at(
     view: &dyn Snapshot,
     session: SessionNumber,

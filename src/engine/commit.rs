@@ -1,5 +1,5 @@
-//! Commits: one record, one sync. Planned before the append lock is taken, planned again under it if somebody else
-//! was faster.
+//! Commits: one record and one sync each. A record is planned before the append lock is taken, and
+//! planned again under the lock if another writer appended in between.
 
 use super::index::PositionedRecord;
 use super::journal_follower::{JournalFollower, ReadSnapshot};
@@ -20,41 +20,45 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How a store is used by this process.
+/// Options with which a process opens a store.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How long to wait for another writer.
     pub lock_timeout: Duration,
-    /// Whether writing is refused.
+    /// Whether writes are refused.
     pub read_only: bool,
-    /// What takes secrets out of whatever is written; `None`: all of it is stored as it comes.
+    /// Removes secrets from everything that is written. `None`: everything is stored unchanged.
     pub redaction: Option<Arc<Redactor>>,
-    /// The folder, outside every store, where the keys and witnesses of stores lie by their ids. With it new stores are
-    /// sealed, and the seals of those that have them are checked. See `docs/integrity.md`.
+    /// The keyring: a folder outside all stores that holds their keys and witnesses, by store id.
+    /// If it is set, new stores are sealed and existing seals are checked. See `docs/integrity.md`.
     pub keyring: Option<PathBuf>,
-    /// Whether a store that is made is encrypted, with a key in the keyring. See `docs/encryption.md`.
+    /// Whether a new store is encrypted, with a key in the keyring. See `docs/encryption.md`.
     pub encrypted: bool,
-    /// How many bytes this process may remember of a branch's head that it writes to: what a change replaces need then not be
-    /// looked up. Of a head that takes more, each claim is (about 600 bytes for a claim of 400). What is remembered of all other
-    /// branches is at most 32 MiB, and goes first.
+    /// Largest number of bytes of one branch head that are cached for writing; then a change need
+    /// not look up the entries that it replaces. If a head is larger, its claims are looked up one
+    /// by one (a claim of 400 bytes takes about 600). The heads of all other branches take at most
+    /// 32 MiB together and are evicted first.
     pub head_bytes: usize,
 }
 
-/// What is known of the seals of an open store.
+/// The seal status of an open store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealStatus {
-    /// It has none.
+    /// The store has no seal.
     Unsealed,
-    /// Its key and its witness are here: what is read was written with the key, and none of it is missing.
+    /// Key and witness are present: the data that is read was written with the key, and none of it
+    /// is missing.
     Sealed,
-    /// Its key is not here: it can be read, unverified, and not written.
+    /// The key is missing: the store can be read, unverified, but not written.
     NoKey,
-    /// Its key is here and its witness is not: nobody knows whether the newest of it is missing. It cannot be written.
+    /// The key is present, the witness is missing: it is unknown whether the newest data is
+    /// missing. The store cannot be written.
     NoWitness,
 }
 
 impl Default for Options {
-    /// Five seconds, writable, everything stored as it comes, no seals, not encrypted, 1 GiB of a head.
+    /// Lock timeout of 5 seconds, writable, no redaction, no seals, no encryption, head cache of 1
+    /// GiB.
     fn default() -> Self {
         Self {
             lock_timeout: Duration::from_secs(5),
@@ -70,42 +74,42 @@ impl Default for Options {
 /// Whether a commit is durable when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitDurability {
-    /// It is.
+    /// The record is synced before the commit returns.
     Now,
-    /// A later one makes it so: nothing may be acknowledged before.
+    /// A later commit syncs it. Nothing may be acknowledged before that.
     Later,
 }
 
-/// Makes the record to be written, if one is to be, and says what else there is to say. Called again if somebody else
-/// was faster.
+/// Plans the record to be written, if any, and computes the result of the commit. Called again if
+/// another writer appended first.
 pub(crate) type RecordPlanner<'a, T> =
     &'a mut dyn FnMut(&PlanContext<'_>) -> Result<PlannedRecord<T>>;
 
-/// The record to be written, and what else is said.
+/// The record to be written, if any, and the result of the commit.
 pub(crate) type PlannedRecord<T> = (Option<Record>, T);
 
-/// What works on one store.
+/// The engine of one open store.
 pub(crate) struct Engine {
     pub(crate) follower: JournalFollower,
     pub(crate) marker: FormatMarker,
     pub(crate) options: Options,
     pub(crate) seal_status: SealStatus,
     pub(crate) seals: SealMode,
-    /// What the store is encrypted with, if it is.
+    /// The cipher of an encrypted store.
     pub(crate) cipher: Option<Cipher>,
     pub(crate) heads: super::head_cache::HeadCache,
     pub(crate) blobs: super::blob::BlobCache,
-    /// How many records this process has committed.
+    /// Number of records committed by this process.
     commits: AtomicU64,
-    /// The bytes of these records.
+    /// Number of bytes in these records.
     committed_bytes: AtomicU64,
-    /// Rung when there is something to maintain, by whoever runs on this core.
+    /// Wakes the maintenance thread. The message is the core that the sender runs on.
     maintainer_bell: Mutex<Option<SyncSender<CpuCore>>>,
-    /// Whether the last write could not have the append lock in time.
+    /// Whether the last write timed out waiting for the append lock.
     pub(crate) lock_timed_out: AtomicBool,
 }
 
-/// What a plan may look at.
+/// The input of a [`RecordPlanner`].
 pub(crate) struct PlanContext<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) refs: Arc<StoreRefs>,
@@ -113,7 +117,7 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl PlanContext<'_> {
-    /// The store as the plan sees it. Not needed for what the refs tell.
+    /// Returns the store that the plan is based on. Not needed for what the refs contain.
     pub(crate) fn view(&self) -> Result<ReadSnapshot> {
         if self.locked {
             self.engine.follower.view_known()
@@ -123,12 +127,12 @@ impl PlanContext<'_> {
     }
 }
 
-/// Whoever commits this often goes on to do so.
+/// After this many commits a process counts as a frequent writer.
 const MANY_COMMITS: u64 = 8;
-/// And so does whoever commits this much: a session that begins with a large state.
+/// After this many committed bytes as well: for example a session that begins with a large state.
 const MANY_BYTES: u64 = 256 << 10;
 
-/// Records larger than this are split: the lock is held for one write of about this size.
+/// Larger records are split, so that the lock is held only for one write of about this size.
 const MAX_INLINE_BYTES: usize = 768 << 10;
 
 impl Engine {
@@ -155,23 +159,23 @@ impl Engine {
         }
     }
 
-    /// Says whom to tell that the tail has grown long.
+    /// Sets the channel that is notified when the tail has grown long.
     pub(crate) fn set_maintainer(&self, bell: Option<SyncSender<CpuCore>>) {
         *self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
     }
 
-    /// Whether somebody maintains the store beside the work of this process.
+    /// Whether a maintenance thread runs in this process.
     pub(crate) fn has_maintainer(&self) -> bool {
         self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Whether this process writes so much that room in the journal is worth making.
+    /// Whether this process writes enough to make preallocated room in the journal worthwhile.
     pub(crate) fn writes_much(&self) -> bool {
         self.commits.load(Ordering::Relaxed) >= MANY_COMMITS
             || self.committed_bytes.load(Ordering::Relaxed) >= MANY_BYTES
     }
 
-    /// Says that a record of so many bytes was committed.
+    /// Counts a committed record of `bytes` bytes, and wakes the maintenance thread if necessary.
     fn committed(&self, bytes: u64) {
         let wrote_much = self.writes_much();
         self.commits.fetch_add(1, Ordering::Relaxed);
@@ -180,12 +184,12 @@ impl Engine {
             && let Some(bell) =
                 &*self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner)
         {
-            // A full bell has been rung already.
+            // If the channel is full, the thread has been notified already.
             let _ = bell.try_send(CpuCore::current());
         }
     }
 
-    /// Whether this process may write to the journal and the index.
+    /// Checks that this process may write to the journal and the index.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_permitted()?;
         match self.seal_status {
@@ -195,7 +199,7 @@ impl Engine {
         }
     }
 
-    /// Whether this process may write at all, if only to the spool.
+    /// Checks that this process may write at all, be it only to the spool.
     pub(crate) fn check_permitted(&self) -> Result<()> {
         if self.options.read_only {
             return Err(Error::ReadOnly { reason: "it was opened for reading only".to_owned() });
@@ -208,8 +212,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Commits the record that `plan` makes, if it makes one, and returns what else it says. What waits in the spool
-    /// comes in first.
+    /// Commits the record that `plan` returns, if any, and returns the result of `plan`. Entries in
+    /// the spool are committed first.
     pub(crate) fn commit<T>(
         &self,
         durability: CommitDurability,
@@ -234,7 +238,7 @@ impl Engine {
         done
     }
 
-    /// As [`Engine::commit`], and leaves the spool alone.
+    /// Commits like [`Engine::commit`], but ignores the spool.
     pub(crate) fn commit_written<T>(
         &self,
         durability: CommitDurability,
@@ -251,18 +255,20 @@ impl Engine {
             if record.inline_bytes() > MAX_INLINE_BYTES {
                 let operation = record.operation.id;
                 record = match self.split(record) {
-                    // As below: what was written ahead of it so far is written again.
+                    // The segment is gone (see the end of the loop): the pre-written objects are
+                    // written again.
                     Err(Error::Backend(backend::Error::Gone { .. })) => continue,
                     split => split?,
                 };
-                // The objects written ahead stand in the journal now, but change nothing that was planned with.
+                // The pre-written objects are in the journal now. They do not change the input of
+                // the plan.
                 let (_, end) = self.follower.written_refs()?;
                 let own = |placed: &Arc<PositionedRecord>| placed.record.operation.id == operation;
                 if self.follower.records_since(from).is_some_and(|since| since.iter().all(own)) {
                     from = end;
                 }
             }
-            // Refs that nobody else holds are moved on in place.
+            // Refs without another owner are advanced in place.
             drop(refs);
             match self.append(from, record, value, plan) {
                 Ok((value, None)) => return Ok(value),
@@ -273,7 +279,8 @@ impl Engine {
                     self.committed(appended.end - appended.position);
                     return Ok(value);
                 }
-                // The segment this process stood on was removed: a newer generation holds it.
+                // The segment at this process's position was removed: a newer generation contains
+                // it.
                 Err(Error::Backend(backend::Error::Gone { .. })) => {}
                 Err(other) => return Err(other),
             }
@@ -327,7 +334,7 @@ impl Engine {
         Ok((value, appended))
     }
 
-    /// Writes the objects of a large record in records of their own before it.
+    /// Writes the objects of a large record ahead of it, in records of their own.
     fn split(&self, mut record: Record) -> Result<Record> {
         let operation = record.operation.clone();
         for change in &mut record.changes {
@@ -372,7 +379,7 @@ impl Engine {
     }
 }
 
-/// Random bytes.
+/// Returns random bytes from the operating system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Error::Connected {
@@ -383,12 +390,12 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A new operation's id.
+/// Returns a new random operation id.
 pub(crate) fn operation_id() -> Result<OperationId> {
     random().map(OperationId::from_bytes)
 }
 
-/// A large value as an object to be named by what follows it.
+/// Seals a large value as an object. Returns its id and the change that stores it.
 pub(crate) fn blob(content: &[u8]) -> (crate::model::ObjectId, RecordChange) {
     let (id, sealed) = seal(ObjectKind::Blob, content);
     (id, RecordChange::Object { object: RecordBytes(sealed) })

@@ -1,5 +1,5 @@
-//! What changed between two revisions: from the deltas between them where one is on the way to the other, else from
-//! both states.
+//! Differences between two revisions: computed from the deltas between them if one is an ancestor
+//! of the other, otherwise from both states.
 
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, cost};
@@ -15,7 +15,7 @@ use crate::format::{
 use crate::model::{ClaimEntry, EntryChange, SessionNumber};
 use std::sync::Arc;
 
-/// The claims that differ, sorted by key.
+/// Returns the claims that differ, sorted by key.
 pub(crate) fn compare(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -39,7 +39,7 @@ pub(crate) fn compare(
         .collect()
 }
 
-/// As [`compare`], not decoded.
+/// Returns the same differences as [`compare`], not decoded.
 pub(crate) fn compare_encoded(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -62,11 +62,11 @@ pub(crate) fn compare_encoded(
     Ok(StateDifferences::between(&old, &new))
 }
 
-/// Fewer revisions than this are always read one by one.
+/// Fewer revisions than this are always read delta by delta, without comparing costs.
 const MIN_ROWS: usize = 64;
 
-/// The net changes of the deltas from one revision to a later one that stands on it; `None` if it does not, or if
-/// reading both states costs less.
+/// Returns the net changes of the deltas from a revision to its descendant; `None` if it is not a
+/// descendant, or if reading both states is cheaper.
 fn along(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -93,7 +93,8 @@ fn along(
     if !reached {
         return Ok(None);
     }
-    // Newest first, in portions: far apart, the rows alone would cost more than the states.
+    // Newest first, in portions: over a large distance even the rows would cost more than the
+    // states.
     let bound = lineage::revision(view, number, to)?.state_bytes.saturating_mul(2);
     let (mut parts, mut costs, mut rows) = (Vec::new(), 0, 0);
     for stretch in between {
@@ -108,7 +109,8 @@ fn along(
                 costs += cost(row);
                 parts.extend(row.parts.iter().rev().map(|part| (ObjectKind::Delta, *part)));
             }
-            // What is still to be read costs about as much a number as what was: far apart, that is known early.
+            // Estimates the cost of the remaining revisions from the average so far, so that a
+            // large distance is noticed early.
             let (read, ahead) = (to.sequence - left.to, left.to.saturating_sub(from.sequence));
             let all = costs.saturating_add(costs / read.max(1) * ahead);
             if rows >= MIN_ROWS && all > bound {
@@ -120,11 +122,11 @@ fn along(
     net(view, &parts, costs).map(Some)
 }
 
-/// Revisions this near are found one by one, each by the one behind it: that takes no scan.
+/// Up to this distance each revision is looked up from the one that follows it, without a scan.
 const NEAR: u64 = 8;
 
-/// The deltas from one revision to a later one near it on the same branch; `None` if there are others between, or if it
-/// does not stand on it.
+/// Returns the deltas from a revision to a nearby later one on the same branch; `None` if revisions
+/// between them were folded or reset, or if it is not a descendant.
 fn near(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -139,7 +141,7 @@ fn near(
     let mut parts = Vec::new();
     let mut at = to;
     while at.sequence > from.sequence {
-        // A parent that was folded left its changes in what it was folded into.
+        // The changes of a folded parent are part of the revision that it was folded into.
         let Some(row) = lineage::find(view, number, at)? else { return Ok(None) };
         let header =
             RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
@@ -153,7 +155,7 @@ fn near(
     Ok((at.sequence == from.sequence).then_some(parts))
 }
 
-/// One side of a change, with the number of its delta.
+/// A change of one claim, with the index of its delta.
 struct NumberedChange<'a> {
     delta: u32,
     key: &'a [u8],
@@ -162,7 +164,7 @@ struct NumberedChange<'a> {
     new: &'a DeltaSideRange,
 }
 
-/// The net changes of deltas that cost so much to read, oldest first.
+/// Returns the net changes of deltas, oldest first. `cost` is what reading them costs.
 fn net(
     view: &dyn ObjectSource,
     parts: &[(ObjectKind, u64)],
@@ -187,7 +189,7 @@ fn net(
             }
         }
     }
-    // A stable sort: the sides of one key stay in the order of their deltas.
+    // The sort is stable: the changes of one key stay in the order of their deltas.
     sides.sort_by(|a, b| a.key.cmp(b.key));
     let buffers = scanned.iter().map(|one| Arc::clone(&one.bytes)).collect();
     let mut differences = StateDifferences::with_buffers(buffers, sides.len());

@@ -1,4 +1,5 @@
-//! Derived rows: each is made from primary ones alone, here, whether it is made for the first time, made again, or checked.
+//! Derived rows. They are computed here from primary rows only, when they are first made, rebuilt
+//! or checked.
 
 use super::lineage::RevisionRef;
 use super::object::{self, LOST_OBJECT};
@@ -16,10 +17,10 @@ use crate::model::{
 };
 use std::collections::HashMap;
 
-/// Takes a derived row: table, key, value.
+/// Receives a derived row: table, key, value.
 pub(crate) type RowSink<'a> = &'a mut dyn FnMut(TableId, Vec<u8>, Vec<u8>) -> Result<()>;
 
-/// Tables whose rows are primary: nothing else says what stands in them.
+/// Primary tables: their rows cannot be computed from anything else.
 pub(crate) const PRIMARY: [TableId; 10] = [
     key::OBJECTS,
     key::REVISIONS,
@@ -33,7 +34,7 @@ pub(crate) const PRIMARY: [TableId; 10] = [
     key::PREWRITTEN,
 ];
 
-/// Tables whose rows [`all`] makes, whole.
+/// Tables that [`derive_all`] makes completely.
 pub(crate) const DERIVED: [TableId; 14] = [
     key::SEQUENCES,
     key::TIMES,
@@ -51,10 +52,10 @@ pub(crate) const DERIVED: [TableId; 14] = [
     key::MERGES,
 ];
 
-/// So many rows are read at once.
+/// Number of rows per read.
 const PAGE_ROWS: usize = 1000;
 
-/// Calls for each row of a table, in key order.
+/// Calls a function for each row of a table, in key order.
 pub(crate) fn for_each_row(
     view: &dyn Snapshot,
     table: TableId,
@@ -78,7 +79,7 @@ pub(crate) fn for_each_row(
     }
 }
 
-/// Where the history of a claim notes that a revision changed it.
+/// Returns the key under which the history of a claim lists a revision that changed it.
 pub(crate) fn history_place(
     session: &SessionId,
     number: SessionNumber,
@@ -89,7 +90,7 @@ pub(crate) fn history_place(
     of(number).bytes(&entity).branch(at.branch).number(at.sequence).build()
 }
 
-/// The rows that find a revision. `reset` is the branch that its reset leads to.
+/// Makes the rows that index a revision. `reset` is the branch of the revision that it resets to.
 pub(crate) fn derive_revision(
     session: SessionNumber,
     header: &RevisionHeader,
@@ -118,7 +119,7 @@ pub(crate) fn derive_revision(
     sink(key::IDS, key::revision_id(id), number)
 }
 
-/// The rows that find a checkpoint.
+/// Makes the rows that index a checkpoint.
 pub(crate) fn derive_checkpoint(
     session: SessionNumber,
     checkpoint: &Checkpoint,
@@ -141,7 +142,7 @@ pub(crate) fn derive_checkpoint(
     sink(key::IDS, key::checkpoint_id(&checkpoint.id), number)
 }
 
-/// The rows that find the facts of a page.
+/// Makes the rows that index the facts of a page.
 pub(crate) fn derive_fact_page(
     session: SessionNumber,
     number: u64,
@@ -161,10 +162,10 @@ pub(crate) fn derive_fact_page(
     Ok(())
 }
 
-/// What cannot be made, and why: the rest is made without it.
+/// Receives what cannot be derived, and the error. The other rows are still made.
 pub(crate) type FailureSink<'a> = &'a mut dyn FnMut(String, Error);
 
-/// Makes every row of the tables [`DERIVED`] from primary ones.
+/// Makes every row of the [`DERIVED`] tables from primary rows.
 pub(crate) fn derive_all(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -193,7 +194,7 @@ pub(crate) fn derive_all(
     })
 }
 
-/// The branch of every revision.
+/// Returns the branch of every revision.
 pub(crate) fn branches(view: &dyn Snapshot) -> Result<HashMap<(SessionNumber, u64), BranchNumber>> {
     let mut branches = HashMap::new();
     for_each_row(view, key::REVISIONS, |place, _| {
@@ -254,7 +255,7 @@ fn revisions(
             return Ok(());
         };
         for (ordinal, part) in (0_u32..).zip(&row.parts) {
-            // Lost before a repair, and named then.
+            // Lost and reported by an earlier repair.
             if *part == LOST_OBJECT {
                 continue;
             }
@@ -278,7 +279,7 @@ fn revisions(
     })
 }
 
-/// The rows that say where what was folded is.
+/// Makes the rows that locate folded revisions.
 fn folded(view: &dyn Snapshot, sink: RowSink<'_>, trouble: FailureSink<'_>) -> Result<()> {
     for_each_row(view, key::FOLDED, |place, bytes| {
         let session = key::short_at(place, 0).unwrap_or(0);
@@ -301,7 +302,7 @@ fn folded(view: &dyn Snapshot, sink: RowSink<'_>, trouble: FailureSink<'_>) -> R
     })
 }
 
-/// The numbers of all pages by their names.
+/// Returns the numbers of all fact pages by their ids.
 fn pages(view: &dyn Snapshot, trouble: FailureSink<'_>) -> Result<HashMap<ObjectId, u64>> {
     let mut pages = HashMap::new();
     for_each_row(view, key::OBJECTS, |place, sealed| {
@@ -337,7 +338,7 @@ fn operation(
                 let place = of(row.session).time(*time).number(*position).build();
                 sink(key::SWITCHES, place, branch.to_be_bytes().to_vec())?;
             }
-            // Its number is not given out again.
+            // A hidden checkpoint keeps its sequence number.
             OperationEffect::CheckpointHidden { old } => {
                 let number = of(row.session).number(old.sequence).build();
                 sink(key::SEQUENCES, number, SequenceRow::Checkpoint(old.id).encode())?;

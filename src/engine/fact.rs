@@ -1,4 +1,4 @@
-//! Facts at a time.
+//! Reads facts at a time.
 
 use super::object;
 use super::refs::session;
@@ -10,26 +10,26 @@ use crate::model::{Fact, FactOrigin, Kind, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::Arc;
 
-/// A fact with where its texts point into.
+/// A fact, with the source file that its texts refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourcedFact {
     /// The fact.
     pub fact: Fact,
-    /// The source file that its texts point into, if they do.
+    /// The source file that its texts refer to, if any.
     pub source: Option<Arc<str>>,
 }
 
-/// By which clock facts are asked for.
+/// The clock by which facts are selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactClock {
-    /// What had happened by then.
+    /// The own time: what had happened by then.
     Happened,
-    /// What forge had been told by then.
+    /// The recorded time: what forge had recorded by then.
     Recorded,
 }
 
-/// The facts of one kind up to a time, one for each id: the version with the greatest (time, place). Sorted by time,
-/// then id.
+/// Returns the facts of one kind up to a time, one per id: the version with the greatest (time,
+/// position). Sorted by time, then id.
 pub(crate) fn facts_at(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -62,7 +62,7 @@ pub(crate) fn facts_at(
     Ok(facts)
 }
 
-/// All versions of the facts of one kind that count, earliest first.
+/// Returns all valid versions of the facts of one kind, earliest first.
 pub(crate) fn all_versions(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -84,8 +84,8 @@ fn order(fact: &Fact) -> (Timestamp, u64, Timestamp) {
     (fact.at, fact.place, fact.recorded_at)
 }
 
-/// The ids that something other than a hook knows too: its versions replace the hook's altogether, also where they
-/// come later.
+/// Returns the ids of facts that have a version with an origin other than `hook`. Such a version
+/// replaces the hook's versions, even later ones.
 fn replaced_hook_ids(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -104,7 +104,7 @@ fn replaced_hook_ids(
     Ok(replaced)
 }
 
-/// Whether something other than a hook knows a fact too.
+/// Whether a fact has a version with an origin other than `hook`.
 pub(crate) fn is_known_beyond_hooks(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -116,7 +116,7 @@ pub(crate) fn is_known_beyond_hooks(
     Ok(versions.iter().any(|known| known.fact.origin != FactOrigin::Hook))
 }
 
-/// The versions of one fact, earliest first; versions of an origin that another one replaced are left in.
+/// Returns the versions of one fact, earliest first, including those that another origin replaced.
 pub(crate) fn versions(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -138,7 +138,7 @@ pub(crate) fn versions(
     Ok(known)
 }
 
-/// The facts between two keys of the table by time.
+/// Reads the facts between two keys of the table by time.
 fn read(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -147,7 +147,7 @@ fn read(
     to: &[u8],
 ) -> Result<Vec<SourcedFact>> {
     let session = session(refs, number)?;
-    // Whoever asks for a state asks for each kind: of a session without facts nothing need be read.
+    // A state contains every kind: for a session without facts nothing need be read.
     if session.pages == 0 {
         return Ok(Vec::new());
     }
@@ -156,7 +156,7 @@ fn read(
     resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)
 }
 
-/// A page whose facts are taken one by one.
+/// A page of facts, from which facts are taken one by one.
 struct OpenFactPage {
     facts: Vec<Option<Fact>>,
     source: Option<Arc<str>>,
@@ -196,7 +196,7 @@ pub(crate) struct FactReader {
 }
 
 impl FactReader {
-    /// The fact of this row, which may be asked for once.
+    /// Returns the fact of this row. May be called once per row.
     pub(crate) fn read(&mut self, view: &dyn Snapshot, row: &FactRow) -> Result<SourcedFact> {
         let page = match self.pages.entry(row.page) {
             btree_map::Entry::Occupied(open) => open.into_mut(),
@@ -212,7 +212,7 @@ impl FactReader {
     }
 }
 
-/// The facts of one kind up to a time, the newest first, one for each id, of the newest `limit` rows.
+/// Returns the newest facts of one kind up to a time, one per id, from the newest `limit` rows.
 pub(crate) fn newest(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -235,7 +235,7 @@ pub(crate) fn newest(
     Ok(facts)
 }
 
-/// The time of the last fact of any kind at or before a time.
+/// Returns the time of the last fact of any kind at or before a time.
 pub(crate) fn last_at(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -251,7 +251,7 @@ pub(crate) fn last_at(
     for kind in Kind::facts() {
         let from = of(number).kind(kind).build();
         let mut to = of(number).kind(kind).time(time).end();
-        // Usually the first row decides; more are read only where an import was undone.
+        // Usually the first row decides; more are read only if an import was undone.
         'rows: loop {
             let limit = if hidden.is_empty() { 1 } else { 64 };
             let rows = view.scan(key::FACTS, &from, &to, ScanDirection::Descending, limit)?;

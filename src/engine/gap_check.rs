@@ -1,5 +1,5 @@
-//! A generation of which nothing of a session is read before its rows were found to be as many as its refs say: a missing
-//! row would look like a shorter store.
+//! A generation that checks, when a session is first read, that none of its rows are missing:
+//! otherwise a store with missing rows would look like a shorter one.
 
 use super::index::PositionedRecord;
 use crate::backend::{Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
@@ -11,17 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A generation and its refs.
 ///
-/// A session is looked at when it is first read: to look at a thousand takes longer than all that most commands do.
+/// A session is checked when it is first read, because checking a thousand sessions takes longer
+/// than most commands.
 pub(crate) struct GapCheckedSnapshot {
     base: Arc<dyn Snapshot>,
-    /// The record behind it, which begins with the refs at its end.
+    /// The record after the generation. It begins with the refs at the generation's position.
     next_record: Arc<PositionedRecord>,
-    /// By session, whether it was found to be whole.
+    /// By session number: whether the session was checked.
     checked_sessions: Vec<AtomicBool>,
 }
 
 impl GapCheckedSnapshot {
-    /// The generation, with the record that stands behind it.
+    /// Wraps the generation; `behind` is the record that follows it in the journal.
     pub(crate) fn new(base: Arc<dyn Snapshot>, behind: &Arc<PositionedRecord>) -> Self {
         let mut dense =
             Self { base, next_record: Arc::clone(behind), checked_sessions: Vec::new() };
@@ -37,7 +38,8 @@ impl GapCheckedSnapshot {
         }
     }
 
-    /// Looks at one session, if nobody has. Of one that began later nothing can be here.
+    /// Checks one session if it was not checked before. A session that began later has no rows
+    /// here.
     fn check(&self, number: SessionNumber) -> Result<(), Error> {
         let Some(found) = self.checked_sessions.get(number as usize) else { return Ok(()) };
         if found.load(Ordering::Relaxed) {
@@ -59,7 +61,7 @@ impl GapCheckedSnapshot {
         Ok(())
     }
 
-    /// Looks at the session that a key begins with.
+    /// Checks the session that a key begins with.
     fn check_key(&self, table: TableId, key: &[u8]) -> Result<(), Error> {
         match key::short_at(key, 0) {
             Some(number) if key::begins_with_session(table) => self.check(number),
@@ -94,7 +96,7 @@ impl Snapshot for GapCheckedSnapshot {
         if key::begins_with_session(table) {
             let first = key::short_at(from, 0).unwrap_or(0);
             let end = match key::short_at(to, 0) {
-                // A key of four bytes is the first of its session.
+                // A key of four bytes is the first possible key of its session.
                 Some(number) if to.len() == size_of::<SessionNumber>() => number,
                 Some(number) => number.saturating_add(1),
                 None => SessionNumber::MAX,
@@ -116,7 +118,7 @@ mod tests {
     use crate::model::{Operation, OperationAuthor, OperationId, SessionMetadata, Timestamp};
     use std::sync::Mutex;
 
-    /// Rows that count how many sessions were looked at.
+    /// Counts in its mutex how many sessions were checked.
     struct Counted(RowOverlay, Mutex<u64>);
 
     impl Snapshot for Counted {
@@ -176,14 +178,14 @@ mod tests {
         let counted = || *base.1.lock().unwrap();
         let dense = GapCheckedSnapshot::new(Arc::clone(&base) as _, &behind(&[2, 2, 0]));
         assert_eq!((dense.position(), counted()), (7, 0));
-        // What belongs to no session asks for none.
+        // A key outside all sessions checks none.
         assert_eq!(dense.get(key::IDS, &of(1).number(2).build()).unwrap(), None);
         assert_eq!(counted(), 0);
         let place = of(0).number(2).build();
         for _ in 0..3 {
             assert_eq!(dense.get(key::SEQUENCES, &place).unwrap(), Some(vec![]));
             assert_eq!(dense.get_many(key::TIMES, &[of(2).build()]).unwrap(), [None]);
-            // Of a session that began behind the generation nothing is missing.
+            // A session that began after the generation has no missing rows.
             assert_eq!(dense.get(key::TIMES, &of(9).build()).unwrap(), None);
         }
         assert_eq!(counted(), 2, "each is looked at once");

@@ -1,4 +1,4 @@
-//! What this process remembers of branches' heads, so that a change need not look up what it replaces.
+//! Cache of branch heads, so that a change need not look up the entries that it replaces.
 
 use super::commit::PlanContext;
 use super::lineage::{self, RevisionRef};
@@ -16,20 +16,21 @@ use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A head with more claims than this is looked up claim by claim.
+/// The head of a branch with more claims than this is looked up claim by claim.
 const MAX_WHOLE_COUNT: u64 = 100_000;
-/// What is remembered of all branches at most, unless the one in use takes more by itself.
+/// Size limit in bytes for all branches together, unless the one in use exceeds it alone.
 const MAX_BYTES: usize = 32 << 20;
-/// What is kept at most of the claims that were last read whole.
+/// Size limit in bytes for the last fully read state.
 const MAX_WHOLE_BYTES: usize = 64 << 20;
-/// What it takes to remember an entry, beside its key and itself.
+/// Memory per cached entry, in addition to the key and the entry.
 const ENTRY_BYTES: usize = 200;
-/// With more changes than this behind a state that was read whole, it is read again sooner than brought up to date.
+/// With more pending changes than this, reading the state again is faster than updating it.
 const MAX_PENDING: usize = 4096;
-/// A process that writes to a branch this often is worth reading its head whole.
+/// After this many uses of a branch, reading its whole head is worthwhile.
 const WHOLE_AFTER_USES: u32 = 2;
 
-/// An entry with what it adds to digests, if somebody has reckoned that: it is most of the work of taking it out again.
+/// An entry with its contribution to digests, if that has been computed: it is most of the work of
+/// removing the entry.
 #[derive(Clone)]
 pub(crate) struct DigestedEntry {
     pub(crate) entry: EntryBytes,
@@ -37,7 +38,7 @@ pub(crate) struct DigestedEntry {
 }
 
 impl DigestedEntry {
-    /// What the entry of this key adds to digests.
+    /// Returns the contribution to digests of this entry under this key.
     pub(crate) fn term(&self, key: &[u8]) -> [u8; 32] {
         self.term.unwrap_or_else(|| entry_hash(key, &self.entry))
     }
@@ -52,33 +53,35 @@ impl From<EntryBytes> for DigestedEntry {
 #[derive(Default)]
 struct CachedHead {
     head: Option<RevisionId>,
-    /// Records before this position are in it.
+    /// The cache contains the records before this position.
     position: LogPosition,
     entries: ShardedMap<Option<DigestedEntry>>,
     bytes: usize,
-    /// Whether what is not in `entries` is not in the state.
+    /// Whether `entries` is complete: a key that is not in it is not in the state.
     whole: bool,
-    /// Whether all of it was more than is remembered: then it is not tried again.
+    /// Whether the full head exceeded the cache limit; then it is not loaded again.
     too_large: bool,
     uses: u32,
-    /// When it was last used, as [`Heads::clock`] counts.
+    /// Value of the use counter at the last use, for eviction.
     used_at: u64,
 }
 
-/// The claims of a branch's head as they were last read whole, and what has changed since by this process.
+/// The claims of a branch head as last read completely, with the changes that this process has made
+/// since.
 struct CachedHeadState {
     of: (SessionNumber, BranchNumber),
     head: RevisionId,
     state: Arc<RevisionState>,
     pending: Vec<Arc<[EncodedChange]>>,
-    /// How many changes are pending.
+    /// Number of pending changes.
     changes: usize,
-    /// What the state takes, with all that is or was pending: a state that was changed still has what was there before.
+    /// Size of the state in bytes, with all changes so far: an updated state still holds the old
+    /// buffers.
     bytes: usize,
 }
 
 impl CachedHeadState {
-    /// Notes what has changed. Whether it is still worth keeping.
+    /// Adds pending changes. Returns whether the state is still worth keeping.
     fn follow(&mut self, to: RevisionId, changes: &Arc<[EncodedChange]>) -> bool {
         let taken = |(key, _, new): &EncodedChange| {
             key.len() + ENTRY_BYTES + new.as_ref().map_or(0, |new| new.entry.len())
@@ -90,7 +93,7 @@ impl CachedHeadState {
         self.changes <= MAX_PENDING && self.bytes <= MAX_WHOLE_BYTES
     }
 
-    /// Brings the state up to date.
+    /// Applies the pending changes and returns the state.
     fn state(&mut self) -> Arc<RevisionState> {
         if !self.pending.is_empty() {
             let pending = std::mem::take(&mut self.pending);
@@ -98,7 +101,7 @@ impl CachedHeadState {
             let triples = pending.iter().flat_map(|triples| triples.iter());
             let new =
                 |entry: &'_ Option<DigestedEntry>| entry.as_ref().map(|new| new.entry.clone());
-            // Of one key the last change counts.
+            // For each key the last change counts.
             let changes: BTreeMap<&[u8], Option<EntryBytes>> =
                 triples.map(|(key, _, entry)| (key.as_slice(), new(entry))).collect();
             let changes = changes.iter().map(|(key, entry)| (*key, entry.as_deref()));
@@ -108,34 +111,35 @@ impl CachedHeadState {
     }
 }
 
-/// What is remembered of the heads of branches.
+/// The cached heads of all branches.
 pub(crate) struct HeadCache {
     heads: Mutex<CachedHeads>,
-    /// What is remembered of one head at most.
+    /// Size limit in bytes for one head.
     head_bytes: usize,
 }
 
 #[derive(Default)]
 struct CachedHeads {
     branches: HashMap<(SessionNumber, BranchNumber), CachedHead>,
-    /// What all of them take.
+    /// Size of all heads in bytes.
     bytes: usize,
-    /// Counts uses.
+    /// Counter of uses.
     clock: u64,
     full_state: Option<CachedHeadState>,
-    /// How often a secret had been purged by then.
+    /// Number of purges so far.
     purges: u64,
 }
 
 impl CachedHeads {
-    /// A purge changes what a head holds and no id.
+    /// Clears the cache after a purge: it changes the content of heads, but not their ids.
     fn forget_purged(&mut self, purges: u64) {
         if self.purges != purges {
             *self = Self { purges, ..Self::default() };
         }
     }
 
-    /// Works with what is remembered of a branch. Those used longest ago go where all take too much.
+    /// Runs a function on the cached head of a branch. If the total is too large, the least
+    /// recently used heads are evicted.
     fn with<T>(
         &mut self,
         of: (SessionNumber, BranchNumber),
@@ -161,7 +165,7 @@ impl CachedHeads {
 }
 
 impl HeadCache {
-    /// Remembers at most so many bytes of one head.
+    /// Creates a cache that holds at most `head_bytes` bytes of one head.
     pub(crate) fn new(head_bytes: usize) -> Self {
         Self { heads: Mutex::default(), head_bytes }
     }
@@ -172,7 +176,7 @@ impl HeadCache {
         heads
     }
 
-    /// The entries of these keys at a branch's head.
+    /// Returns the entries of these keys at a branch's head.
     pub(crate) fn entries(
         &self,
         desk: &PlanContext<'_>,
@@ -187,8 +191,8 @@ impl HeadCache {
         })
     }
 
-    /// The claims at a branch's head. What was read last is kept, and follows what this process writes: of two snapshots of a
-    /// system the second need not read what the first has.
+    /// Returns the claims at a branch's head. The state read last is cached and updated by this
+    /// process's writes, so that recording a second snapshot of a system need not read it again.
     pub(crate) fn state(
         &self,
         desk: &PlanContext<'_>,
@@ -219,7 +223,7 @@ impl HeadCache {
         Ok(state)
     }
 
-    /// Notes that a revision by this process has moved a branch's head on.
+    /// Updates the cache after this process has committed a revision on the branch.
     pub(crate) fn moved(
         &self,
         position: LogPosition,
@@ -240,7 +244,7 @@ impl HeadCache {
 }
 
 impl CachedHead {
-    /// See [`HeadCache::entries`].
+    /// Implements [`HeadCache::entries`] for one branch.
     fn entries_at(
         &mut self,
         desk: &PlanContext<'_>,
@@ -295,7 +299,7 @@ impl CachedHead {
         self.bytes = 0;
     }
 
-    /// See [`HeadCache::moved`].
+    /// Implements [`HeadCache::moved`] for one branch.
     fn moved(
         &mut self,
         position: LogPosition,
@@ -309,7 +313,7 @@ impl CachedHead {
         }
         self.head = Some(to);
         self.position = position;
-        // Before the first revision there is nothing, so nothing else is in the state.
+        // Before the first revision the state is empty, so the cached entries are complete.
         self.whole |= from.is_none();
         for (key, _, entry) in changes {
             self.remember(key, entry.clone());
@@ -320,7 +324,7 @@ impl CachedHead {
         }
     }
 
-    /// Moves on by what others have written since, as far as the journal's tail tells.
+    /// Applies the revisions of other writers, as far as they are in the journal's tail.
     fn follow(
         &mut self,
         desk: &PlanContext<'_>,
@@ -358,7 +362,7 @@ impl CachedHead {
                     match change.new {
                         DeltaSide::Absent => self.remember(&change.key, None),
                         DeltaSide::Inline(entry) => self.remember(&change.key, Some(entry.into())),
-                        // Not worth reading before somebody asks for it.
+                        // Not worth reading until it is needed.
                         DeltaSide::Blob(_) => {
                             self.entries.remove(&change.key);
                             self.whole = false;
@@ -382,7 +386,7 @@ impl CachedHead {
     }
 }
 
-/// Where the head of a branch lies.
+/// Returns the revision at the head of a branch.
 fn at(
     desk: &PlanContext<'_>,
     (session, branch): (SessionNumber, BranchNumber),
@@ -392,7 +396,8 @@ fn at(
     Ok(RevisionRef { branch, sequence: head.sequence })
 }
 
-/// The branch on which the head of a branch lies: a base, before the branch has a revision of its own.
+/// Returns the branch that contains the head of a branch: its base as long as the branch has no
+/// revision of its own.
 pub(crate) fn branch_of(
     desk: &PlanContext<'_>,
     session: SessionNumber,
@@ -402,7 +407,7 @@ pub(crate) fn branch_of(
     head_branch(&desk.refs, session, branch, sequence)
 }
 
-/// As [`branch_of`].
+/// Returns the same branch as [`branch_of`], from refs and branch number.
 pub(crate) fn head_branch(
     refs: &crate::format::StoreRefs,
     session: SessionNumber,
@@ -439,7 +444,7 @@ mod tests {
             known.found(&names).iter().map(Option::is_some).collect::<Vec<_>>()
         };
         assert_eq!(is_known(&known), [true, true, false]);
-        // One byte more than it may take.
+        // One byte above the limit.
         known.moved(2, Some(ids[0]), ids[1], &[change("c")], most);
         assert_eq!((known.whole, known.bytes, known.too_large), (false, 0, true));
         assert_eq!(is_known(&known), [false; 3]);
@@ -460,7 +465,7 @@ mod tests {
         let mut left: Vec<_> = heads.branches.keys().map(|(session, _)| *session).collect();
         left.sort_unstable();
         assert_eq!((left, heads.bytes), (vec![1, 3, 4], MAX_BYTES / 4 * 3 + 1));
-        // The one in use stays, whatever it takes.
+        // The head in use stays, however large it is.
         take(&mut heads, 5, MAX_BYTES + 1);
         assert_eq!((heads.branches.len(), heads.bytes), (1, MAX_BYTES + 1));
         heads.forget_purged(0);

@@ -1,5 +1,6 @@
-//! Turns records into rows: the one place that knows what each record means for the index. Readers use it on the
-//! journal's tail in memory, the applier uses it to write the next generation.
+//! Translates journal records into index rows: the only place that defines what each record means
+//! for the index. Readers apply it to the journal's tail in memory, the applier uses it to write
+//! the next generation.
 
 pub(crate) mod fold;
 mod prewritten;
@@ -23,7 +24,7 @@ use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A record with where it stands in the journal.
+/// A record with its position in the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct PositionedRecord {
     pub(crate) position: LogPosition,
@@ -31,7 +32,7 @@ pub(crate) struct PositionedRecord {
     pub(crate) record: Record,
 }
 
-/// Writes what a record means into `rows`, and moves `refs` on by it.
+/// Writes the rows of a record into `rows` and advances `refs` by it.
 pub(crate) fn apply(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -41,7 +42,8 @@ pub(crate) fn apply(
     apply_with(base, rows, refs, placed, true).map(drop)
 }
 
-/// As [`apply`]. Gives the large values and long texts that the record names and that are not there.
+/// Applies a record like [`apply`]. Returns the large values and long texts that the record refers
+/// to and that are missing.
 pub(crate) fn try_apply(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -51,7 +53,7 @@ pub(crate) fn try_apply(
     apply_with(base, rows, refs, placed, true)
 }
 
-/// As [`apply`], of records that follow each other.
+/// Applies consecutive records like [`apply`].
 pub(crate) fn apply_all(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -62,7 +64,8 @@ pub(crate) fn apply_all(
     records.iter().try_for_each(|placed| apply(base, rows, refs, placed))
 }
 
-/// As [`apply_all`], without the rows that [`is_of_operations`], of records that [`needs_no_operations`].
+/// Applies records like [`apply_all`], without the rows of [`is_operation_row`]. All records must
+/// satisfy [`needs_no_operations`].
 pub(crate) fn apply_all_but_operations(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -72,17 +75,18 @@ pub(crate) fn apply_all_but_operations(
     records.iter().try_for_each(|placed| apply_with(base, rows, refs, placed, false).map(drop))
 }
 
-/// Whether a row says what operations there are, and how many: those that undo and the log read, and nobody else.
+/// Whether a row lists or counts operations. Only undo and the log read such rows.
 pub(crate) fn is_operation_row(table: TableId, key: &[u8]) -> bool {
     is_operation_table(table) || (table == key::COUNTERS && key == key::TOTALS)
 }
 
-/// Whether all rows of a table do.
+/// Whether all rows of a table are operation rows.
 pub(crate) fn is_operation_table(table: TableId) -> bool {
     table == key::OPERATIONS || table == key::OPERATION_IDS
 }
 
-/// Whether all rows that a record makes but those of its operation can be made without any of operations.
+/// Whether a record's rows, except those of its operation, can be made without reading operation
+/// rows.
 pub(crate) fn needs_no_operations(record: &Record) -> bool {
     record.changes.iter().all(|change| {
         matches!(
@@ -152,11 +156,11 @@ fn apply_with(
     Ok(missing)
 }
 
-/// Fewer new operations are looked up one by one.
+/// With fewer records, operations are looked up one by one.
 const MANY_OPERATIONS: usize = 8;
 
-/// Looks up the operations of records that are to be applied all at once. Mostly they are new, and to find each of them in no
-/// file of the index was a quarter of what a record took.
+/// Looks up the operations of records that are applied together. Most ids are new, and not finding
+/// each of them separately in the index took a quarter of the time of a record.
 fn look_up_operations(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -173,7 +177,7 @@ fn look_up_operations(
     for (id, place) in ids.into_iter().zip(found) {
         match place {
             Some(place) => rows.put(key::OPERATION_IDS, id, place),
-            // To hide what is not there says that nobody need look below.
+            // A deletion marks the row as absent, so that later reads do not look in the index.
             None => rows.delete(key::OPERATION_IDS, id),
         }
     }
@@ -184,15 +188,16 @@ struct RecordIndexer<'a> {
     base: &'a dyn Snapshot,
     rows: &'a mut RowOverlay,
     placed: &'a PositionedRecord,
-    /// The next object's number, once one was given out.
+    /// The next object number, once one was assigned.
     counter: Option<u64>,
-    /// What this record adds to the totals.
+    /// Rows that this record adds to the totals.
     added: TotalsRow,
-    /// What it takes away from them.
+    /// Rows that this record removes from the totals.
     cut: TotalsRow,
-    /// The objects of this record that nothing in it has named so far; of parts of growing blobs, with their keys.
+    /// The objects of this record that nothing in it refers to so far; parts of growing blobs with
+    /// their keys.
     unnamed: BTreeMap<u64, Option<Vec<u8>>>,
-    /// The objects that something in this record names.
+    /// The objects that this record refers to.
     names: BTreeSet<ObjectId>,
 }
 
@@ -201,10 +206,10 @@ impl RecordIndexer<'_> {
         OverlaySnapshot { base: self.base, rows: self.rows, position: self.placed.position }
     }
 
-    /// Stores an object, unless one of its name is there, and gives its number.
+    /// Stores an object unless one with the same id exists. Returns its number.
     fn object(&mut self, sealed: &[u8]) -> Result<u64> {
         if let Some(number) = object::number_of(&self.view(), sealed)? {
-            // Whoever writes it anew may be about to name it.
+            // Its writer may be about to refer to it.
             if object::prewritten_row(&self.view(), number)?.is_some() {
                 self.unnamed.insert(number, None);
             }
@@ -227,7 +232,7 @@ impl RecordIndexer<'_> {
 
     fn part(&mut self, part: &DeltaPart) -> Result<u64> {
         match part {
-            // It is found by its number alone: nobody names it by its content.
+            // It is only found by its number: nothing refers to it by its hash.
             DeltaPart::Inline(sealed) => {
                 let next = self.next_number()?;
                 object::put_unnamed(self.rows, next, &sealed.0);
@@ -278,7 +283,8 @@ impl RecordIndexer<'_> {
             RecordChange::Segment { session, blob, offset, prefix, object } => {
                 self.cut_blob(*session, blob, *offset)?;
                 let length = object::length(&object.0)?;
-                // It opens only behind what precedes it: no equal content may be found in its place, nor it in theirs.
+                // It can only be opened with the bytes before it, so it must not be shared with
+                // objects of equal content.
                 let number = self.next_number()?;
                 object::put_unnamed(self.rows, number, &object.0);
                 let row = SegmentRow { object: number, length, prefix: *prefix };
@@ -434,7 +440,8 @@ impl RecordIndexer<'_> {
         Ok(OperationEffect::Revision { branch: on, sequence })
     }
 
-    /// Stores the parts of a revision's delta, and what they change in its row and in the histories of claims.
+    /// Stores the parts of a revision's delta, and updates the revision's row and the histories of
+    /// the claims.
     fn delta(
         &mut self,
         session: &SessionId,
@@ -470,7 +477,7 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// How many bytes the state has that a revision begins with.
+    /// Returns the size in bytes of the state that a revision starts from.
     fn inherited_bytes(&self, number: SessionNumber, header: &RevisionHeader) -> Result<u64> {
         let Some(from) = header.start().map(|parent| parent.sequence) else { return Ok(0) };
         let latest = self.rows.latest();
@@ -480,7 +487,7 @@ impl RecordIndexer<'_> {
         let at = RevisionRef { branch: self.branch_of(number, from)?, sequence: from };
         let place = of(number).branch(at.branch).number(from).build();
         if self.view().get(key::REVISIONS, &place)?.is_some_and(|row| row == RevisionRow::LOST) {
-            // Nobody knows any more; it only says when a keyframe is due.
+            // Unknown. The size is only used to decide when a keyframe is due.
             return Ok(0);
         }
         Ok(lineage::revision(&self.view(), number, at)?.state_bytes)
@@ -503,7 +510,7 @@ impl RecordIndexer<'_> {
         number: SessionNumber,
         checkpoint: &Checkpoint,
     ) -> Result<OperationEffect> {
-        // To find the id of a new one in no file of the index took longer than all the rest.
+        // The lookup of a new id in every index file took longer than all the other work.
         let old = match session(refs, number)?.is_new(checkpoint) {
             true => None,
             false => super::checkpoint::by_id(&self.view(), number, &checkpoint.id)?,
@@ -530,7 +537,7 @@ impl RecordIndexer<'_> {
         })
     }
 
-    /// Takes a checkpoint out of every table that finds it by something other than its number.
+    /// Removes a checkpoint from every table that finds it by something other than its number.
     fn forget_checkpoint(&mut self, session: SessionNumber, old: &Checkpoint) {
         let (time, sequence) = (old.time, old.sequence);
         self.rows.delete(key::CHECKPOINTS, of(session).time(time).number(sequence).build());
@@ -547,7 +554,7 @@ impl RecordIndexer<'_> {
         self.rows.delete(key::IDS, key::checkpoint_id(&old.id));
     }
 
-    /// Gives the page's number and name.
+    /// Stores a page of facts. Returns its number and id.
     fn facts(&mut self, session: SessionNumber, page: &DeltaPart) -> Result<(u64, ObjectId)> {
         let name = match page {
             DeltaPart::Inline(sealed) => {
@@ -600,14 +607,15 @@ impl RecordIndexer<'_> {
         Ok(current.as_mut().expect("filled above"))
     }
 
-    /// Drops what stands in a growing blob from here on: parts of a take that was cut short, or taken back.
+    /// Drops the segments of a growing blob from an offset on: parts of an import that was
+    /// interrupted or undone.
     fn cut_blob(&mut self, session: SessionNumber, blob: &str, offset: u64) -> Result<()> {
         let from = of(session).text(blob).number(offset).build();
         let to = of(session).text(blob).end();
         self.cut_segments(&from, &to)
     }
 
-    /// Drops the beginning of a growing blob for good, and notes how long it was.
+    /// Drops the beginning of a growing blob permanently, and records its length.
     fn drop_text(&mut self, session: SessionNumber, blob: &str, bytes: u64) -> Result<()> {
         let from = of(session).text(blob).build();
         let to = of(session).text(blob).number(bytes).build();
@@ -623,7 +631,7 @@ impl RecordIndexer<'_> {
             self.view().scan(key::SEGMENTS, from, to, ScanDirection::Ascending, usize::MAX)?;
         for (place, row) in stale {
             let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
-            // One that has a name may stand for equal content elsewhere.
+            // An object with an id may be shared with equal content elsewhere.
             if object::is_object_number(row.object)
                 && let [(table, key)] =
                     object::object_row_keys(&self.view(), row.object)?.as_slice()
@@ -658,13 +666,13 @@ impl RecordIndexer<'_> {
         self.rows.put(key::OPERATION_IDS, key::operation_id(id), place);
     }
 
-    /// Notes in an operation's row which operation took it back.
+    /// Records in an operation's row which operation undid it.
     fn take_back(&mut self, other: OperationId, by: OperationId) -> Result<()> {
         let Some(mut row) = find_operation(&self.view(), &other)? else {
             return Err(Error::missing(format!("the operation {other}")));
         };
         row.taken_back_by = Some(by);
-        // An undo that is taken back no longer hides what it took back.
+        // Undoing an undo makes the first operation effective again.
         if let Some(first) = row.takes_back
             && let Some(mut first) = find_operation(&self.view(), &first)?
         {
@@ -676,7 +684,7 @@ impl RecordIndexer<'_> {
     }
 }
 
-/// The operation of this id.
+/// Returns the operation with this id.
 pub(crate) fn find_operation(
     view: &dyn Snapshot,
     id: &OperationId,
@@ -694,7 +702,7 @@ fn side_bytes(key: usize, side: &DeltaSideRange) -> u64 {
     match side {
         DeltaSideRange::Absent => 0,
         DeltaSideRange::Inline(entry) => key as u64 + u64::from(entry.end - entry.start),
-        // Its size is not known here; it is large.
+        // The size of a blob is not known here; assume a large one.
         DeltaSideRange::Blob(_) => 16 << 10,
     }
 }

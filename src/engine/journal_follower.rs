@@ -1,4 +1,4 @@
-//! Where a process stands: the newest generation it knows and the journal's tail behind it.
+//! Follows the journal: holds the newest known generation and the journal's tail after it.
 
 mod read_snapshot;
 
@@ -22,34 +22,34 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use read_snapshot::ReadSnapshot;
 
-/// What is known of the journal's tail.
+/// The known part of the journal's tail.
 #[derive(Default)]
 struct TailState {
-    /// Where the tail begins: the position of the generation it stands on.
+    /// Start of the tail: the position of its generation.
     start: LogPosition,
-    /// Where it ends.
+    /// End of the tail.
     end: LogPosition,
     records: Vec<Arc<PositionedRecord>>,
-    /// The refs at the end.
+    /// The refs at the end of the tail.
     refs: Arc<StoreRefs>,
-    /// The generation, once somebody needed it.
+    /// The generation, once it was opened.
     base: Option<Arc<dyn Snapshot>>,
-    /// Objects of the generation and the tail that were opened.
+    /// Cache of opened objects of the generation and the tail.
     opened: Arc<ObjectCache>,
     /// The rows of the first `indexed` records.
     rows: Arc<RowOverlay>,
     rows_refs: StoreRefs,
-    /// Where those have none of operations: what makes all.
+    /// Makes the operation rows on demand, if `rows` has none.
     operation_rows: Option<Arc<LazyOperationRows>>,
     indexed: usize,
     loaded: bool,
 }
 
 impl TailState {
-    /// Stands on the generation at this position: what is before it need not be known any longer. What is behind it stays, so
-    /// that the next writer need not read it again. Gives what was known.
+    /// Rebases the tail onto the generation at this position. Earlier records are dropped; later
+    /// ones stay, so that the next writer need not read them again. Returns the old state.
     fn rebase_onto(&mut self, position: LogPosition) -> Self {
-        // It does, or on a newer one: whoever made it is not the first to say so.
+        // It is already based on this generation or a newer one: another thread was faster.
         if self.loaded && position <= self.start {
             return Self::default();
         }
@@ -63,7 +63,8 @@ impl TailState {
         std::mem::replace(self, next)
     }
 
-    /// Moves the refs on by a record. With half of it they would be those of no moment, so an error leaves nothing known.
+    /// Advances the refs by a record. An error clears everything, because half-applied refs match
+    /// no moment.
     fn advance_refs(&mut self, record: &Record) -> Result<()> {
         let moved = advance(Arc::make_mut(&mut self.refs), record);
         if moved.is_err() {
@@ -72,10 +73,10 @@ impl TailState {
         moved
     }
 
-    /// Makes the rows of the records that have none yet. With half of a record they would be those of no moment: they are taken
-    /// out meanwhile, and after an error begun anew.
+    /// Makes the rows of the records that have none yet. The rows are moved out meanwhile, so that
+    /// an error leaves none instead of half of a record.
     ///
-    /// Those of operations are left to whoever asks for them, until somebody does, or a record needs them.
+    /// Operation rows are left out until they are needed by a reader or a record.
     fn index(&mut self, base: &dyn Snapshot) -> Result<()> {
         let anew = || (Arc::new(object::rows_of_tail()), StoreRefs::default(), 0);
         let (mut rows, mut refs, mut from) = match std::mem::take(&mut self.indexed) {
@@ -103,24 +104,25 @@ impl TailState {
     }
 }
 
-/// Follows a store. Shared by all that work with it in one process.
+/// Follows the journal and the index of a store. Shared by all users of the store in one process.
 pub(crate) struct JournalFollower {
     pub(crate) log: Arc<dyn WriteAheadLog>,
     pub(crate) index: Arc<dyn Index>,
     pub(crate) spool: Option<Arc<dyn Spool>>,
     tail: Mutex<TailState>,
-    /// Sessions that wait in the spool, with the numbers that this process gave them out under.
+    /// Sessions in the spool, with the numbers that this process returned for them.
     promised: Mutex<Vec<(SessionNumber, SessionId)>>,
-    /// Where one moment is held: that moment, once somebody has read it.
+    /// Set if this process reads one fixed moment: that moment, once it was read.
     held: OnceLock<Mutex<Option<ReadSnapshot>>>,
 }
 
-/// One read of the journal takes about this many bytes.
+/// Approximate number of bytes per read of the journal.
 const READ_BYTES: u64 = 8 << 20;
-/// With a longer tail it is worth looking for a newer generation. While one is applied a writer of 25 changes at a time adds 3 to 7 MB:
-/// if the thread that applies it is this process's, that one should be the first to stand on it.
+/// With a longer tail, a newer generation is looked for. During an apply, a writer of 25 changes
+/// per revision adds 3 to 7 MB; the limit is higher, so that the process that applies is the first
+/// to use its own generation.
 const LONG_TAIL_BYTES: u64 = 12 << 20;
-/// A generation may be replaced while it is being opened; more often than this in a row something is wrong.
+/// A generation may be replaced while it is being opened; more attempts than this indicate a bug.
 const MAX_ATTEMPTS: usize = 100;
 
 impl JournalFollower {
@@ -133,17 +135,17 @@ impl JournalFollower {
         Self { log, index, spool, tail: known, promised, held: OnceLock::new() }
     }
 
-    /// Shows the moment of the first read from now on, whatever is written meanwhile.
+    /// Makes all reads from now on show the moment of the first one, whatever is written meanwhile.
     pub(crate) fn hold(&self) {
         self.held.get_or_init(Mutex::default);
     }
 
     fn held(&self) -> Option<MutexGuard<'_, Option<ReadSnapshot>>> {
-        // Every change to it is one assignment.
+        // A poisoned lock is safe: every change is one assignment.
         self.held.get().map(|held| held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// One consistent moment: now, with what waits in the spool.
+    /// Returns a snapshot of the present, with the entries of the spool.
     pub(crate) fn view(&self) -> Result<ReadSnapshot> {
         let Some(mut held) = self.held() else { return self.view_now() };
         let view = match held.take() {
@@ -154,7 +156,7 @@ impl JournalFollower {
     }
 
     fn view_now(&self) -> Result<ReadSnapshot> {
-        // The spool first: what leaves it meanwhile stands in the journal by then.
+        // The spool is read first: an entry that leaves it meanwhile is in the journal by then.
         let waiting = self.waiting()?;
         let mut view = self.written_view()?;
         for (name, error) in waiting.broken {
@@ -171,7 +173,8 @@ impl JournalFollower {
         Ok(view)
     }
 
-    /// The refs now, with what waits in the spool. Where nothing waits, nothing but the journal is opened.
+    /// Returns the refs of the present, with the entries of the spool. If the spool is empty, only
+    /// the journal is opened.
     pub(crate) fn refs(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
         if let Some(view) = self.held().and_then(|held| held.clone()) {
             return Ok((view.refs, view.position));
@@ -186,13 +189,13 @@ impl JournalFollower {
         Ok((view.refs, view.position))
     }
 
-    /// Leaves what was read to the system, which frees it all at once when the process ends.
+    /// Leaks the state on purpose: the system frees it at once when the process ends.
     pub(crate) fn leave(&self) {
         std::mem::forget(std::mem::take(&mut *self.lock_tail()));
         std::mem::forget(self.held().and_then(|mut held| held.take()));
     }
 
-    /// What this process knew last, without looking.
+    /// Returns the last known refs without reading the journal.
     pub(crate) fn known_refs(&self) -> Arc<StoreRefs> {
         Arc::clone(&self.lock_tail().refs)
     }
@@ -204,7 +207,7 @@ impl JournalFollower {
         }
     }
 
-    /// Notes under which number a session was given out that waits in the spool.
+    /// Records the number that was returned for a session in the spool.
     pub(crate) fn promise(&self, number: SessionNumber, id: SessionId) {
         self.promised.lock().unwrap_or_else(PoisonError::into_inner).push((number, id));
     }
@@ -213,8 +216,8 @@ impl JournalFollower {
         !self.promised.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// A session that waited may have come to stand behind another one: then nothing here may go on to call it by the
-    /// number it was given out under.
+    /// Checks that no session from the spool got another number in the journal than the one that
+    /// was returned for it.
     pub(crate) fn check_promised(&self, refs: &StoreRefs) -> Result<()> {
         let promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         for (number, id) in promised.iter() {
@@ -230,16 +233,17 @@ impl JournalFollower {
     }
 
     fn lock_tail(&self) -> MutexGuard<'_, TailState> {
-        // A panic while it was held leaves at worst a known prefix, and every change to it is one assignment.
+        // A poisoned lock is safe: every change is one assignment, so at worst a known prefix is
+        // left.
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where this process stands, without looking at the store.
+    /// Returns the last known end of the journal without reading it.
     pub(crate) fn end(&self) -> LogPosition {
         self.lock_tail().end
     }
 
-    /// The refs at the end of the journal. Opens nothing but the journal.
+    /// Returns the refs at the end of the journal. Opens only the journal.
     pub(crate) fn written_refs(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
         let mut known = self.lock_tail();
         self.catch_up(&mut known)?;
@@ -249,13 +253,13 @@ impl JournalFollower {
         Ok((Arc::clone(&known.refs), known.end))
     }
 
-    /// How many bytes of journal stand behind the generation.
+    /// Returns the length of the tail in bytes.
     pub(crate) fn tail_bytes(&self) -> u64 {
         let known = self.lock_tail();
         known.end - known.start
     }
 
-    /// The moment at the end of the journal.
+    /// Returns a snapshot at the end of the journal.
     pub(crate) fn written_view(&self) -> Result<ReadSnapshot> {
         let mut known = self.lock_tail();
         for _ in 0..MAX_ATTEMPTS {
@@ -271,10 +275,10 @@ impl JournalFollower {
         Err(Error::Internal("the index is replaced faster than it can be opened".to_owned()))
     }
 
-    /// Takes in records that this process has read or written by itself. Those it knows already are passed over.
+    /// Adds records that this process has read or written itself. Known ones are skipped.
     pub(crate) fn take_in(&self, tail: &LogTail) -> Result<Arc<StoreRefs>> {
         let mut known = self.lock_tail();
-        // Another thread may have published a generation since this one began, and nothing is known but the store.
+        // Another thread may have published a generation meanwhile, so that the tail was cleared.
         let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
         if known.loaded && follows {
             for frame in &tail.frames {
@@ -289,7 +293,7 @@ impl JournalFollower {
         Ok(Arc::clone(&known.refs))
     }
 
-    /// Takes in a record that this process has just written.
+    /// Adds a record that this process has just written.
     pub(crate) fn note_written(&self, placed: PositionedRecord, end: LogPosition) -> Result<()> {
         let mut known = self.lock_tail();
         // Another thread may have read it from the journal already.
@@ -301,7 +305,7 @@ impl JournalFollower {
         Ok(())
     }
 
-    /// The records from a position on; `None` if they are no longer known one by one.
+    /// Returns the records from a position on; `None` if they are no longer in memory.
     pub(crate) fn records_since(
         &self,
         position: LogPosition,
@@ -314,39 +318,41 @@ impl JournalFollower {
         known.records.get(from..).map(<[_]>::to_vec)
     }
 
-    /// What it costs a reader to take in the tail, in bytes of compressed objects: half of those it has, since small
-    /// deltas stand there as they are, and some for each record.
+    /// Estimates what the tail costs a reader, in bytes of compressed objects: half of its bytes,
+    /// since small deltas are uncompressed there, and a fixed amount per record.
     pub(crate) fn tail_cost(&self) -> u64 {
         const RECORD_BYTES: u64 = 8192;
         let known = self.lock_tail();
         (known.end - known.start) / 2 + known.records.len() as u64 * RECORD_BYTES
     }
 
-    /// Forgets everything: the store is read anew.
+    /// Clears everything: the next read starts from the store.
     pub(crate) fn forget(&self) {
         *self.lock_tail() = TailState::default();
     }
 
-    /// Removes generations that nobody reads any more. What somebody still reads goes with a later one.
+    /// Removes generations without readers. Those that are still in use are removed by a later
+    /// call.
     pub(crate) fn tidy(&self) {
         if let Err(error) = self.index.tidy() {
             tracing::debug!(%error, "older generations of the index were left");
         }
     }
 
-    /// Notes that a generation at this position was published.
+    /// Rebases onto the generation that was published at this position.
     pub(crate) fn note_published(&self, position: LogPosition) {
         let mut known = self.lock_tail();
         let old = known.rebase_onto(position);
         drop(known);
-        // Who waited for it may have been woken up on this core.
+        // A thread that waited for the lock may have been woken on this core.
         parallel::yield_to_foreground();
-        // To close a generation and to free what was read of it takes longer than a writer should wait.
+        // Closing a generation and freeing its memory takes longer than a writer should wait, so
+        // the lock is released first.
         drop(old);
     }
 
-    /// As [`Live::written`], but of what is known, without reading the journal: for use under the append lock, after
-    /// [`Live::take_in`].
+    /// Returns a snapshot like [`JournalFollower::written_view`], without reading the journal: for
+    /// use under the append lock, after [`JournalFollower::take_in`].
     pub(crate) fn view_known(&self) -> Result<ReadSnapshot> {
         let mut known = self.lock_tail();
         if known.loaded && self.ensure_base(&mut known)? {
@@ -356,8 +362,8 @@ impl JournalFollower {
         self.written_view()
     }
 
-    /// As [`Live::view_known`], to make a generation of it: objects of the tail have the numbers that follow those of the generation
-    /// below, as an apply would give them.
+    /// Returns a snapshot like [`JournalFollower::view_known`], for writing a new generation:
+    /// objects of the tail continue the numbers of the generation below, as in an apply.
     pub(crate) fn view_to_write_anew(&self) -> Result<ReadSnapshot> {
         let view = self.view_known()?;
         let known = self.lock_tail();
@@ -375,8 +381,8 @@ impl JournalFollower {
         })
     }
 
-    /// Stands on a newer generation where there is one and it should be: the tail is long, or a secret was purged from what this
-    /// one holds. Returns whether it does.
+    /// Rebases onto a newer generation if there is one and the tail is long, or a secret was purged
+    /// from the present one. Returns whether it did.
     fn adopt_newer_base(&self, known: &mut TailState) -> Result<bool> {
         let begun = known.records.first().and_then(|first| first.record.changes.first());
         let purged = match begun {
@@ -403,7 +409,7 @@ impl JournalFollower {
         for _ in 0..MAX_ATTEMPTS {
             if !known.loaded {
                 let start = self.index.position()?;
-                // The journal begins behind the newest generation: its first segments are lost.
+                // The journal begins after the newest generation: its first segments are lost.
                 if let Some((_, error)) = gone.take_if(|(from, _)| *from >= start) {
                     return Err(error.into());
                 }
@@ -412,7 +418,8 @@ impl JournalFollower {
             match self.log.read(known.end, READ_BYTES) {
                 Ok(tail) if tail.frames.is_empty() => return Ok(()),
                 Ok(tail) => {
-                    // Each is freed as soon as it was decoded: what is decoded next takes its place in memory.
+                    // Each frame is freed after decoding, so that the next record reuses its
+                    // memory.
                     for frame in tail.frames {
                         Self::extend(known, &frame)?;
                     }
@@ -425,7 +432,8 @@ impl JournalFollower {
             }
         }
         if known.loaded {
-            // Somebody writes faster than we read: what is known is a moment too.
+            // Others write faster than this process reads: what is known is a consistent moment
+            // too.
             Ok(())
         } else {
             Err(Error::Internal("the journal is replaced faster than it can be read".to_owned()))
@@ -438,7 +446,8 @@ impl JournalFollower {
         }
         let record = Record::decode(&frame.payload)
             .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
-        // A generation ends where a segment begins, and that with the refs: else it stands elsewhere than its name says.
+        // A generation ends where a segment begins, and a segment begins with refs. Otherwise the
+        // generation's position is wrong.
         let begins = matches!(record.changes.first(), Some(RecordChange::Refs(_)));
         if known.end == known.start && known.start > 0 && !begins {
             return Err(Error::Corrupt {
@@ -453,7 +462,7 @@ impl JournalFollower {
         Ok(())
     }
 
-    /// Opens the generation that the tail stands on. `false`: it is another one by now, begin again.
+    /// Opens the generation of the tail. `false`: it was replaced meanwhile, start again.
     fn ensure_base(&self, known: &mut TailState) -> Result<bool> {
         if known.base.is_some() {
             return Ok(true);
@@ -470,7 +479,8 @@ impl JournalFollower {
         Ok(true)
     }
 
-    /// Whether the record that the journal was last seen to end with is the one that the index holds, if it holds it.
+    /// Checks that the index has the same last record as the witness, if the index contains that
+    /// position.
     fn check_witnessed(&self, base: &dyn Snapshot) -> Result<()> {
         let Some((position, hash)) = self.log.witnessed()? else { return Ok(()) };
         if position == 0 || position > base.position() {

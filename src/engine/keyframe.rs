@@ -1,4 +1,5 @@
-//! Keyframes: full states kept so that no state is far from one. Derived data; made by the applier.
+//! Keyframes: full states, stored so that every state is near one. Derived data, made by the
+//! applier.
 
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, cost};
@@ -16,34 +17,35 @@ use crate::format::{
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 
-/// Half a millisecond's worth of replay at one byte a nanosecond: no keyframe is worth making for less.
+/// Half a millisecond of replay at one byte per nanosecond. Below this cost no keyframe is made.
 pub(super) const MIN_REPLAY_COST: u64 = 500_000;
-/// A larger state takes too long to write down for a process that somebody waits for.
+/// Size limit in bytes for keyframes made by a process that a user waits for: larger ones take too
+/// long to write.
 pub(crate) const MAX_HURRIED_BYTES: u64 = 96 << 20;
-/// A larger state takes too much memory to write down.
+/// Size limit in bytes for all keyframes: larger states take too much memory to write.
 pub(crate) const MAX_STATE_BYTES: u64 = 1 << 30;
 
-/// Whether a keyframe is due: replaying since the last one costs more than reading one.
+/// Whether a keyframe is due: replaying from the last one costs more than reading a new one.
 ///
-/// Reading the state costs its bytes; so any state is read in about twice that at most, and the keyframes of a
-/// history take no more room than its deltas do.
+/// Reading a state costs its size, so every state is read for at most about twice its size, and the
+/// keyframes of a history take no more space than its deltas.
 #[must_use]
 pub(crate) const fn is_due(replay_cost: u64, state_bytes: u64) -> bool {
     let bound = if state_bytes > MIN_REPLAY_COST { state_bytes } else { MIN_REPLAY_COST };
     replay_cost > bound
 }
 
-/// How far the newest revision of a branch is from a keyframe.
+/// The distance of a branch's newest revision from a keyframe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyframeDistance {
-    /// What replaying from there costs.
+    /// Cost of the replay.
     replay: u64,
-    /// Whether there is one; else the deltas themselves are read from the beginning.
+    /// Whether there is a keyframe; otherwise deltas are replayed from the beginning.
     keyframed: bool,
 }
 
 impl KeyframeDistance {
-    /// The distance of a revision.
+    /// Computes the distance of a revision.
     pub(crate) fn of(
         view: &dyn Snapshot,
         refs: &StoreRefs,
@@ -68,14 +70,14 @@ impl KeyframeDistance {
         Ok(Self { replay, keyframed: false })
     }
 
-    /// The distance of the next revision.
+    /// Advances to the next revision.
     pub(crate) fn step(&mut self, row: &RevisionRow) {
         self.replay += cost(row);
     }
 
-    /// Whether a keyframe should be made here.
+    /// Whether a keyframe should be made at this revision.
     pub(crate) const fn is_due(&self, row: &RevisionRow) -> bool {
-        // Without a keyframe the deltas hold the state itself: reading that much of them is reading it.
+        // Without a keyframe the deltas contain the state itself, so its size is not extra cost.
         let read = if self.keyframed { 0 } else { row.state_bytes };
         is_due(self.replay.saturating_sub(read), row.state_bytes)
     }
@@ -108,7 +110,7 @@ pub(crate) fn make(
     Ok(KeyframeDistance { replay: 0, keyframed: true })
 }
 
-/// The numbers of the chunks that the keyframes of a stretch are made of.
+/// Returns the chunk numbers of the keyframes in a revision range.
 pub(crate) fn chunks(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -120,12 +122,12 @@ pub(crate) fn chunks(
     chunks_between(view, &from, &to)
 }
 
-/// The numbers of the chunks that the keyframes of a session are made of.
+/// Returns the chunk numbers of a session's keyframes.
 pub(crate) fn chunks_of(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
     chunks_between(view, &of(number).build(), &of(number).end())
 }
 
-/// The numbers of the chunks that any keyframe is made of.
+/// Returns the chunk numbers of all keyframes.
 pub(crate) fn all_chunks(view: &dyn Snapshot) -> Result<Vec<u64>> {
     chunks_between(view, &[], &[])
 }
@@ -139,7 +141,7 @@ fn chunks_between(view: &dyn Snapshot, from: &[u8], to: &[u8]) -> Result<Vec<u64
     Ok(found)
 }
 
-/// The sequence numbers of a session's keyframes, ascending.
+/// Returns the sequence numbers of a session's keyframes, ascending.
 pub(crate) fn sequences(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
     let (from, to) = (of(number).build(), of(number).end());
     let rows = view.scan(key::KEYFRAMES, &from, &to, ScanDirection::Ascending, usize::MAX)?;
@@ -148,7 +150,7 @@ pub(crate) fn sequences(view: &dyn Snapshot, number: SessionNumber) -> Result<Ve
     Ok(found)
 }
 
-/// The digest of a state, from all its entries.
+/// Computes the digest of a state from all its entries.
 pub(crate) fn digest(state: &RevisionState) -> StateDigest {
     const AT_ONCE: usize = 256;
     state.encoded().enumerate().fold(StateDigest::EMPTY, |sum, (place, (key, entry))| {

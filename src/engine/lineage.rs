@@ -1,4 +1,4 @@
-//! Which revisions a state is made of: stretches of branches, newest first.
+//! The revisions that make up a state or a log: ranges on branches, newest first.
 
 use super::refs::session;
 use super::timeline;
@@ -8,7 +8,7 @@ use crate::format::key::{self, of};
 use crate::format::{RevisionRow, SequenceRow, StoreRefs};
 use crate::model::{BranchNumber, SessionNumber};
 
-/// A revision's place: its branch and its sequence number (0: before the first).
+/// A revision: its branch and its sequence number (0: before the first).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RevisionRef {
     pub(crate) branch: BranchNumber,
@@ -23,7 +23,7 @@ pub(crate) struct RevisionRange {
     pub(crate) to: u64,
 }
 
-/// The stretches whose deltas, oldest last, make the claims of the revision `at`.
+/// Returns the ranges whose deltas, replayed oldest first, make the claims of the revision `at`.
 pub(crate) fn state_ranges(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -60,7 +60,7 @@ pub(crate) fn state_ranges(
     Ok(stretches)
 }
 
-/// The stretches that the log of a branch goes along: first parents, then into the base; resets do not matter.
+/// Returns the ranges of a branch's log: first parents, then the base. Resets are ignored.
 pub(crate) fn log_ranges(
     refs: &StoreRefs,
     number: SessionNumber,
@@ -81,7 +81,7 @@ pub(crate) fn log_ranges(
     }
 }
 
-/// The rows of the revisions of a stretch, at most `limit`.
+/// Returns the rows of the revisions in a range, at most `limit`.
 pub(crate) fn revisions(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -102,7 +102,7 @@ pub(crate) fn revisions(
         .collect()
 }
 
-/// The row of one revision.
+/// Returns the row of one revision.
 pub(crate) fn revision(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -115,7 +115,7 @@ pub(crate) fn revision(
     Err(Error::missing(format!("revision #{}", at.sequence)))
 }
 
-/// That a revision was not folded into a later one since it was found.
+/// Checks that a revision was not folded into a later one since it was found.
 ///
 /// # Errors
 /// [`Error::Folded`].
@@ -134,7 +134,7 @@ pub(crate) fn check_in_sight(
     }
 }
 
-/// The row of a revision, unless it was folded into a later one.
+/// Returns the row of a revision, unless it was folded into a later one.
 pub(crate) fn find(
     view: &dyn Snapshot,
     number: SessionNumber,

@@ -1,4 +1,4 @@
-//! One claim at a past moment, and the history of one claim, without the rest of the state.
+//! Looks up one claim at a past moment, or the history of one claim, without the rest of the state.
 
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::refs::session;
@@ -25,7 +25,7 @@ pub(crate) struct ClaimHistoryEntry {
     pub(crate) new: DeltaSide,
 }
 
-/// The encoded entry of a claim at a revision.
+/// Returns the encoded entry of a claim at a revision.
 pub(crate) fn entry(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -37,7 +37,8 @@ pub(crate) fn entry(
     entry_in(view, refs, number, &stretches, key)
 }
 
-/// As [`entry`], for whoever looks up many claims of one revision.
+/// Looks up a claim like [`entry`], in given ranges. For callers that look up many claims of one
+/// revision.
 pub(crate) fn entry_in(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -53,10 +54,11 @@ pub(crate) fn entry_in(
     Ok(None)
 }
 
-/// Below this many claims one thread is faster than two.
+/// Below this number of claims one thread is faster than two.
 const PARALLEL_CLAIMS: usize = 8;
 
-/// As [`entry_in`], of several claims, on all cores. What several of them need is read once.
+/// Looks up several claims like [`entry_in`], on all cores. Objects that several of them need are
+/// read once.
 pub(crate) fn entries_in(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -102,13 +104,13 @@ pub(crate) fn entries_in(
     let one = |(key, part): (&&Vec<u8>, Option<u64>)| match part.map(|part| found(key, part)) {
         None => Ok(None),
         Some(Some(side)) => delta_side_bytes(view, &side),
-        // Another claim with the same hash was changed there.
+        // The delta changed another claim with the same hash.
         Some(None) => entry_in(view, refs, number, stretches, key),
     };
     keys.iter().zip(objects).map(one).collect()
 }
 
-/// The bytes of one side of a change.
+/// Returns the bytes of one side of a change.
 pub(crate) fn delta_side_bytes(
     view: &dyn Snapshot,
     side: &DeltaSide,
@@ -177,7 +179,8 @@ fn touches(
     })
 }
 
-/// Which revisions of a stretch changed a claim, or another one with the same hash, newest first, and in which part of their deltas.
+/// Returns the revisions of a range that changed a claim, or another one with the same hash, newest
+/// first, each with the index of the delta part.
 fn history_rows(
     view: &dyn Snapshot,
     (id, number): (&SessionId, SessionNumber),
@@ -197,20 +200,20 @@ fn history_rows(
     Ok(rows.iter().map(found).collect())
 }
 
-/// The object that a part of a revision's delta is.
+/// Returns the object number of a part of a revision's delta.
 fn part_of(row: &RevisionRow, at: RevisionRef, ordinal: usize) -> Result<u64> {
     let part = row.parts.get(ordinal).copied();
     part.ok_or_else(|| Error::missing(format!("a part of the delta of #{}", at.sequence)))
 }
 
-/// What a delta says of a claim.
+/// Returns the change of a claim in a delta.
 fn change_in<'a>(delta: &'a ScannedObject, key: &[u8]) -> Option<&'a DeltaChangeRange> {
     let ScannedContent::Changes(changes) = &delta.content else { return None };
     let place = changes.binary_search_by(|change| delta.at(&change.key).cmp(key)).ok()?;
     changes.get(place)
 }
 
-/// A copy of one side of a change, alone.
+/// Copies one side of a change.
 fn side(delta: &ScannedObject, side: &DeltaSideRange) -> DeltaSide {
     match side {
         DeltaSideRange::Absent => DeltaSide::Absent,
@@ -219,7 +222,7 @@ fn side(delta: &ScannedObject, side: &DeltaSideRange) -> DeltaSide {
     }
 }
 
-/// Every change of a claim that made it what it is at a revision, newest first.
+/// Returns every change of a claim that led to its value at a revision, newest first.
 pub(crate) fn history(
     view: &dyn ObjectSource,
     refs: &StoreRefs,

@@ -1,5 +1,5 @@
-//! Applies the journal's tail to the index and publishes the next generation. Whoever has the time does it, after
-//! it has answered; nobody waits for it.
+//! Applies the journal's tail to the index and publishes the next generation. A process does this
+//! after it has answered, so nothing waits for it.
 
 use super::commit::Engine;
 use super::index::{self, PositionedRecord};
@@ -20,41 +20,44 @@ use crate::model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-/// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 125 revisions of 25
+/// Tail cost in bytes from which a new generation is worth making: about 125 revisions of 25
 /// changes, or 250 of one. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
-/// Room that a segment begins with while a process maintains the journal: a tail of [`APPLY_BYTES`], and most of what comes in while it
-/// is applied. It is made aside; where it ends, who appends makes more.
+/// Preallocated room of a new segment while a process maintains the journal: a tail of
+/// [`APPLY_BYTES`], and most of what is written during the apply. It is made in the background;
+/// when it is used up, the appending writer makes more.
 const ROOM_BYTES: u64 = 3_000_000;
-/// Room that is made in the segment that all append to, until the next one begins: who appends meanwhile is held up by it.
+/// Preallocated room in the current segment until the next one begins. Less, because it delays
+/// writers.
 const FIRST_ROOM_BYTES: u64 = APPLY_BYTES;
-/// So many rows are collected before they are written.
+/// Number of rows that are collected before they are written.
 pub(super) const BATCH_ROWS: usize = 20_000;
-/// So many bytes of journal are read at once.
+/// Number of journal bytes per read.
 const READ_BYTES: u64 = 4 << 20;
 
 impl Engine {
-    /// Applies the tail if it is long enough and nobody else is at it. Returns whether it did.
+    /// Applies the tail if it is long enough and no other process is applying it. Returns whether
+    /// it did.
     pub(crate) fn apply_if_long(&self, bytes: u64) -> Result<bool> {
-        // Who has just waited in vain for the append lock does not wait again for a chore.
+        // After a timeout on the append lock, do not wait for it again for maintenance.
         let kept_out = self.lock_timed_out.load(Ordering::Relaxed);
         if kept_out || self.check_writable().is_err() || self.follower.tail_cost() < bytes {
             return Ok(false);
         }
-        // Who lives long, or was asked for nothing else, has the time.
+        // A maintenance thread, or a command that only applies, has time for large keyframes.
         let patient = bytes == 0 || self.has_maintainer();
         self.apply(if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES })
     }
 
-    /// Applies the tail, unless somebody else is at it, and makes keyframes of states of at most so many bytes. Returns
-    /// whether it did.
+    /// Applies the tail unless another process is doing so. Makes keyframes of states of at most
+    /// `max_state_bytes`. Returns whether it did.
     fn apply(&self, max_state_bytes: u64) -> Result<bool> {
         self.check_writable()?;
         self.drain()?;
         let Some(mut applier) = self.follower.index.try_writer()? else { return Ok(false) };
         let from = applier.view().position();
         let (_, end) = self.follower.written_refs()?;
-        // A generation stands at the beginning of a segment, whose first record is only the refs.
+        // The first record of the segment after a generation contains only the refs.
         let only_refs = self.follower.records_since(from).is_some_and(|records| {
             records
                 .iter()
@@ -71,9 +74,10 @@ impl Engine {
         {
             tracing::debug!(%error, "no room was made in the next segment");
         }
-        // Everything before the new segment is synced by the rotation, so only durable records are ever applied.
+        // The rotation syncs everything before the new segment, so only durable records are
+        // applied.
         let rotated = self.rotate()?;
-        // Who waited for that is first.
+        // Writers that waited for the rotation go first.
         parallel::yield_to_foreground();
         let Some(position) = rotated else { return Ok(false) };
         let distances = BTreeMap::new();
@@ -112,16 +116,17 @@ impl Engine {
         rows.put(key::COUNTERS, key::REFS.to_vec(), refs.encode());
         applier.write(rows.into_batch())?;
         publish(applier, position)?;
-        // Before anything else: a writer who found it by itself would stand on it at its own cost.
+        // Before anything else: a writer that finds the new generation first would spend its own
+        // time on rebasing.
         self.follower.note_published(position);
         self.follower.log.remove_before(position)?;
-        // Until now this process read the one before.
+        // Until now this process read the previous generation.
         self.follower.tidy();
         Ok(true)
     }
 
-    /// Makes room in the journal for what is written before the next apply is done, if this process writes much. Without
-    /// it writing is slower.
+    /// Preallocates journal room for what is written until the next apply is done, if this process
+    /// writes much. Writing is slower without it.
     pub(crate) fn make_room(&self) {
         if self.writes_much()
             && let Err(error) = self.follower.log.make_room(self.follower.end(), FIRST_ROOM_BYTES)
@@ -130,7 +135,7 @@ impl Engine {
         }
     }
 
-    /// Gives back the room that is left.
+    /// Releases the unused room.
     pub(crate) fn give_back_room(&self) {
         if self.writes_much()
             && let Err(error) = self.follower.log.give_back_room(self.follower.end())
@@ -139,7 +144,7 @@ impl Engine {
         }
     }
 
-    /// Begins a new segment with the refs of now.
+    /// Begins a new segment with the current refs.
     fn rotate(&self) -> Result<Option<LogPosition>> {
         let from = self.follower.end();
         let mut failure = None;
@@ -161,7 +166,7 @@ impl Engine {
     }
 }
 
-/// Compresses the deltas that a record holds as they are.
+/// Compresses the uncompressed deltas of a record.
 fn compress(record: &mut Record) -> Result<()> {
     for change in &mut record.changes {
         let (RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. }) = change
@@ -180,7 +185,7 @@ fn compress(record: &mut Record) -> Result<()> {
     Ok(())
 }
 
-/// The first record of a segment.
+/// Returns the first record of a segment.
 pub(crate) fn refs_record(refs: StoreRefs) -> Record {
     let operation = Operation {
         id: OperationId::from_bytes([0; 16]),
@@ -195,13 +200,13 @@ fn publish(applier: Box<dyn IndexWriter>, position: LogPosition) -> Result<()> {
     Ok(applier.publish(position)?)
 }
 
-/// Makes keyframes where they are due, along the way of one pass over revisions.
+/// Makes the keyframes that are due during one pass over revisions.
 pub(super) struct KeyframeBuilder {
     pub(super) refs: StoreRefs,
     pub(super) distances: BTreeMap<(SessionNumber, BranchNumber), KeyframeDistance>,
-    /// Larger states get no keyframe here.
+    /// Size limit in bytes for keyframes.
     pub(super) max_state_bytes: u64,
-    /// Chunks of keyframes that are gone: unless another one shares them, they go too.
+    /// Chunks of removed keyframes. They are deleted unless another keyframe shares them.
     pub(super) chunks: BTreeSet<u64>,
 }
 
@@ -237,7 +242,7 @@ impl KeyframeBuilder {
                     let reset = header.reset.is_some();
                     self.keyframe(base, rows, placed.position, *session, at, reset)?;
                 }
-                // The keyframes before it may be gone, or be missed again.
+                // Keyframes before it may have been removed, or be due again.
                 RecordChange::Folded { session, branch, last, .. }
                 | RecordChange::Unfolded { session, branch, last } => {
                     let at = RevisionRef { branch: *branch, sequence: *last };
@@ -250,7 +255,7 @@ impl KeyframeBuilder {
         Ok(())
     }
 
-    /// Drops the chunks that no keyframe holds any more.
+    /// Deletes the chunks that no keyframe uses any more.
     fn drop_chunks(
         &mut self,
         base: &dyn Snapshot,
@@ -282,7 +287,7 @@ impl KeyframeBuilder {
         reset: bool,
     ) -> Result<()> {
         let view = OverlaySnapshot { base, rows, position };
-        // One that the same record folds into a later one needs none.
+        // A revision that the same record folds into a later one needs none.
         let Some(row) = lineage::find(&view, session, at)? else {
             return lineage::revision(&view, session, at).map(drop).or_else(|error| match error {
                 Error::Folded { .. } => Ok(()),
@@ -291,7 +296,8 @@ impl KeyframeBuilder {
         };
         let place = (session, at.branch);
         if row.state_bytes > self.max_state_bytes {
-            // How far it is from a keyframe need not be known: that alone would cost as much as all that is behind it.
+            // The distance is not needed, and computing it would read all rows since the last
+            // keyframe.
             self.distances.remove(&place);
             return Ok(());
         }

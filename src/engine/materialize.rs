@@ -1,4 +1,4 @@
-//! Makes the state of a revision: from the nearest keyframe, with the deltas between replayed.
+//! Computes the state of a revision: reads the nearest keyframe and replays the deltas between.
 
 use super::keyframe::MIN_REPLAY_COST;
 use super::lineage::{self, RevisionRange, RevisionRef};
@@ -17,11 +17,11 @@ use crate::model::SessionNumber;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Below this many entries one thread lays out two states sooner than two do.
+/// Below this number of entries one thread builds two states faster than two threads.
 const PARALLEL_ENTRIES: usize = 8192;
 
-/// The state of a revision. Every object read is checked against its name, and the number of claims against the
-/// revision's header.
+/// Computes the state of a revision. Checks every object against its id, and the number of claims
+/// against the revision's header.
 pub(crate) fn materialize(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -33,7 +33,7 @@ pub(crate) fn materialize(
     build(view, session, at, &plan, &scanned)
 }
 
-/// As [`materialize`], of two revisions at once: their objects are read together.
+/// Computes the states of two revisions like [`materialize`], and reads their objects together.
 pub(crate) fn materialize_pair(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -60,9 +60,9 @@ struct ReplayPlan {
     keyframe: Option<KeyframeRow>,
     /// Revisions to replay forwards, oldest first.
     forward: Vec<RevisionRow>,
-    /// Revisions to take back, newest first.
+    /// Revisions to undo, newest first.
     backward: Vec<RevisionRow>,
-    /// What reading it all costs, in bytes read at memory speed.
+    /// Total cost of reading, in bytes at memory speed.
     cost: u64,
 }
 
@@ -75,17 +75,18 @@ impl ReplayPlan {
         Self { keyframe: Some(keyframe), forward: Vec::new(), backward: way.rows, cost: way.cost }
     }
 
-    /// How many objects are deltas to replay forwards.
+    /// Number of objects that are deltas to replay forwards.
     fn forward_parts(&self) -> usize {
         self.forward.iter().map(|row| row.parts.len()).sum()
     }
 
-    /// How many are deltas.
+    /// Number of objects that are deltas.
     fn deltas(&self) -> usize {
         self.forward_parts() + self.backward.iter().map(|row| row.parts.len()).sum::<usize>()
     }
 
-    /// The objects it takes: deltas to replay forwards, those to take back, the keyframe's chunks.
+    /// Returns the required objects: deltas to replay forwards, deltas to undo, the keyframe's
+    /// chunks.
     fn objects(&self) -> Vec<(ObjectKind, u64)> {
         let rows = self.forward.iter().chain(&self.backward);
         let deltas = rows.flat_map(|row| &row.parts).map(|part| (ObjectKind::Delta, *part));
@@ -143,7 +144,8 @@ fn plan(
         return Ok(ReplayPlan::forward(keyframe, forward()?));
     };
     let backward = || Ok(ReplayPath::of(rows_of(view, session, between)?, later.bytes));
-    // The way with fewer revisions is mostly the cheaper one. The other one is read only if there is much to gain.
+    // The direction with fewer revisions is usually cheaper. The other one is read only if much can
+    // be saved.
     let is_back = between.to - between.after < count;
     let near = if is_back { backward()? } else { forward()? };
     let other = || if is_back { forward() } else { backward() };
@@ -159,8 +161,9 @@ fn plan(
     })
 }
 
-/// The nearest keyframe behind a revision on its branch, and what lies between: deltas know both ways. `None` if there
-/// is none, or a reset before it, whose claims come from elsewhere.
+/// Returns the nearest keyframe after a revision on its branch, and the revisions between: deltas
+/// can be replayed backwards. `None` if there is none, or if a reset lies between, since its claims
+/// come from elsewhere.
 fn later(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -178,7 +181,7 @@ fn later(
     Ok(reset.is_empty().then_some((between, row)))
 }
 
-/// What is replayed from a keyframe, or from nothing, and what that costs.
+/// The revisions to replay from a keyframe or from the empty state, with the cost.
 struct ReplayPath {
     rows: Vec<RevisionRow>,
     cost: u64,
@@ -190,20 +193,20 @@ impl ReplayPath {
         Self { rows, cost }
     }
 
-    /// Whether it costs so little that no other can save much.
+    /// Whether the cost is so low that another path cannot save much.
     fn is_short(&self) -> bool {
         let state = self.rows.first().map_or(u64::MAX, |row| row.state_bytes);
         self.cost <= state.saturating_mul(2).max(MIN_REPLAY_COST)
     }
 }
 
-/// What replaying a revision costs, in bytes read at memory speed.
+/// Returns the cost of replaying a revision, in bytes read at memory speed.
 pub(crate) const fn cost(row: &RevisionRow) -> u64 {
     const REVISION_BYTES: u64 = 4096;
     row.bytes + REVISION_BYTES
 }
 
-/// Newest first.
+/// Returns the rows of a range, newest first.
 fn rows_of(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -215,7 +218,7 @@ fn rows_of(
         .collect())
 }
 
-/// What became of a key: its place, and its side, in the last delta that says so.
+/// The final change of a key: the key's range and one side of the change.
 #[derive(Clone, Copy)]
 struct EntryOverride<'a> {
     key: &'a [u8],
@@ -224,7 +227,7 @@ struct EntryOverride<'a> {
     side: &'a DeltaSideRange,
 }
 
-/// Makes the state of a plan from its objects.
+/// Builds the state of a plan from its objects.
 fn build(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -232,7 +235,7 @@ fn build(
     plan: &ReplayPlan,
     scanned: &[Arc<ScannedObject>],
 ) -> Result<RevisionState> {
-    // Before the first revision.
+    // Before the first revision the state is empty.
     if at.sequence == 0 {
         return Ok(RevisionState::default());
     }
@@ -269,8 +272,8 @@ fn lay_all(
             }));
         }
     }
-    // A stable sort: it finds the keys of a large delta sorted already, and leaves those of a later delta behind those
-    // of an earlier one. Of one key the last delta counts.
+    // The sort is stable: keys of a large delta are sorted already, and changes of later deltas
+    // stay after those of earlier ones. For each key the last delta counts.
     overrides.sort_by(|a, b| a.key.cmp(b.key));
     overrides.dedup_by(|later, first| {
         let same = later.key == first.key;
@@ -305,8 +308,9 @@ fn lay_all(
     Ok(builder.finish())
 }
 
-/// Which of the objects the others are laid over: the chunks of the keyframe, or the delta that the state begins with. Their keys
-/// ascend from the first entry to the last, so that they need not be sorted, nor all be looked at.
+/// Returns which objects form the sorted base that the other deltas are merged into: the chunks of
+/// the keyframe, or the delta that the state begins with. Their keys ascend, so they are not sorted
+/// again, and not all are compared.
 fn base(plan: &ReplayPlan, scanned: &[Arc<ScannedObject>], deltas: usize) -> Range<usize> {
     if plan.keyframe.is_some() {
         return deltas..scanned.len();
@@ -316,12 +320,12 @@ fn base(plan: &ReplayPlan, scanned: &[Arc<ScannedObject>], deltas: usize) -> Ran
         [one, next] => one.last_key() < next.first_key(),
         _ => true,
     };
-    // Nobody has checked that of a delta that came from elsewhere.
+    // The order of a delta from another store has not been checked.
     let sorted = scanned.get(..first).is_some_and(|parts| parts.windows(2).all(ascend));
     0..if sorted { first } else { 0 }
 }
 
-/// An entry that others are laid over.
+/// An entry of the sorted base.
 trait BaseEntry {
     fn key(&self) -> &Range<u32>;
 
@@ -349,7 +353,8 @@ impl BaseEntry for DeltaChangeRange {
     }
 }
 
-/// Lays the first of these overrides over the entries of one object, as far as those reach, and gives the others.
+/// Merges the overrides into the entries of one base object, up to its last entry. Returns the
+/// remaining overrides.
 fn overlay_entries<'o>(
     view: &dyn Snapshot,
     builder: &mut StateBuilder,
@@ -363,7 +368,8 @@ fn overlay_entries<'o>(
         let (own, behind) = rest.split_at(first_from(one, rest, next.key));
         own.iter().try_for_each(|entry| entry.push(view, builder, buffer))?;
         rest = behind;
-        // Behind the last entry of this object: perhaps behind the first of the next one too.
+        // The override is after the last entry of this object; it may belong after the first entry
+        // of the next one.
         let Some((first, behind)) = rest.split_first() else { break };
         next.push(view, builder)?;
         if one.at(first.key()) == next.key {
@@ -375,8 +381,9 @@ fn overlay_entries<'o>(
     Ok(left)
 }
 
-/// Where the first of these entries stands whose key is not before this one. The steps double until one goes too far: keys lie
-/// scattered in memory, so that few are looked at, and where overrides are dense the next one is near.
+/// Returns the index of the first entry whose key is not less than this one. The step doubles until
+/// it is too far: keys are scattered in memory, so few should be compared, and if overrides are
+/// dense the next entry is near.
 fn first_from(one: &ScannedObject, entries: &[impl BaseEntry], key: &[u8]) -> usize {
     let is_before =
         |place: usize| entries.get(place).is_some_and(|entry| one.at(entry.key()) < key);

@@ -1,4 +1,4 @@
-//! What two branches have in common: how far their ancestors reach, and the revisions they last shared.
+//! Merge bases: how far the ancestors of two branches reach, and the last revisions they share.
 
 use super::index::find_operation;
 use super::lineage::{self, RevisionRef};
@@ -10,17 +10,17 @@ use crate::format::{RevisionBody, SequenceRow, StoreRefs};
 use crate::model::{BranchNumber, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A revision of two parents.
+/// A revision with two parents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MergeRevision {
     pub(crate) at: RevisionRef,
-    /// The number of the revision that was merged.
+    /// The sequence number of the merged revision.
     pub(crate) merged: u64,
-    /// Whether the merge was not taken back.
+    /// Whether the merge was not undone.
     pub(crate) in_force: bool,
 }
 
-/// The revisions of a session that have two parents.
+/// Returns the revisions of a session that have two parents.
 pub(crate) fn merge_revisions(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -47,12 +47,12 @@ pub(crate) fn merge_revisions(
     Ok(joints)
 }
 
-/// Up to which number each branch is among the ancestors of a revision.
+/// The ancestors of a revision, as the highest sequence number on each branch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RevisionAncestry(BTreeMap<BranchNumber, u64>);
 
 impl RevisionAncestry {
-    /// Whether a revision is one of them.
+    /// Whether a revision is one of the ancestors.
     pub(crate) fn holds(&self, at: RevisionRef) -> bool {
         self.0.get(&at.branch).is_some_and(|upto| at.sequence <= *upto)
     }
@@ -64,7 +64,7 @@ impl RevisionAncestry {
         }
     }
 
-    /// Those of either.
+    /// Returns the union of two sets of ancestors.
     pub(crate) fn joined(mut self, other: &Self) -> Self {
         other.0.iter().for_each(|(branch, upto)| {
             self.reach(RevisionRef { branch: *branch, sequence: *upto });
@@ -73,10 +73,11 @@ impl RevisionAncestry {
     }
 }
 
-/// The ancestors of a revision, itself included: along first parents and to whatever its claims come from.
+/// Returns the ancestors of a revision, including itself: its first parents, and the revisions that
+/// its claims come from.
 ///
-/// What was merged counts while the claims still come from that merge: not if it was taken back, nor if the branch went
-/// back to before it. Then it can be merged again.
+/// A merged branch counts as long as the claims still contain the merge: not if the merge was
+/// undone or the branch was reset to before it. Then it can be merged again.
 pub(crate) fn ancestry(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -120,8 +121,8 @@ fn place(view: &dyn Snapshot, number: SessionNumber, sequence: u64) -> Result<Re
     }
 }
 
-/// What both last had: newest first, each revision that is an ancestor of both and of none taken already. So whatever both go
-/// back to is one of them or an ancestor of one. There are several where both merged the same other branches.
+/// Returns the merge bases, newest first: each common ancestor that is not an ancestor of a base
+/// found before. There are several if both branches merged the same other branches.
 pub(crate) fn bases(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -144,7 +145,8 @@ pub(crate) fn bases(
     common.sort_by_key(|(at, _)| std::cmp::Reverse(at.sequence));
     let mut bases: Vec<(RevisionRef, RevisionAncestry)> = Vec::new();
     for (at, known) in common {
-        // One that was passed over hides nothing: a branch that went back lost what it had merged.
+        // Only a revision that was taken hides its ancestors: a branch that was reset has lost what
+        // it had merged.
         if !bases.iter().any(|(_, taken)| taken.holds(at)) {
             bases.push((at, known));
         }

@@ -1,4 +1,5 @@
-//! What forge does: commit, index, materialize, look up, keyframe. Knows the backend by its contracts only.
+//! The engine: commit, index, materialize, look up, make keyframes. Uses the backend only through
+//! its traits.
 
 pub(crate) mod blob;
 pub(crate) mod checkpoint;

@@ -1,4 +1,4 @@
-//! Objects in the index.
+//! Stores and reads objects in the index.
 
 use super::row_overlay::RowOverlay;
 use crate::backend::{self, ScanDirection, Snapshot, TableId};
@@ -7,16 +7,18 @@ use crate::format::key;
 use crate::format::{self, Delta, DeltaSideRange, ObjectKind, PrewrittenRow, sealed_id};
 use crate::model::{ObjectId, TextRef, Value};
 
-/// Stands in place of the number of an object that a repair could not save. It is never given out.
+/// Placeholder for the number of an object that a repair could not save. Never assigned to an
+/// object.
 pub(crate) const LOST_OBJECT: u64 = 0;
 
-/// Stands in place of the number of an object that pruning has dropped. It is never given out.
+/// Placeholder for the number of an object that pruning has dropped. Never assigned to an object.
 pub(crate) const DROPPED_OBJECT: u64 = u64::MAX;
 
-/// From here on count the numbers of objects that are in no generation yet: behind those of all that are, which nobody need ask for.
+/// First number of objects that are only in the tail. It is higher than all numbers in a
+/// generation, so the generation's counter need not be read.
 const FIRST_TAIL_NUMBER: u64 = 1 << 48;
 
-/// Whether a number is that of an object.
+/// Whether a number belongs to an object, that is, is no placeholder.
 pub(crate) const fn is_object_number(number: u64) -> bool {
     number != LOST_OBJECT && number != DROPPED_OBJECT
 }
@@ -25,30 +27,31 @@ fn place(number: u64) -> Vec<u8> {
     key::KeyBuilder::new().number(number).build()
 }
 
-/// The number of the object of this name.
+/// Returns the number of the object with this id.
 pub(crate) fn find_number(view: &dyn Snapshot, id: &ObjectId) -> Result<Option<u64>> {
     let row = view.get(key::OBJECT_NAMES, &key::object_name(id))?;
     Ok(row.and_then(|bytes| key::last_number(&bytes)))
 }
 
-/// The number of the object that is stored as these bytes, or as others with the same content.
+/// Returns the number of the stored object with the same content as these bytes.
 pub(crate) fn number_of(view: &dyn Snapshot, sealed: &[u8]) -> Result<Option<u64>> {
     let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
     find_number(view, &id)
 }
 
-/// How many bytes of content a stored object has.
+/// Returns the content length in bytes of a stored object.
 pub(crate) fn length(sealed: &[u8]) -> Result<u64> {
     format::content_length(sealed).map_err(Error::corrupt("an object in the journal"))
 }
 
-/// The number that the next object gets.
+/// Returns the number that the next object gets.
 pub(crate) fn next_number(view: &dyn Snapshot) -> Result<u64> {
     let row = view.get(key::COUNTERS, key::NEXT_OBJECT)?;
     Ok(row.and_then(|bytes| key::last_number(&bytes)).unwrap_or(1))
 }
 
-/// The last object of a generation whose counter is behind it: what is stored next would take its place.
+/// Returns the last object of a generation if its number is not below the counter: the next stored
+/// object would overwrite it.
 pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
     let last = generation.scan(key::OBJECTS, &[], &[], ScanDirection::Descending, 1)?;
     let last = last.first().and_then(|(place, _)| key::last_number(place));
@@ -56,27 +59,27 @@ pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
     Ok(last.filter(|last| *last >= next))
 }
 
-/// Refuses a generation whose counter is behind an object that is there.
+/// Checks that the object counter of a generation is above all its objects.
 pub(crate) fn check_counter(generation: &dyn Snapshot) -> Result<()> {
     let Some(last) = beyond_counter(generation)? else { return Ok(()) };
     let what = format!("its counter of objects is behind the object {last}");
     Err(backend::Error::DamagedIndex { what }.into())
 }
 
-/// The rows of a journal's tail, to be read only, before any record. A generation's own counter stands beside its refs, so to
-/// read it is to read those of all sessions: of a thousand 168 KB.
+/// Creates the empty rows of a journal's tail, for reading only. A generation's own counter is
+/// stored with its refs, and reading it would read the refs of all sessions: 168 KB for a thousand.
 pub(crate) fn rows_of_tail() -> RowOverlay {
     let mut rows = RowOverlay::default();
     put_next_number(&mut rows, FIRST_TAIL_NUMBER);
     rows
 }
 
-/// Notes which number the next object gets.
+/// Sets the number that the next object gets.
 pub(crate) fn put_next_number(rows: &mut RowOverlay, number: u64) {
     rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), number.to_be_bytes().to_vec());
 }
 
-/// Stores an object under its number and its name.
+/// Stores an object under its number and its id.
 pub(crate) fn put(rows: &mut RowOverlay, number: u64, sealed: &[u8]) -> Result<()> {
     let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
     rows.put(key::OBJECTS, place(number), sealed.to_vec());
@@ -84,12 +87,12 @@ pub(crate) fn put(rows: &mut RowOverlay, number: u64, sealed: &[u8]) -> Result<(
     Ok(())
 }
 
-/// Stores an object under its number.
+/// Stores an object under its number only.
 pub(crate) fn put_unnamed(rows: &mut RowOverlay, number: u64, sealed: &[u8]) {
     rows.put(key::OBJECTS, place(number), sealed.to_vec());
 }
 
-/// The rows of an object: whoever deletes them drops it.
+/// Returns the keys of an object's rows. Deleting these rows deletes the object.
 pub(crate) fn object_row_keys(view: &dyn Snapshot, number: u64) -> Result<Vec<(TableId, Vec<u8>)>> {
     let id = sealed_id(&sealed(view, number)?).map_err(Error::corrupt("an object"))?;
     let mut rows = vec![(key::OBJECTS, place(number))];
@@ -99,7 +102,7 @@ pub(crate) fn object_row_keys(view: &dyn Snapshot, number: u64) -> Result<Vec<(T
     Ok(rows)
 }
 
-/// What is known of an object that was written ahead, while nothing has named it.
+/// Returns the row of a pre-written object, as long as nothing refers to it.
 pub(crate) fn prewritten_row(view: &dyn Snapshot, number: u64) -> Result<Option<PrewrittenRow>> {
     let row = view.get(key::PREWRITTEN, &place(number))?;
     row.map(|row| PrewrittenRow::decode(&row))
@@ -107,23 +110,23 @@ pub(crate) fn prewritten_row(view: &dyn Snapshot, number: u64) -> Result<Option<
         .map_err(Error::corrupt("an object written ahead"))
 }
 
-/// Notes that nothing has named an object yet.
+/// Lists an object as pre-written.
 pub(crate) fn put_prewritten(rows: &mut RowOverlay, number: u64, row: &PrewrittenRow) {
     rows.put(key::PREWRITTEN, place(number), row.encode());
 }
 
-/// Notes that it need not be looked for what names an object.
+/// Unlists a pre-written object.
 pub(crate) fn delete_prewritten(rows: &mut RowOverlay, number: u64) {
     rows.delete(key::PREWRITTEN, place(number));
 }
 
-/// The stored bytes of an object.
+/// Returns the stored bytes of an object.
 pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
     view.get(key::OBJECTS, &place(number))?
         .ok_or_else(|| Error::missing(format!("the object number {number}")))
 }
 
-/// As [`sealed`], of several objects, which is less work than one by one.
+/// Returns the stored bytes of several objects, in one read.
 pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Vec<u8>>> {
     let places: Vec<_> = numbers.iter().copied().map(place).collect();
     let found = view.get_many(key::OBJECTS, &places)?.into_iter().zip(numbers);
@@ -131,17 +134,17 @@ pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Ve
     found.map(|(bytes, number)| bytes.ok_or_else(|| missing(number))).collect()
 }
 
-/// The content of an object, checked against its name.
+/// Returns the content of an object, checked against its id.
 pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Vec<u8>> {
     format::open(kind, &sealed(view, number)?)
         .map_err(Error::corrupt(format_args!("the object number {number}")))
 }
 
-/// The content of the object of this name.
+/// Returns the content of the object with this id.
 pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
     let missing = || Error::missing(format!("the object {id}"));
     let sealed = sealed(view, find_number(view, id)?.ok_or_else(missing)?)?;
-    // A name that leads to another one is derived, and may be wrong.
+    // The row from id to number is derived and may be wrong.
     match sealed_id(&sealed) {
         Ok(found) if found == *id => {}
         Ok(_) => return Err(missing()),
@@ -150,7 +153,7 @@ pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -
     format::open(kind, &sealed).map_err(Error::corrupt(format_args!("the object {id}")))
 }
 
-/// The objects that a delta names: values too large to stand in it.
+/// Returns the blobs that a delta refers to: values too large to be stored in it.
 pub(crate) fn blobs_named_in_delta(delta: &[u8]) -> Result<Vec<ObjectId>> {
     let changes = Delta::scan(delta).map_err(Error::corrupt("a delta"))?;
     let sides = changes.into_iter().flat_map(|change| [change.old, change.new]);
@@ -159,7 +162,8 @@ pub(crate) fn blobs_named_in_delta(delta: &[u8]) -> Result<Vec<ObjectId>> {
         .collect())
 }
 
-/// The long texts in a value that are objects of their own. The others stand in a source.
+/// Returns the long texts in a value that are separate objects. The other long texts are in a
+/// source.
 pub(crate) fn texts_in(value: &Value) -> Vec<ObjectId> {
     let mut found = Vec::new();
     TextRef::each_in(value, &mut |text| {

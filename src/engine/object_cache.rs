@@ -1,21 +1,22 @@
-//! Objects of one generation that were opened and checked lately: moments near each other stand on the same chunks and
-//! mostly on the same deltas.
+//! Cache of opened and checked objects of one generation: nearby revisions share their chunks and
+//! most of their deltas.
 
 use super::scanned_object::ScannedObject;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is kept at most, in bytes of content.
+/// Size limit in bytes of content.
 const MAX_BYTES: usize = 32 << 20;
-/// Whoever opens more than this at once reads a state that would only drive everything else out.
+/// Objects that are opened together and exceed this are not cached: such a state would only evict
+/// everything else.
 const MAX_BYTES_AT_ONCE: usize = MAX_BYTES / 2;
 
-/// Opened objects by number. Shared by all views of one generation, and gone with it: numbers mean something within one
-/// generation only.
+/// Opened objects by number. Shared by all snapshots of one generation and dropped with it, because
+/// numbers are only valid within one generation.
 #[derive(Default)]
 pub(crate) struct ObjectCache(Mutex<ObjectCacheHalves>);
 
-/// Two halves: what was asked for since the halves last changed places, and what was asked for before that.
+/// The two halves of the cache: objects used since the halves were last swapped, and older ones.
 #[derive(Default)]
 struct ObjectCacheHalves {
     young: HashMap<u64, Arc<ScannedObject>>,
@@ -45,7 +46,7 @@ impl ObjectCacheHalves {
 }
 
 impl ObjectCache {
-    /// Those of these objects that are kept, in the order asked for.
+    /// Returns the cached objects of these numbers, in the given order.
     pub(crate) fn find(
         &self,
         numbers: impl Iterator<Item = u64>,
@@ -54,7 +55,7 @@ impl ObjectCache {
         numbers.map(|number| kept.find(number)).collect()
     }
 
-    /// Keeps objects that were just opened.
+    /// Adds objects that were just opened.
     pub(crate) fn keep<'a>(
         &self,
         objects: impl Iterator<Item = (u64, &'a Arc<ScannedObject>)> + Clone,

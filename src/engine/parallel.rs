@@ -1,4 +1,4 @@
-//! Work on all cores, and work that stands back for others.
+//! Work on all cores, and background work that yields to foreground threads.
 
 use std::cell::Cell;
 use std::num::NonZero;
@@ -10,11 +10,12 @@ thread_local! {
     static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets this thread, which nobody waits for, stand back for those that somebody does: it works on one core, and where there are
-/// not enough of them, less often. Without that a writer waited for up to 4 ms until it was given back its core.
+/// Makes this thread a background thread: it uses one core, with lower priority. Without that a
+/// writer waited for up to 4 ms to get its core back.
 pub(crate) fn lower_thread_priority() {
     STANDS_BACK.set(true);
-    // On Linux a priority is a thread's own, and that of the threads it begins. Who is refused goes on as before.
+    // On Linux the priority applies to a thread and to those it starts. If the call fails, the
+    // thread keeps its priority.
     #[cfg(target_os = "linux")]
     {
         const NICE: i32 = 10;
@@ -22,12 +23,12 @@ pub(crate) fn lower_thread_priority() {
     }
 }
 
-/// The core that a thread ran on, where the system tells.
+/// The core that a thread ran on, if the system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CpuCore(Option<usize>);
 
 impl CpuCore {
-    /// That of this thread.
+    /// Returns the core of the current thread.
     pub(crate) fn current() -> Self {
         #[cfg(target_os = "linux")]
         let number = Some(rustix::thread::sched_getcpu());
@@ -36,9 +37,9 @@ impl CpuCore {
         Self(number)
     }
 
-    /// Lets this thread, which stands back, and those it begins run on every core but this one. Linux wakes a thread up on the
-    /// core of whoever wakes it, and looks for no idle one where cores share no cache: a writer waited for up to 3 ms beside
-    /// an idle core.
+    /// Keeps this background thread, and those it starts, off this core. Linux wakes a thread on
+    /// the core of its waker, and does not look for an idle one if the cores share no cache: a
+    /// writer waited for up to 3 ms beside an idle core.
     pub(crate) fn avoid(self) {
         #[cfg(target_os = "linux")]
         if let Self(Some(number)) = self
@@ -53,16 +54,17 @@ impl CpuCore {
     }
 }
 
-/// Called now and then by whoever has long work to do. A thread that stands back gives its core to those that wait for it: woken up,
-/// they would wait until its share of time is used up, though it is of lower priority.
+/// Yields the core if this is a background thread. Called regularly during long work: a foreground
+/// thread that wakes up would otherwise wait for the end of the time slice, despite its higher
+/// priority.
 pub(crate) fn yield_to_foreground() {
     if STANDS_BACK.get() {
         yield_now();
     }
 }
 
-/// How many threads may run at the same time for this one, as it was when first asked: the system answers from several files,
-/// which takes longer than to decode a delta.
+/// Returns how many threads this one may use, cached at the first call: the system reads several
+/// files for the answer, which takes longer than decoding a delta.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     if STANDS_BACK.get() {
@@ -71,8 +73,8 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
 }
 
-/// What `one` makes of each item, in their order. Fewer than `worth` are left to the calling thread: to begin another
-/// would take longer.
+/// Maps items in parallel, in order. Fewer than `worth` items are mapped by the calling thread,
+/// because starting another one would take longer.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     worth: usize,
@@ -91,15 +93,15 @@ pub(crate) fn map<T: Sync, R: Send>(
         let mut all = Vec::with_capacity(items.len());
         all.extend(mine.iter().map(one));
         for other in others {
-            // A panic goes on here, as if the work had been done by this thread.
+            // Propagates a panic as if this thread had done the work.
             all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         all
     })
 }
 
-/// What `one` makes of each item, in their order, on as many as `most` cores, and what `work` gives, which this thread does
-/// meanwhile; then it helps with the items that nobody has begun.
+/// Maps items in order on up to `most` cores, while this thread runs `work`. Afterwards this thread
+/// helps with the remaining items. Returns both results.
 pub(crate) fn map_while<T: Sync, R: Send, W>(
     items: &[T],
     most: usize,
@@ -132,7 +134,8 @@ pub(crate) fn map_while<T: Sync, R: Send, W>(
     })
 }
 
-/// What both give, made at the same time where that is worth it and there are cores for it.
+/// Runs two functions, in parallel if that is worthwhile and there are enough cores. Returns both
+/// results.
 pub(crate) fn both<A, B: Send>(
     is_worth_it: bool,
     one: impl FnOnce() -> A,
@@ -167,7 +170,7 @@ mod tests {
             core.avoid();
             (before.count(), allowed().count(), allowed().is_set(core.0.unwrap()))
         });
-        // The only core there is stays.
+        // If there is only one core, it is kept.
         let (before, after, is_set) = one.join().unwrap();
         assert_eq!((after, is_set), if before > 1 { (before - 1, false) } else { (1, true) });
         assert_eq!(cores(), available_parallelism().unwrap().get());

@@ -1,4 +1,5 @@
-//! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
+//! Retention: which revisions are folded into which, their combined changes, and what nothing
+//! refers to any more.
 
 mod estimate;
 mod prewritten;
@@ -25,12 +26,13 @@ pub(crate) use estimate::PruneEstimate;
 pub(crate) use prewritten::PrewrittenObjects;
 pub(crate) use unreferenced::{last_hiding_operations, unreferenced_blobs};
 
-/// So many revisions are folded by one record at most: whoever reads the tail holds their rows in memory.
+/// Largest number of revisions folded by one record: readers of the tail hold their rows in memory.
 pub(crate) const MAX_FOLD_REVISIONS: u64 = 2000;
-/// Rows of revisions read at once.
+/// Number of revision rows per read.
 const ROWS: usize = 1000;
 
-/// Revisions of a branch to be folded: those from `first` up to `last`, not included, into `last`.
+/// A range of revisions on a branch to be folded: those from `first` up to, but not including,
+/// `last`, into `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FoldRange {
     pub(crate) branch: BranchNumber,
@@ -38,16 +40,17 @@ pub(crate) struct FoldRange {
     pub(crate) last: u64,
 }
 
-/// A run as it will stand in the journal.
+/// A fold as it will be written to the journal.
 pub(crate) struct PlannedFold {
     pub(crate) change: RecordChange,
-    /// How many revisions go.
+    /// Number of revisions that are folded away.
     pub(crate) count: u64,
-    /// What goes with them.
+    /// The space that they free.
     pub(crate) going: PruneEstimate,
 }
 
-/// The revisions that heads, forks, merges and what others went back to name. They are never folded into others.
+/// Returns the revisions that must not be folded into others: heads, fork points, merges and merged
+/// revisions, resets and their targets.
 pub(crate) fn pinned_revisions(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -66,13 +69,14 @@ pub(crate) fn pinned_revisions(
         named.extend(key::last_number(&target));
     }
     for joint in merge_base::merge_revisions(view, number)? {
-        // What comes later from the branch merged is told from what came over by it.
+        // A later merge must distinguish what this merge brought over from what came later.
         named.extend([joint.at.sequence, joint.merged]);
     }
     Ok(named)
 }
 
-/// The next run of a branch behind `after`: of revisions that nothing names, made up to `until`.
+/// Returns the next fold range of a branch after `after`: consecutive revisions that are not pinned
+/// and were made up to `until`.
 pub(crate) fn next_fold_range(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -82,7 +86,7 @@ pub(crate) fn next_fold_range(
 ) -> Result<Option<FoldRange>> {
     let branch = after.branch;
     let mut rest = RevisionRange { branch, after: after.sequence, to: u64::MAX - 1 };
-    // The first revision of the run, the last one seen of it, how many there are.
+    // The first revision of the range, the last one so far, and their number.
     let mut run: Option<(u64, u64, u64)> = None;
     loop {
         let rows = lineage::revisions(view, number, rest, ScanDirection::Ascending, ROWS)?;
@@ -96,7 +100,8 @@ pub(crate) fn next_fold_range(
                 (None, false) => run = Some((*sequence, *sequence, 1)),
                 (None, true) if row.effective > until => return Ok(None),
                 (None, true) => {}
-                // Claims of a reset come from elsewhere: nothing folds into it, so the one before it stands.
+                // The claims of a reset come from elsewhere, so nothing is folded into it: the
+                // revision before it stays.
                 (Some((first, end, count)), true) if header.reset.is_some() => {
                     if *count > 1 {
                         return Ok(Some(FoldRange { branch, first: *first, last: *end }));
@@ -117,7 +122,7 @@ pub(crate) fn next_fold_range(
     }
 }
 
-/// The first revision that a run would fold though it is one of these.
+/// Returns the first pinned revision inside the fold range, if any.
 pub(crate) fn first_named(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -125,7 +130,7 @@ pub(crate) fn first_named(
     named: &BTreeSet<u64>,
 ) -> Result<Option<u64>> {
     for sequence in named.range(run.first..run.last) {
-        // Their count is one over all branches.
+        // Sequence numbers are counted over all branches, so check that it is on this one.
         let at = RevisionRef { branch: run.branch, sequence: *sequence };
         if lineage::find(view, number, at)?.is_some() {
             return Ok(Some(*sequence));
@@ -134,7 +139,7 @@ pub(crate) fn first_named(
     Ok(None)
 }
 
-/// Folds a run, as part of this pruning.
+/// Plans the fold of a range, as part of a pruning.
 pub(crate) fn fold(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -144,8 +149,8 @@ pub(crate) fn fold(
     fold_after(view, number, run, None, pruning)
 }
 
-/// As [`fold`], in a record in which `before` was folded first: where that went into the first revision of this run, this run
-/// changes what both did.
+/// Plans a fold like [`fold`], in a record in which `before` is folded first. If that fold went
+/// into the first revision of this range, its changes are included.
 pub(crate) fn fold_after(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -197,7 +202,7 @@ pub(crate) fn fold_after(
     Ok(PlannedFold { change, count: rows.len() as u64 - 1, going })
 }
 
-/// What deltas that follow each other change together, as the parts of one.
+/// Combines the changes of consecutive deltas into the parts of one delta.
 pub(crate) fn combine_deltas<'a>(
     deltas: impl Iterator<Item = &'a [u8]>,
     salt: &mut dyn FnMut() -> Result<[u8; 16]>,
@@ -219,7 +224,7 @@ pub(crate) fn combine_deltas<'a>(
     Ok(seal_pieces(changes, salt)?.1)
 }
 
-/// Whether what an operation folded into this revision can come back.
+/// Checks that what an operation folded into this revision can be restored.
 pub(crate) fn check_unfoldable(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -228,7 +233,8 @@ pub(crate) fn check_unfoldable(
 ) -> Result<()> {
     let sequence = at.sequence;
     if let Some(SequenceRow::Folded(branch, into)) = timeline::sequence(view, number, sequence)? {
-        // A long run is folded in several steps, each into the next: the last of them is taken back before this one.
+        // A long range is folded in several steps, each into the next; the later step is undone
+        // first.
         let next = RevisionRef { branch, sequence: into };
         if fold::rows(view, number, next)?
             .iter()
@@ -244,7 +250,8 @@ pub(crate) fn check_unfoldable(
     check_unfoldable_alone(view, number, at, operation)
 }
 
-/// As [`check_unfoldable`], of a revision that is in sight, or comes back before.
+/// Checks the same as [`check_unfoldable`], for a revision that is not folded itself, or that is
+/// restored first.
 fn check_unfoldable_alone(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -265,8 +272,8 @@ fn check_unfoldable_alone(
     }
 }
 
-/// Whether revisions from `first` to `last` hold only what they changed themselves: what was folded into one of them from before
-/// cannot be told from it.
+/// Checks that no earlier revision was folded into one of `first` to `last`: the changes of both
+/// could not be separated.
 pub(crate) fn check_no_outer_fold(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -287,7 +294,8 @@ pub(crate) fn check_no_outer_fold(
     Ok(())
 }
 
-/// Whether what an operation took out of sight is gone for good. A redo did again what another one did: then it is that one.
+/// Whether what an operation hid was permanently deleted. For a redo this is a property of the
+/// first operation.
 pub(crate) fn is_swept(view: &dyn Snapshot, row: &OperationRow) -> Result<bool> {
     let swept = |effect: &OperationEffect| matches!(effect, OperationEffect::Swept { .. });
     let undo = row.takes_back.map(|undo| find_operation(view, &undo)).transpose()?.flatten();
@@ -296,7 +304,7 @@ pub(crate) fn is_swept(view: &dyn Snapshot, row: &OperationRow) -> Result<bool> 
     Ok(first.as_ref().unwrap_or(row).effects.iter().any(swept))
 }
 
-/// Whether a pruning that was taken back can be done again.
+/// Checks that an undone pruning can be redone.
 pub(crate) fn check_pruning(view: &dyn Snapshot, id: &OperationId) -> Result<()> {
     if let Some(row) = find_operation(view, id)?
         && is_swept(view, &row)?
@@ -308,19 +316,19 @@ pub(crate) fn check_pruning(view: &dyn Snapshot, id: &OperationId) -> Result<()>
     Ok(())
 }
 
-/// A pruning that can still be taken back.
+/// A pruning that can still be undone.
 pub(crate) struct PendingPruning {
     pub(crate) session: SessionNumber,
     pub(crate) operation: OperationId,
     pub(crate) time: Timestamp,
 }
 
-/// Whether a pruning is noted as one that can be swept.
+/// Whether a pruning is listed for the next sweep.
 pub(crate) fn is_pending(view: &dyn Snapshot, operation: &Operation) -> Result<bool> {
     Ok(view.get(key::PRUNINGS, &fold::pruning(operation))?.is_some())
 }
 
-/// The prunings up to a time that were not swept yet, oldest first.
+/// Returns the prunings up to a time that were not swept yet, oldest first.
 pub(crate) fn prunings(view: &dyn Snapshot, until: Timestamp) -> Result<Vec<PendingPruning>> {
     let to = key::KeyBuilder::new().time(until).end();
     let rows = view.scan(key::PRUNINGS, &[], &to, ScanDirection::Ascending, usize::MAX)?;
@@ -336,7 +344,7 @@ pub(crate) fn prunings(view: &dyn Snapshot, until: Timestamp) -> Result<Vec<Pend
         .collect())
 }
 
-/// What a pruning took out of sight, as rows: the revisions with the deltas that go with it.
+/// Returns the rows of the revisions that a pruning hid, with the deltas that will be deleted.
 fn taken_out(view: &dyn Snapshot, pruning: &PendingPruning) -> Result<Vec<RevisionRow>> {
     let row = find_operation(view, &pruning.operation)?
         .ok_or_else(|| Error::missing(format!("the operation {}", pruning.operation)))?;

@@ -1,6 +1,6 @@
-//! Makes an index again from its primary rows: names, counters, every derived table and the keyframes.
+//! Rebuilds an index from its primary rows: names, counters, every derived table and the keyframes.
 //!
-//! All rows are held in memory meanwhile: it takes about as much as the index has on disk.
+//! All rows are held in memory meanwhile: about as much as the index takes on disk.
 
 use super::commit::Engine;
 use super::derive::{self, for_each_row};
@@ -18,24 +18,24 @@ use crate::format::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// How much was made again.
+/// Counts of what was rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RebuildCounts {
-    /// Revisions that stand in the index.
+    /// Number of revisions in the index.
     pub revisions: u64,
-    /// Derived rows that were made.
+    /// Number of derived rows that were made.
     pub rows: u64,
-    /// Full states that were made.
+    /// Number of keyframes that were made.
     pub keyframes: u64,
 }
 
 impl Engine {
-    /// Makes everything derived again from what is primary, and publishes that in place of what is there. Waits for
-    /// whoever is at the index as long as for the journal.
+    /// Rebuilds all derived data from primary rows and publishes the result. Waits for another
+    /// process that writes the index as long as for the journal.
     ///
     /// # Errors
-    /// [`Busy`](crate::backend::Error::Busy) if somebody is there for longer; [`Error::Corrupt`] if something primary is damaged: then
-    /// nothing has changed, and it takes a repair.
+    /// [`Busy`](crate::backend::Error::Busy) if the index is locked for longer; [`Error::Corrupt`]
+    /// if primary data is damaged: then nothing has changed, and a repair is needed.
     pub(crate) fn rebuild(&self) -> Result<RebuildCounts> {
         self.check_writable()?;
         self.check_spool()?;
@@ -75,7 +75,8 @@ impl Engine {
         Ok(rebuilt)
     }
 
-    /// The refs at the position of a generation: as the journal says there, else the index's own copy.
+    /// Returns the refs at the position of a generation: from the journal, otherwise from the
+    /// index's own copy.
     fn refs_at(&self, base: &dyn Snapshot) -> Result<StoreRefs> {
         let tail = self.follower.log.read(base.position(), 1)?;
         let first = tail.frames.first().and_then(|frame| Record::decode(&frame.payload).ok());
@@ -97,7 +98,7 @@ pub(crate) fn write(applier: &mut dyn IndexWriter, rows: RowOverlay) -> Result<(
     Ok(())
 }
 
-/// Adds everything derived to primary rows. Keyframes that stand among them are kept if they are whole.
+/// Adds all derived rows to primary ones. Intact keyframes among the rows are kept.
 pub(crate) fn complete(
     rows: &mut RowOverlay,
     refs: &StoreRefs,
@@ -111,7 +112,7 @@ pub(crate) fn complete(
         let number = key::last_number(place).unwrap_or(0);
         last = last.max(number);
         let wrong = || Error::corrupt(format!("the object number {number}"));
-        // What opens only behind something else is found by its number alone.
+        // An object that needs a prefix to be opened is only found by its number.
         if is_self_contained(sealed).map_err(wrong())? {
             let id = sealed_id(sealed).map_err(wrong())?;
             made.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
@@ -184,7 +185,7 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
             work.distances.remove(&(session, at.branch));
             continue;
         }
-        // Where what it takes is lost, none is made.
+        // If data that it needs is lost, no keyframe is made.
         if work.keyframe(&EmptySnapshot, rows, position, session, at, reset).is_err() {
             work.distances.remove(&(session, at.branch));
         }
@@ -206,7 +207,7 @@ fn count(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
     Ok(count)
 }
 
-/// Takes chunks out that no keyframe names.
+/// Removes chunks that no keyframe uses.
 fn forget_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
     let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
     let mut named = HashSet::new();
@@ -230,7 +231,7 @@ fn forget_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
         .map(|(place, id)| {
             let number = key::last_number(&place);
             let name = id.map(|id| key::object_name(&id));
-            // Another object of that content may have the name.
+            // The name may belong to another object of the same content.
             let own = name.filter(|_| {
                 id.and_then(|id| object::find_number(&view, &id).ok().flatten()) == number
             });

@@ -1,4 +1,4 @@
-//! Moves refs on by a record.
+//! Advances refs by records, and looks up sessions and branches in them.
 
 use crate::error::{Error, Result};
 use crate::format::{
@@ -10,16 +10,18 @@ use crate::model::{
     SessionMetadata, SessionNumber, Timestamp,
 };
 
-/// The name of every session's first branch.
+/// Name of every session's first branch.
 pub(crate) const MAIN: &str = "main";
 
-/// What the source of an agent session that joined an effort is called, before the agent's own id.
+/// Prefix of the source that marks an agent session as joined to an effort. The agent's own id
+/// follows.
 pub(crate) const JOINED: &str = "joined:";
 
-/// What the mark of a stream whose import has begun and not ended is called, before the name of the stream.
+/// Prefix of the mark of a stream whose import has begun but not ended. The stream's name follows.
 pub(crate) const UNFINISHED: &str = "unfinished:";
 
-/// The session of an agent's own id: the effort it has joined, else the one it began.
+/// Returns the session of an agent's own id: the effort that it joined, otherwise the session that
+/// it began.
 pub(crate) fn agent_session(refs: &StoreRefs, agent: &str) -> Option<SessionNumber> {
     let joined = |session: &SessionRefs| {
         let mut sources = session.bookmarks.iter().map(|bookmark| &bookmark.source);
@@ -34,14 +36,14 @@ pub(crate) fn agent_session(refs: &StoreRefs, agent: &str) -> Option<SessionNumb
     place(&joined).or_else(|| place(&begun))
 }
 
-/// The sessions that were not dropped.
+/// Returns the sessions that were not dropped.
 pub(crate) fn visible_sessions(
     refs: &StoreRefs,
 ) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
     refs.sessions.all().filter(|(_, session)| session.gone.is_none())
 }
 
-/// Those of them in which this text or id may stand: all in which it does, and perhaps others.
+/// Returns the visible sessions that may contain this text or id: all that do, and perhaps others.
 pub(crate) fn sessions_mentioning<'refs>(
     refs: &'refs StoreRefs,
     text: &[u8],
@@ -49,7 +51,7 @@ pub(crate) fn sessions_mentioning<'refs>(
     refs.sessions.mentioning(text).filter(|(_, session)| session.gone.is_none())
 }
 
-/// Those of exactly this name; each kind has one at most.
+/// Returns the visible sessions with exactly this name, at most one of each kind.
 pub(crate) fn sessions_named<'refs>(
     refs: &'refs StoreRefs,
     name: &str,
@@ -58,15 +60,15 @@ pub(crate) fn sessions_named<'refs>(
     sessions_mentioning(refs, name.as_bytes()).filter(move |(_, session)| session.info.name == name)
 }
 
-/// The one of exactly this kind and name.
+/// Returns the visible session of this kind with exactly this name.
 pub(crate) fn of_kind(refs: &StoreRefs, kind: SessionKind, name: &str) -> Option<SessionNumber> {
     let mut found = sessions_named(refs, name).filter(|(_, session)| session.info.kind == kind);
     found.next().map(|(number, _)| number)
 }
 
-/// That a record says nothing of a session that was dropped.
+/// Checks that a record does not change a dropped session.
 pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Result<()> {
-    // What is swept goes whatever became of its session.
+    // A sweep also applies to dropped sessions.
     let swept = |change: &&RecordChange| matches!(change, RecordChange::Swept { .. });
     let told = record.changes.iter().filter(|change| !swept(change));
     for number in told.filter_map(RecordChange::session) {
@@ -111,7 +113,7 @@ fn begin(info: &SessionMetadata) -> SessionRefs {
     }
 }
 
-/// The session of this number.
+/// Returns the session with this number.
 pub(crate) fn session(refs: &StoreRefs, number: SessionNumber) -> Result<&SessionRefs> {
     refs.sessions.get(number).ok_or_else(|| {
         Error::Internal(format!("a record names session {number}, which is not there"))
@@ -131,26 +133,26 @@ fn branch_mut(session: &mut SessionRefs, number: BranchNumber) -> Result<&mut Br
 }
 
 impl SessionRefs {
-    /// The branch of this number.
+    /// Returns the branch with this number.
     pub(crate) fn branch(&self, number: BranchNumber) -> Result<&BranchRefs> {
         self.branches.get(number as usize).ok_or_else(|| {
             Error::Internal(format!("a record names branch {number}, which is not there"))
         })
     }
 
-    /// The number of the branch of this name, unless it was taken back.
+    /// Returns the number of the branch with this name, unless its creation was undone.
     pub(crate) fn branch_named(&self, name: &str) -> Option<BranchNumber> {
         let place =
             self.branches.iter().position(|branch| branch.name == name && !branch.hidden)?;
         u32::try_from(place).ok()
     }
 
-    /// Whether a checkpoint is told for the first time: it has the number that comes next.
+    /// Whether a checkpoint is new: it has the next sequence number.
     pub(crate) fn is_new(&self, checkpoint: &Checkpoint) -> bool {
         checkpoint.sequence == self.next_sequence
     }
 
-    /// How many bytes at the beginning of a growing blob were dropped.
+    /// Returns how many bytes at the beginning of a growing blob were dropped.
     pub(crate) fn dropped(&self, blob: &str) -> u64 {
         self.dropped.iter().find(|text| text.blob == blob).map_or(0, |text| text.bytes)
     }
@@ -169,23 +171,23 @@ impl SessionRefs {
 }
 
 impl BranchRefs {
-    /// What the branch is now.
+    /// Returns the latest change of the branch: its present status.
     pub(crate) fn latest_change(&self) -> &BranchChange {
         self.changes.last().expect("a branch is made with its first change")
     }
 }
 
-/// The effective time of a revision made at `time` on a branch with this head.
+/// Returns the effective time of a revision made at `time` on a branch with this head.
 pub(crate) fn effective(head: Option<&BranchHead>, time: Timestamp) -> Timestamp {
     head.map_or(time, |head| head.effective.max(time))
 }
 
-/// Moves `refs` on by one record.
+/// Advances `refs` by one record.
 pub(crate) fn advance(refs: &mut StoreRefs, record: &Record) -> Result<()> {
     record.changes.iter().try_for_each(|change| advance_by(refs, change))
 }
 
-/// Moves `refs` on by one change of a record.
+/// Advances `refs` by one change of a record.
 pub(crate) fn advance_by(refs: &mut StoreRefs, change: &RecordChange) -> Result<()> {
     match change {
         RecordChange::Refs(all) => *refs = (**all).clone(),
@@ -325,7 +327,7 @@ pub(super) mod tests {
     use crate::format::RefsRow;
     use crate::model::{Operation, OperationAuthor, SessionId};
 
-    /// Those of a store with one session, which began at this time.
+    /// Returns the refs of a store with one session that began at this time.
     pub(in crate::engine) fn of_one_session(started_at: Timestamp) -> StoreRefs {
         let mut refs = StoreRefs::default();
         let info = SessionMetadata {
@@ -362,7 +364,8 @@ pub(super) mod tests {
         Record { operation, changes: vec![change] }.encode()
     }
 
-    /// Two branches that each begin on the other were followed for ever, and a count at its end was counted on from.
+    /// Regression: two branches that were each other's base caused an endless loop, and a count at
+    /// its maximum overflowed.
     #[test]
     fn refs_that_lead_round_or_count_beyond_all_bounds_are_refused() {
         let lies: [fn(&mut SessionRefs); 8] = [

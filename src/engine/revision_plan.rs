@@ -1,4 +1,4 @@
-//! Plans revisions: from what should change to a delta, a header and an id.
+//! Plans revisions: turns changes of claims into a delta, a header and an id.
 
 use super::commit::{PlanContext, blob, random};
 use super::head_cache::DigestedEntry;
@@ -21,36 +21,37 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What must be true of a claim before it is changed.
+/// A condition that a claim must meet before it is changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClaimPrecondition {
-    /// Nothing.
+    /// No condition.
     #[default]
     Any,
-    /// It is not there yet.
+    /// The claim does not exist yet.
     Absent,
-    /// It is there.
+    /// The claim exists.
     Present,
 }
 
-/// What should become of one claim.
+/// A change of one claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimChange {
-    /// Which claim.
+    /// The claim to be changed.
     pub key: Key,
-    /// Its fields from then on; `None` takes it out.
+    /// The new fields; `None` removes the claim.
     pub value: Option<Value>,
-    /// What must be true of it before.
+    /// The condition to check first.
     pub expect: ClaimPrecondition,
-    /// Its own time, if it is not that of the revision that adds it (as where a stream says so).
+    /// The claim's own time, if it differs from the time of the revision that adds it, for example
+    /// because a stream gives it.
     pub added_at: Option<Timestamp>,
-    /// The entry as it was stored, where one comes back that a secret was purged from: it adds to digests what it added before,
-    /// which cannot be told from its value.
+    /// The entry as stored, if a purged entry is restored: its contribution to digests is that of
+    /// the old value, which cannot be computed from the new one.
     pub(crate) stored: Option<EntryBytes>,
 }
 
 impl ClaimChange {
-    /// The claim has these fields from then on.
+    /// Sets the fields of a claim, whether or not it exists.
     #[must_use]
     pub const fn put(key: Key, value: Value) -> Self {
         Self {
@@ -62,7 +63,7 @@ impl ClaimChange {
         }
     }
 
-    /// A new claim with these fields.
+    /// Adds a new claim with these fields.
     #[must_use]
     pub const fn add(key: Key, value: Value) -> Self {
         Self {
@@ -74,36 +75,36 @@ impl ClaimChange {
         }
     }
 
-    /// The claim is no longer there.
+    /// Removes a claim if it exists.
     #[must_use]
     pub const fn remove(key: Key) -> Self {
         Self { key, value: None, expect: ClaimPrecondition::Any, added_at: None, stored: None }
     }
 }
 
-/// A revision as planned.
+/// A planned revision.
 pub(crate) struct PlannedRevision {
-    /// The large values it refers to, then the revision itself.
+    /// The large values that it refers to, then the revision itself.
     pub(crate) changes: Vec<RecordChange>,
-    /// The branch's head once it is committed.
+    /// The branch's head after the commit.
     pub(crate) head: BranchHead,
     pub(crate) parent: Option<RevisionId>,
-    /// The entries before and after, for whoever remembers heads.
+    /// The entries before and after, for the head cache.
     pub(crate) entries: Arc<[EncodedChange]>,
 }
 
 /// An encoded key, and its entry before and after.
 pub(crate) type EncodedChange = (Vec<u8>, Option<EntryBytes>, Option<DigestedEntry>);
 
-/// Larger entries are blobs of their own.
+/// Size limit in bytes for inline entries. Larger ones are stored as blobs.
 const MAX_INLINE_ENTRY_BYTES: usize = 4096;
-/// Deltas are cut into pieces of about this many bytes: who looks up one claim opens one.
+/// Approximate size in bytes of the parts of a delta: a lookup of one claim opens one part.
 const PIECE_BYTES: usize = 32 << 10;
 
-/// Deltas of one piece, and not larger than this, stand in the journal as they are.
+/// Deltas of one part, up to this size in bytes, are stored uncompressed in the journal.
 const MAX_RAW_BYTES: usize = 32 << 10;
 
-/// Where a revision goes and when.
+/// The session, branch, time and operation of a new revision.
 #[derive(Clone, Copy)]
 pub(crate) struct CommitTarget<'a> {
     pub(crate) session: SessionNumber,
@@ -112,10 +113,11 @@ pub(crate) struct CommitTarget<'a> {
     pub(crate) operation: &'a Operation,
 }
 
-/// A delta that is ready, for as long as the head stays what it was.
+/// A sealed delta, valid as long as the head does not change.
 pub(crate) struct PreparedDelta {
     head: Option<RevisionId>,
-    /// How often a secret had been purged: the same head holds something else after that.
+    /// Number of purges at that time: a purge changes the content of a head without changing its
+    /// id.
     purges: u64,
     blobs: Vec<RecordChange>,
     parts: Vec<DeltaPart>,
@@ -125,8 +127,8 @@ pub(crate) struct PreparedDelta {
     entries: Arc<[EncodedChange]>,
 }
 
-/// Plans changes of claims on a branch; `None` if they change nothing. `memo` keeps what need not be done again when
-/// planning again under the lock.
+/// Plans changes of claims on a branch; `None` if nothing changes. `memo` keeps the sealed delta
+/// for planning again under the lock.
 pub(crate) fn plan(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -143,7 +145,8 @@ pub(crate) fn plan(
     Ok(Some(planned))
 }
 
-/// Plans a revision whose claims are those of an earlier one (or none), as they were; by a merge, of the one merged.
+/// Plans a revision whose claims are those of an earlier one, or none; in a merge, those of the
+/// merged revision.
 pub(crate) fn plan_reset(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -153,12 +156,14 @@ pub(crate) fn plan_reset(
 ) -> Result<PlannedRevision> {
     let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
     let sealed = unchanged(head.as_ref(), digest, count);
-    // The branch's own comes first, so without one of its own a merge has no parents at all.
+    // The branch's own parent comes first. Without one, the revision has no parents, even in a
+    // merge.
     let merged = if head.is_some() { merged } else { &[] };
     finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), merged, random()?)
 }
 
-/// Plans a revision of two parents. It is one even if it changes nothing: then it says that both are known here.
+/// Plans a revision with two parents. It is made even if no claim changes, to record that both are
+/// merged.
 pub(crate) fn plan_merge(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -198,7 +203,7 @@ fn seal_changes(
         .map(Borrow::borrow)
         .map(|change| (encode_key(&change.key), change))
         .collect();
-    // The last change of a claim in one revision is the one that counts.
+    // If a claim is changed twice in one revision, the last change counts.
     wanted.reverse();
     wanted.sort_by(|a, b| a.0.cmp(&b.0));
     wanted.dedup_by(|a, b| a.0 == b.0);
@@ -260,7 +265,7 @@ fn new_entry(
         }
         (None, None) => place.time,
     };
-    // Equal, and maybe purged: then its bytes are others than those of this value.
+    // A purged entry with an equal value has other bytes, which must be kept.
     let is_it = |entry: &&[u8]| {
         has_value(entry, value) && self::added_at(entry).is_ok_and(|time| time == added_at)
     };
@@ -270,7 +275,7 @@ fn new_entry(
     }
 }
 
-/// The change that brings an entry back, or over, from a revision where it may stand.
+/// Returns the change that restores or copies an entry from a revision.
 pub(crate) fn restoring_change(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -279,7 +284,7 @@ pub(crate) fn restoring_change(
     change: EntryChange,
 ) -> Result<ClaimChange> {
     let stored = match from {
-        // Nobody need look where nothing was purged.
+        // Only needed if there was a purge.
         Some(at) if refs.purges > 0 && change.new.is_some() => {
             lookup::entry(view, refs, number, at, &encode_key(&change.key))?
         }
@@ -290,7 +295,7 @@ pub(crate) fn restoring_change(
     Ok(ClaimChange { key: change.key, value, expect: ClaimPrecondition::Any, added_at, stored })
 }
 
-/// Every claim that a changed one refers to must be there at the end of the revision.
+/// Checks that every claim that a changed one refers to exists at the end of the revision.
 fn check_references(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -363,7 +368,7 @@ fn seal_delta(
     Ok((blobs, parts, list_id(&ids)))
 }
 
-/// Changes in key order as stored deltas, cut where they get large, each with its name.
+/// Seals changes in key order as delta parts of limited size. Returns their ids and the parts.
 pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
     changes: impl Iterator<Item = DeltaChange<K>>,
     salt: &mut dyn FnMut() -> Result<[u8; 16]>,
@@ -384,7 +389,8 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
     let alone = pieces.len() == 1;
     for (piece, _) in pieces {
         let content = piece.encode(salt()?);
-        // Compressing a small delta takes longer than anything else about a commit: whoever applies it does that.
+        // Compressing a small delta takes longer than the rest of a commit, so that is left to the
+        // applier.
         let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
             seal_raw(ObjectKind::Delta, &content)
         } else {
@@ -396,7 +402,7 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
     Ok((ids, parts))
 }
 
-/// The hash that a header holds of its delta's parts.
+/// Returns the hash in the header that stands for a list of delta parts.
 pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     if let [only] = parts {
         return *only;
@@ -408,7 +414,8 @@ pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     ObjectId::from_bytes(*hasher.finalize().as_bytes())
 }
 
-/// Plans a revision that has these claims and no others: what could be saved of a branch whose head cannot be made.
+/// Plans a revision with exactly these claims: those that could be saved on a branch whose head
+/// cannot be computed.
 pub(crate) fn plan_saved(
     refs: &StoreRefs,
     place: CommitTarget<'_>,
@@ -427,8 +434,8 @@ pub(crate) fn plan_saved(
     )
 }
 
-/// Plans a revision that adds claims which are not there yet. Everything random in it is made from `salt`, so that it
-/// is the same revision each time it is planned on the same head.
+/// Plans a revision that adds new claims. All random values are derived from `salt`, so planning
+/// again on the same head gives the same revision.
 pub(crate) fn plan_additions(
     refs: &StoreRefs,
     place: CommitTarget<'_>,

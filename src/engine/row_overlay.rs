@@ -1,4 +1,4 @@
-//! Rows in memory on top of a snapshot: the part of the journal that no generation holds yet.
+//! Rows in memory on top of a snapshot: the part of the journal that no generation contains yet.
 
 use super::object_cache::ObjectCache;
 use super::scanned_object::ObjectSource;
@@ -8,19 +8,20 @@ use crate::model::SessionNumber;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// The rows of one table; `None` hides one of the snapshot's.
+/// The rows of one table; `None` is a tombstone that hides a row of the snapshot.
 type TableOverlay = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
 /// Rows on top of a snapshot.
 ///
-/// A map for each table, by its number: so a row is looked up by a borrowed key.
+/// There is one map per table, so that a row can be looked up by a borrowed key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowOverlay {
     tables: Vec<TableOverlay>,
     latest: Option<LatestRevision>,
 }
 
-/// The revision that was put last, with what the next one needs of it: it mostly begins with its state.
+/// The revision that was put last. The next revision usually starts from its state and needs its
+/// size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LatestRevision {
     pub(crate) session: SessionNumber,
@@ -48,17 +49,17 @@ impl RowOverlay {
         self.table_rows(table)?.get(key)
     }
 
-    /// The revision that was put last, unless any was changed since.
+    /// Returns the revision that was put last, unless a revision row was changed since.
     pub(crate) const fn latest(&self) -> Option<LatestRevision> {
         self.latest
     }
 
-    /// Notes which revision was put last.
+    /// Records which revision was put last.
     pub(crate) const fn put_latest(&mut self, latest: LatestRevision) {
         self.latest = Some(latest);
     }
 
-    /// Whether a row was put or deleted here.
+    /// Whether a row was put or deleted in this overlay.
     pub(crate) fn has_change(&self, table: TableId, key: &[u8]) -> bool {
         self.find(table, key).is_some()
     }
@@ -75,7 +76,7 @@ impl RowOverlay {
         self.find(table, key).is_some_and(Option::is_some)
     }
 
-    /// Takes these rows on top.
+    /// Adds rows on top of these.
     pub(crate) fn extend(&mut self, rows: Self) {
         for (table, rows) in (0..).zip(rows.tables) {
             if !rows.is_empty() {
@@ -106,7 +107,7 @@ pub(crate) struct OverlaySnapshot<'a> {
 }
 
 impl ObjectSource for OverlaySnapshot<'_> {
-    /// Whoever writes a generation, or checks one, reads what is on the disk.
+    /// No cache: generations are written and checked from what is on disk.
     fn opened(&self) -> Option<&ObjectCache> {
         None
     }
@@ -206,12 +207,12 @@ impl Snapshot for OverlaySnapshot<'_> {
     }
 }
 
-/// The rows above, one way or the other.
+/// The rows of the overlay, in scan direction.
 type OverlayRowIterator<'a> = Box<dyn Iterator<Item = (&'a Vec<u8>, &'a Option<Vec<u8>>)> + 'a>;
 
-/// The rows below, read as far as they are needed: rows above may hide some, and then more are read.
+/// The rows of the snapshot, read on demand: more are read if the overlay hides some.
 struct BaseRowBuffer {
-    /// Between these keys lies what was not read yet.
+    /// The key range that was not read yet.
     from: Vec<u8>,
     to: Vec<u8>,
     is_more: bool,
@@ -219,7 +220,7 @@ struct BaseRowBuffer {
 }
 
 impl BaseRowBuffer {
-    /// The key of the next row; if none is at hand, so many are read.
+    /// Returns the key of the next row. If the buffer is empty, `count` rows are read.
     fn first(
         &mut self,
         base: &dyn Snapshot,
@@ -238,7 +239,7 @@ impl BaseRowBuffer {
                     }
                     ScanDirection::Descending => {
                         self.to.clone_from(last);
-                        // Nothing stands before the empty key.
+                        // There is no key before the empty key.
                         self.is_more &= !last.is_empty();
                     }
                 }
@@ -289,8 +290,8 @@ mod tests {
     }
 
     proptest! {
-        /// A scan for one row asked for as many below as there were above, and looked at all of those: with a long tail that
-        /// was most of what a command did.
+        /// Regression: a scan for one row read as many rows of the snapshot as the overlay had;
+        /// with a long tail this took most of the time of a command.
         #[test]
         fn a_scan_shows_the_rows_above_and_those_below_that_they_do_not_hide(
             below in btree_map(vec(0_u8..3, 0..3), 0_u8..9, 0..14),

@@ -1,17 +1,17 @@
-//! How many rows there are that nothing else would miss: without this number one that is gone looks like one that never was.
+//! Total numbers of rows whose loss could not be noticed otherwise.
 
 use super::derive::for_each_row;
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};
 use crate::format::{TotalsRow, key};
 
-/// The totals as they are kept.
+/// Returns the stored totals.
 pub(crate) fn stored_totals(view: &dyn Snapshot) -> Result<Option<TotalsRow>> {
     let row = view.get(key::COUNTERS, key::TOTALS)?;
     row.map(|row| TotalsRow::decode(&row)).transpose().map_err(Error::corrupt("the totals"))
 }
 
-/// The totals of what is there.
+/// Counts the rows that exist.
 pub(crate) fn count_totals(view: &dyn Snapshot) -> Result<TotalsRow> {
     let mut totals = TotalsRow::default();
     for (table, total) in

@@ -1,4 +1,5 @@
-//! Deltas and chunks as they are read: opened, checked, and looked through to where their entries lie.
+//! Scanned deltas and chunks: opened, checked, and parsed only as far as the positions of their
+//! entries.
 
 use super::object;
 use super::object_cache::ObjectCache;
@@ -10,19 +11,19 @@ use crate::format::{ChunkEntry, Delta, DeltaChangeRange, ObjectKind, StateChunk,
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Below this many objects one thread is faster than two.
+/// Below this number of objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
-/// What they must cost to be worth a second thread, as [`cost`] says: a process that answers one question begins its first, whose
-/// memory is new to it, in half a millisecond.
+/// Minimum cost for a second thread, as computed by [`cost`]: in a short process, starting the
+/// first thread takes half a millisecond because its memory is new.
 const PARALLEL_COST: u64 = 1_000_000;
-/// The cost of what is worth it whatever it costs.
+/// A cost that always justifies more threads, for callers without an estimate.
 pub(super) const ALWAYS_PARALLEL_COST: u64 = u64::MAX;
-/// So many are read of the index at once.
+/// Number of objects per read of the index.
 const OBJECTS_AT_ONCE: usize = 16;
-/// More do not help: one core reads while the others decode.
+/// Largest number of threads. More do not help: one core reads while the others decode.
 const MAX_WORKERS: usize = 8;
 
-/// A delta or a chunk, decoded no further than to where its entries lie.
+/// A delta or chunk, parsed only as far as the positions of its entries.
 pub(crate) struct ScannedObject {
     pub(crate) bytes: SharedBuffer,
     pub(crate) content: ScannedContent,
@@ -34,7 +35,7 @@ pub(crate) enum ScannedContent {
 }
 
 impl ScannedObject {
-    /// How many bytes it takes to keep it.
+    /// Returns how many bytes of memory it takes.
     pub(crate) fn weight(&self) -> usize {
         let places = match &self.content {
             ScannedContent::Changes(changes) => size_of_val(changes.as_slice()),
@@ -43,7 +44,7 @@ impl ScannedObject {
         self.bytes.len() + places
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         match &self.content {
             ScannedContent::Changes(changes) => changes.len(),
@@ -67,7 +68,7 @@ impl ScannedObject {
         Some(self.at(key))
     }
 
-    /// What stands there.
+    /// Returns the bytes at a range.
     pub(crate) fn at(&self, range: &Range<u32>) -> &[u8] {
         let bytes = self.bytes.get(range.start as usize..range.end as usize);
         bytes.expect("scanned ranges lie inside their object")
@@ -85,14 +86,14 @@ impl ScannedObject {
     }
 }
 
-/// What objects are read from.
+/// A snapshot from which objects are read.
 pub(crate) trait ObjectSource: Snapshot {
-    /// Those that were opened and checked before, if they are kept.
+    /// Returns the cache of opened objects, if there is one.
     fn opened(&self) -> Option<&ObjectCache>;
 }
 
-/// Several objects that cost so much to read, opened and scanned on all cores where that is worth it; in the order asked for.
-/// Each was checked against its name when its bytes came into memory.
+/// Opens and scans several objects, in the given order, on all cores if the cost justifies it. Each
+/// was checked against its id when its bytes were read.
 pub(crate) fn scan(
     view: &dyn ObjectSource,
     wanted: &[(ObjectKind, u64)],
@@ -138,7 +139,7 @@ fn open_all(
         wanted.iter().zip(sealed).map(one).collect()
     };
     let parts: Vec<Result<_>> = if on_all_cores {
-        // Chunks are larger than deltas by far: whoever is free takes the next few objects.
+        // Chunks are much larger than deltas, so threads take a few objects at a time.
         let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
         let shares: Vec<_> = missing.chunks(share).collect();
         parallel::map_while(&shares, MAX_WORKERS, some, || ()).0

@@ -1,15 +1,16 @@
-//! A map of very many keys that grows in small steps.
+//! A hash map for very many keys that grows in small steps.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// So many maps share the keys. One map of 14,000 keys grew for 3.5 ms, while a writer waited.
+/// Number of maps that share the keys. A single map of 14,000 keys took 3.5 ms to grow, while a
+/// writer waited.
 const COUNT: usize = 64;
 
-/// A map of bytes that never grows as a whole: each of its shards does by itself.
+/// A map from bytes to values. Each of its shards grows separately.
 pub(super) struct ShardedMap<V> {
     maps: Vec<HashMap<Vec<u8>, V>>,
-    /// Chooses the map of a key.
+    /// Selects the shard of a key.
     hasher: RandomState,
 }
 
@@ -28,7 +29,7 @@ impl<V> ShardedMap<V> {
         self.get(key).is_some()
     }
 
-    /// The value that stood there, if any.
+    /// Inserts a value and returns the old one, if any.
     pub(super) fn insert(&mut self, key: &[u8], value: V) -> Option<V> {
         if self.maps.is_empty() {
             self.maps.resize_with(COUNT, HashMap::new);

@@ -1,6 +1,7 @@
-//! Writes that wait in the spool: what each will say once it stands in the journal, and bringing them there.
+//! Writes in the spool: the records that they will become, and moving them to the journal.
 //!
-//! Only what needs no expected head may wait: facts, checkpoints, new notes, and the session they belong to.
+//! Only writes that need no expected head may be spooled: facts, checkpoints, new notes, and the
+//! session that they belong to.
 
 use super::commit::{CommitDurability, Engine};
 use super::index::find_operation;
@@ -18,31 +19,32 @@ use crate::model::{
     BranchNumber, Checkpoint, Key, Kind, OperationId, SessionKind, SessionMetadata, SessionNumber,
 };
 
-/// What becomes of a name that something else has.
+/// What to do if a name is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameClashPolicy {
-    /// It is an error: the write has not been acknowledged yet.
+    /// Fail: the write has not been acknowledged yet.
     Refuse,
-    /// Another name is taken: what was acknowledged comes in.
+    /// Choose another name: the write was acknowledged and must be kept.
     Rename,
 }
 
-/// Whether a write that failed like this may wait in the spool instead.
+/// Whether a write that failed with this error may be spooled.
 pub(crate) fn may_spool_after(error: &Error) -> bool {
     use ErrorKind::{Corrupt, Forged, Locked, Unkeyed};
     matches!(error.kind(), Locked | Corrupt | Forged | Unkeyed)
 }
 
-/// What waits in a spool.
+/// The entries of a spool.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    /// Writes that can be read, earliest first.
+    /// Readable writes, earliest first.
     pub(crate) whole: Vec<SpoolEntry>,
-    /// Writes that were acknowledged and cannot be read, by operation.
+    /// Acknowledged writes that cannot be read, by operation.
     pub(crate) broken: Vec<(String, Error)>,
 }
 
-/// What waits. A write that was not made with the store's key is passed over, unless it is known that it was acknowledged.
+/// Returns the entries of the spool. A write that was not made with the store's key is skipped,
+/// unless it is known to be acknowledged.
 pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<Waiting> {
     let mut found = Waiting::default();
     for name in spool.names()? {
@@ -59,12 +61,13 @@ pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<Waiting> {
     Ok(found)
 }
 
-/// Whether a write that cannot be read waits until the store is taken over: nobody vouches that it was ever acknowledged.
+/// Whether an unreadable write is skipped until the store is adopted: there is no proof that it was
+/// acknowledged.
 pub(crate) fn is_left_out(spool: &dyn Spool, name: &str, error: &Error) -> bool {
     error.kind() == ErrorKind::Forged && !spool.is_acknowledged(name)
 }
 
-/// Whether the write of this name stands in the journal by this moment: then its files say nothing more.
+/// Whether the write of this name is in the journal already; then its files are obsolete.
 pub(crate) fn is_written(view: &ReadSnapshot, name: &str) -> Result<bool> {
     match name.parse::<OperationId>() {
         Ok(id) => Ok(find_operation(view, &id)?.is_some()),
@@ -72,7 +75,7 @@ pub(crate) fn is_written(view: &ReadSnapshot, name: &str) -> Result<bool> {
     }
 }
 
-/// In the order in which they were made.
+/// Sorts writes in the order in which they were made.
 fn in_order(found: &mut [SpoolEntry]) {
     found.sort_by_key(|waiting| (waiting.operation.time, waiting.operation.id));
 }
@@ -82,7 +85,7 @@ pub(crate) fn is_whole(name: &str, bytes: &[u8]) -> bool {
     decode(name, bytes).is_ok()
 }
 
-/// The write of this name that these bytes stand for.
+/// Decodes the write of this name.
 fn decode(name: &str, bytes: &[u8]) -> Result<SpoolEntry> {
     let what = format!("the write '{name}' in the spool");
     let waiting = SpoolEntry::decode(bytes).map_err(Error::corrupt(what.clone()))?;
@@ -92,7 +95,7 @@ fn decode(name: &str, bytes: &[u8]) -> Result<SpoolEntry> {
     Err(Error::Corrupt { what, source: "its file holds another write".into() })
 }
 
-/// The write of this name; `None` if it waits no longer.
+/// Reads the write of this name; `None` if it is not in the spool any more.
 pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<SpoolEntry>>> {
     match spool.read(name, &|bytes| is_whole(name, bytes)) {
         Ok(Some(bytes)) => Ok(Some(decode(name, &bytes))),
@@ -102,7 +105,8 @@ pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<SpoolE
     }
 }
 
-/// The record that a waiting write becomes behind this moment; `None` if it stands there already, or changes nothing.
+/// Plans the record of a spooled write after this snapshot; `None` if it is in the journal already,
+/// or changes nothing.
 pub(crate) fn plan(
     view: &ReadSnapshot,
     waiting: &SpoolEntry,
@@ -174,7 +178,7 @@ impl SpoolRecordBuilder<'_> {
         Ok(())
     }
 
-    /// The session's number; it begins if it is not there.
+    /// Returns the session's number, and begins the session if it does not exist.
     fn session(&mut self) -> Result<SessionNumber> {
         let wanted = &self.waiting.session;
         if let Some(number) = find(&self.refs, wanted) {
@@ -194,7 +198,7 @@ impl SpoolRecordBuilder<'_> {
         Ok(number)
     }
 
-    /// The branch's number, and whether it is the one that was named.
+    /// Returns the branch's number, and whether it is the requested branch.
     fn branch(&self, number: SessionNumber) -> Result<(BranchNumber, bool)> {
         let session = session(&self.refs, number)?;
         let Some(name) = &self.waiting.branch else { return Ok((session.current_branch, true)) };
@@ -205,7 +209,7 @@ impl SpoolRecordBuilder<'_> {
         }
     }
 
-    /// Adds the notes in one revision, and gives its number.
+    /// Adds the notes in one revision and returns its number.
     fn notes(&mut self, number: SessionNumber, branch: BranchNumber) -> Result<Option<u64>> {
         let waiting = self.waiting;
         if waiting.notes.is_empty() {
@@ -274,7 +278,7 @@ impl SpoolRecordBuilder<'_> {
     }
 }
 
-/// The session of this id, else of this agent's own id.
+/// Finds the session with this id, otherwise the session of this agent's own id.
 fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Option<SessionNumber> {
     let mut own = refs.sessions.of_id(wanted.id).filter(|(_, session)| session.gone.is_none());
     own.next().map(|(number, _)| number).or_else(|| {
@@ -284,8 +288,8 @@ fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Option<SessionNumber> {
 }
 
 impl Engine {
-    /// Lets a write wait. Returns the record it would be now, if the store can be read; of one that changes nothing
-    /// an empty one, and nothing waits.
+    /// Spools a write. Returns the record that it would be now, if the store can be read. If it
+    /// would change nothing, the record is empty and nothing is spooled.
     pub(crate) fn spool(&self, waiting: &SpoolEntry) -> Result<Option<Record>> {
         self.check_permitted()?;
         let Some(spool) = &self.follower.spool else {
@@ -306,11 +310,12 @@ impl Engine {
         Ok(planned)
     }
 
-    /// Brings what waits into the journal. A write that cannot be read stays as it is: readers are told of it, and a repair
-    /// saves the others.
+    /// Moves the spooled writes to the journal. An unreadable write stays in the spool: readers get
+    /// its error, and a repair saves the others.
     ///
     /// # Errors
-    /// If somebody holds the append lock, or one of them cannot be brought in: then it goes on waiting.
+    /// [`ErrorKind::Locked`] if another process holds the append lock, or the error of a write that
+    /// could not be moved; that write stays in the spool.
     pub(crate) fn drain(&self) -> Result<()> {
         let Some(spool) = &self.follower.spool else { return Ok(()) };
         spool.sweep()?;
@@ -350,14 +355,15 @@ impl Engine {
             }
         }
         if !brought.is_empty() {
-            // Also what another process appended: that may have been killed before its sync.
+            // Syncs the records of other processes too: they may have been killed before their
+            // sync.
             self.sync()?;
             spool.brought(&brought)?;
         }
         outcome
     }
 
-    /// Refuses to go on where a write that was acknowledged waits and cannot be read.
+    /// Checks that no acknowledged write in the spool is unreadable.
     pub(crate) fn check_spool(&self) -> Result<()> {
         self.follower.view().map(drop)
     }

@@ -1,4 +1,4 @@
-//! A state in memory: every entry verified and addressable, none decoded before it is asked for.
+//! A state in memory: every entry is verified and addressable, and decoded only on demand.
 
 use super::parallel;
 use crate::error::{Error, Result};
@@ -8,10 +8,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that entries lie in; shared by all who point into them.
+/// A shared buffer that entries point into.
 pub(crate) type SharedBuffer = Arc<Vec<u8>>;
 
-/// Where some bytes lie: a buffer's number, and a range in it.
+/// A range of bytes in a buffer, by buffer number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferRange {
     buffer: u32,
@@ -32,13 +32,13 @@ impl BufferRange {
             .expect("places point into their buffers")
     }
 
-    /// The same place where the buffers stand behind so many others.
+    /// Returns the range with the buffer number increased by `by`.
     const fn shifted(self, by: u32) -> Self {
         Self { buffer: self.buffer + by, ..self }
     }
 }
 
-/// Where one entry lies.
+/// The positions of one entry's key and value.
 #[derive(Clone, Copy, Debug)]
 struct EntrySlot {
     key: BufferRange,
@@ -46,13 +46,13 @@ struct EntrySlot {
 }
 
 impl EntrySlot {
-    /// The same where the buffers stand behind so many others.
+    /// Returns the slot with the buffer numbers increased by `by`.
     const fn shifted(self, by: u32) -> Self {
         Self { key: self.key.shifted(by), entry: self.entry.shifted(by) }
     }
 }
 
-/// Fewer claims than this are compared by one thread sooner than by two.
+/// Below this number of claims one thread compares faster than two.
 const PARALLEL_CLAIMS: usize = 4096;
 
 /// The claims of one revision, sorted by kind and id.
@@ -63,13 +63,13 @@ pub struct RevisionState {
 }
 
 impl RevisionState {
-    /// How many claims there are.
+    /// Returns the number of claims.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no claims.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
@@ -79,13 +79,13 @@ impl RevisionState {
         slot.key.bytes_in(&self.buffers)
     }
 
-    /// How much memory it takes.
+    /// Returns how much memory it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let buffers = self.buffers.iter().map(|buffer| buffer.len());
         buffers.sum::<usize>() + size_of_val(self.slots.as_slice())
     }
 
-    /// Changes some claims, given in key order, each once; `None` takes a claim out.
+    /// Changes some claims, given in key order, each once; `None` removes a claim.
     pub(crate) fn change<'a>(
         &mut self,
         changes: impl ExactSizeIterator<Item = (&'a [u8], Option<&'a [u8]>)>,
@@ -113,7 +113,8 @@ impl RevisionState {
         self.buffers.push(Arc::new(bytes));
     }
 
-    /// These claims and another state's in so many shares at most, the same keys in the same share.
+    /// Splits the claims of this state and of another one into at most `count` shares. Equal keys
+    /// are in the same share.
     fn shares<'a>(
         &'a self,
         other: &'a Self,
@@ -133,17 +134,17 @@ impl RevisionState {
         shares
     }
 
-    /// The claims as stored, sorted by key: encoded key and encoded entry.
+    /// Returns the claims as stored, sorted by key: encoded key and encoded entry.
     pub fn encoded(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
         self.encoded_at(0..self.len())
     }
 
-    /// The claims, decoded one by one.
+    /// Decodes the claims one by one.
     pub fn entries(&self) -> impl Iterator<Item = Result<(Key, ClaimEntry)>> + '_ {
         self.encoded().map(|(key, entry)| decode(key, entry))
     }
 
-    /// The claims of one kind, decoded one by one.
+    /// Decodes the claims of one kind one by one.
     pub fn entries_of_kind(
         &self,
         kind: Kind,
@@ -151,7 +152,7 @@ impl RevisionState {
         self.encoded_of(kind).map(|(key, entry)| decode(key, entry))
     }
 
-    /// Where the claims of one kind stand.
+    /// Returns the index range of the claims of one kind.
     pub(crate) fn kind_range(&self, kind: Kind) -> Range<usize> {
         let first = |code: u8| {
             self.slots
@@ -160,7 +161,7 @@ impl RevisionState {
         first(kind.code())..first(kind.code().saturating_add(1))
     }
 
-    /// Where the first of the claims at these places stands whose key is not before something.
+    /// Returns the index of the first claim in a range whose key is not before a limit.
     pub(crate) fn first_of(
         &self,
         places: &Range<usize>,
@@ -170,7 +171,7 @@ impl RevisionState {
         places.start + slots.partition_point(|slot| is_before(self.key(slot)))
     }
 
-    /// The claims at these places, as stored.
+    /// Returns the claims of an index range, as stored.
     pub(crate) fn encoded_at(
         &self,
         places: Range<usize>,
@@ -179,12 +180,12 @@ impl RevisionState {
         slots.iter().map(|slot| (self.key(slot), slot.entry.bytes_in(&self.buffers)))
     }
 
-    /// The claims of one kind, as stored.
+    /// Returns the claims of one kind, as stored.
     fn encoded_of(&self, kind: Kind) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.encoded_at(self.kind_range(kind))
     }
 
-    /// The stored bytes of one claim.
+    /// Returns the stored bytes of one claim.
     #[must_use]
     pub fn encoded_entry(&self, key: &[u8]) -> Option<&[u8]> {
         let place = self.slots.binary_search_by(|slot| self.key(slot).cmp(key)).ok()?;
@@ -192,10 +193,10 @@ impl RevisionState {
         Some(slot.entry.bytes_in(&self.buffers))
     }
 
-    /// One claim.
+    /// Returns one claim, decoded.
     ///
     /// # Errors
-    /// If what is stored cannot be decoded.
+    /// If the stored entry cannot be decoded.
     pub fn entry(&self, key: &Key) -> Result<Option<ClaimEntry>> {
         let Some(bytes) = self.encoded_entry(&encode_key(key)) else { return Ok(None) };
         decode_entry(bytes).map(Some).map_err(Error::corrupt(format_args!("the {key}")))
@@ -219,14 +220,14 @@ impl StateBuilder {
         builder
     }
 
-    /// Takes a buffer in which entries lie.
+    /// Adds a buffer that entries point into, and returns its number.
     pub(crate) fn buffer(&mut self, bytes: SharedBuffer) -> u32 {
         self.0.buffers.push(bytes);
-        // A state has fewer buffers than 2^32: each holds at least one entry.
+        // A state has fewer than 2^32 buffers, because each contains at least one entry.
         (self.0.buffers.len() - 1) as u32
     }
 
-    /// Adds an entry behind all others.
+    /// Adds an entry after all others.
     pub(crate) fn push(&mut self, key: BufferRange, entry: BufferRange) {
         self.0.slots.push(EntrySlot { key, entry });
     }
@@ -236,7 +237,8 @@ impl StateBuilder {
     }
 }
 
-/// The claims that differ between two states, as stored: nothing is copied or decoded before it is asked for.
+/// The claims that differ between two states, as stored: nothing is copied, and decoding is on
+/// demand.
 #[derive(Clone, Debug, Default)]
 pub struct StateDifferences {
     buffers: Vec<SharedBuffer>,
@@ -250,7 +252,7 @@ struct DifferingEntry {
     new: Option<BufferRange>,
 }
 
-/// Whether an entry reads otherwise than another, or one of them is not there.
+/// Whether two entries differ, or only one of them exists.
 fn differ(buffers: &[SharedBuffer], old: Option<BufferRange>, new: Option<BufferRange>) -> bool {
     match (old, new) {
         (Some(old), Some(new)) => !has_same_content(old.bytes_in(buffers), new.bytes_in(buffers)),
@@ -258,15 +260,15 @@ fn differ(buffers: &[SharedBuffer], old: Option<BufferRange>, new: Option<Buffer
     }
 }
 
-/// Two states whose buffers stand one behind the other.
+/// The buffers of two states in one list.
 struct CombinedBuffers<'a> {
     buffers: &'a [SharedBuffer],
-    /// So many are those of the first state.
+    /// Number of buffers of the first state.
     by: u32,
 }
 
 impl CombinedBuffers<'_> {
-    /// The claims that differ between these of the first state and these of the second.
+    /// Returns the claims that differ between slots of the first and of the second state.
     fn rows(&self, old: &[EntrySlot], new: &[EntrySlot]) -> Vec<DifferingEntry> {
         let mut rows = Vec::new();
         let (mut left, mut right) =
@@ -296,7 +298,7 @@ impl CombinedBuffers<'_> {
 pub type DifferenceBytes<'a> = (&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
 
 impl StateDifferences {
-    /// The claims that differ between two states.
+    /// Compares two states.
     pub(crate) fn between(old: &RevisionState, new: &RevisionState) -> Self {
         let is_small = old.len().max(new.len()) < PARALLEL_CLAIMS;
         Self::in_shares(old, new, if is_small { 1 } else { parallel::cores() })
@@ -314,14 +316,14 @@ impl StateDifferences {
         Self { buffers, rows: Vec::with_capacity(most) }
     }
 
-    /// Takes bytes that lie in no buffer yet.
+    /// Adds bytes that are in no buffer yet.
     pub(crate) fn keep(&mut self, bytes: Vec<u8>) -> BufferRange {
         let length = bytes.len() as u32;
         self.buffers.push(Arc::new(bytes));
         BufferRange { buffer: (self.buffers.len() - 1) as u32, start: 0, length }
     }
 
-    /// Adds a claim behind all others, if it differs.
+    /// Adds a claim after all others, if it differs.
     pub(crate) fn push(
         &mut self,
         key: BufferRange,
@@ -333,7 +335,7 @@ impl StateDifferences {
         }
     }
 
-    /// The same, seen from the other state.
+    /// Swaps the two states.
     pub(crate) fn swapped(mut self) -> Self {
         for row in &mut self.rows {
             std::mem::swap(&mut row.old, &mut row.new);
@@ -341,19 +343,19 @@ impl StateDifferences {
         self
     }
 
-    /// How many claims differ.
+    /// Returns the number of claims that differ.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether the states are the same.
+    /// Whether the states are equal.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The claims that differ, sorted by key.
+    /// Returns the claims that differ, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = DifferenceBytes<'_>> {
         let bytes = |place: Option<BufferRange>| place.map(|place| place.bytes_in(&self.buffers));
         self.rows

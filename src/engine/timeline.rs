@@ -1,4 +1,4 @@
-//! Which branch, revision and checkpoint a time means.
+//! Resolves times and ids to branches, revisions and checkpoints.
 
 use super::head_cache;
 use super::index::fold;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The branch checked out at a time: `main` before the first switch.
+/// Returns the current branch at a time: `main` before the first switch.
 pub(crate) fn branch_at(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -25,7 +25,7 @@ pub(crate) fn branch_at(
     Ok(rows.first().and_then(|(_, branch)| key::short_at(branch, 0)).unwrap_or(0))
 }
 
-/// The times and branches of all switches, earliest first.
+/// Returns the times and branches of all switches, earliest first.
 pub(crate) fn switches(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -39,7 +39,7 @@ pub(crate) fn switches(
         .collect())
 }
 
-/// A branch's last revision at or before a time, along first parents and on into the base.
+/// Returns a branch's last revision at or before a time, along first parents and into the base.
 pub(crate) fn revision_at(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -52,8 +52,8 @@ pub(crate) fn revision_at(
     loop {
         let from = of(number).branch(branch).build();
         let mut to = of(number).branch(branch).time(time).end();
-        // Of a base only what was there before the fork counts; effective times grow with sequence numbers, so a
-        // few rows back suffice.
+        // In a base, only revisions up to the fork count. Effective times increase with sequence
+        // numbers, so reading a few rows backwards is sufficient.
         loop {
             let rows = view.scan(key::TIMES, &from, &to, ScanDirection::Descending, 16)?;
             for (place, _) in &rows {
@@ -78,7 +78,7 @@ pub(crate) fn revision_at(
     }
 }
 
-/// What a number of the session's one count is.
+/// Returns what a sequence number of the session is.
 pub(crate) fn sequence(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -89,7 +89,7 @@ pub(crate) fn sequence(
         .transpose()
 }
 
-/// The revision that another one, which is folded, is found in.
+/// Returns the visible revision that contains a folded one, starting at its fold target `into`.
 pub(crate) fn final_fold_target(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -105,7 +105,8 @@ pub(crate) fn final_fold_target(
     Ok(into)
 }
 
-/// How many revisions up to a time are folded into the next one after this place, on this branch.
+/// Returns how many revisions up to a time are folded into the next visible one after this
+/// revision, on its branch, and the number of that one.
 pub(crate) fn folded_after(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -123,7 +124,7 @@ pub(crate) fn folded_after(
             .push(FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?);
     }
     for into in folds.keys() {
-        // One that was itself folded counts where it was folded into.
+        // A revision that was folded itself is counted at its own fold target.
         if let Some(SequenceRow::Folded(..)) = sequence(view, number, *into)? {
             continue;
         }
@@ -134,7 +135,7 @@ pub(crate) fn folded_after(
     Ok(None)
 }
 
-/// What was folded into which revision of a branch.
+/// The folds on a branch, by target revision.
 type FoldsByRevision = BTreeMap<u64, Vec<FoldRow>>;
 
 fn folded_until(
@@ -156,7 +157,7 @@ fn folded_until(
     Ok(count)
 }
 
-/// The revision before this one along first parents, but for those that are folded.
+/// Returns the first ancestor of a revision along first parents that is not folded.
 pub(crate) fn parent_of(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -166,7 +167,7 @@ pub(crate) fn parent_of(
     nth_ancestor(view, refs, number, at, 1)
 }
 
-/// Where a branch's head lies.
+/// Returns the revision at a branch's head.
 pub(crate) fn head_of(
     refs: &StoreRefs,
     number: SessionNumber,
@@ -177,7 +178,7 @@ pub(crate) fn head_of(
     Ok(Some(RevisionRef { branch: on, sequence: head.sequence }))
 }
 
-/// A revision in short, with its effective time.
+/// Returns the summary of a revision, and its effective time.
 pub(crate) fn head_at(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -196,7 +197,8 @@ pub(crate) fn head_at(
     Ok((head, header))
 }
 
-/// The revision `back` steps before this one along first parents; `None` if there are not so many.
+/// Returns the ancestor `back` steps before this revision along first parents; `None` if there are
+/// fewer.
 pub(crate) fn nth_ancestor(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -219,7 +221,7 @@ pub(crate) fn nth_ancestor(
     Ok(None)
 }
 
-/// What an id's beginning may name.
+/// What the prefix of an id may refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdPrefixMatch {
     pub(crate) id: [u8; 16],
@@ -227,7 +229,7 @@ pub(crate) struct IdPrefixMatch {
     pub(crate) sequence: u64,
 }
 
-/// The revisions and checkpoints whose ids lie between two keys.
+/// Returns the revisions and checkpoints whose ids are between two keys.
 pub(crate) fn ids_between(
     view: &dyn Snapshot,
     from: &[u8],
@@ -247,7 +249,7 @@ pub(crate) fn ids_between(
         .collect())
 }
 
-/// The whole id of a revision.
+/// Returns the full id of a revision.
 pub(crate) fn revision_id(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -256,14 +258,15 @@ pub(crate) fn revision_id(
     Ok(head_at(view, number, at)?.0.id)
 }
 
-/// How many rows are read at once where revisions may stand far apart.
+/// Number of rows per read where revisions may be far apart in time.
 const FEW: usize = 32;
 
-/// The stretches of time in which revisions of a branch, or a session's checkpoints, follow one another with pauses of at
-/// most `idle`, of all branches and up to a time: each from its first to its last.
+/// Returns the periods up to a time in which revisions of a branch, or a session's checkpoints,
+/// follow each other with pauses of at most `idle`, over all branches: each from its first to its
+/// last.
 ///
-/// Where they stand close only one in each `idle` is looked up, so that it costs by the time that was spent and not by
-/// their number.
+/// In dense periods only one row per `idle` is read, so the cost depends on the length of the
+/// periods and not on the number of rows.
 pub(crate) fn active_periods(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -283,16 +286,16 @@ pub(crate) fn active_periods(
     Ok(found)
 }
 
-/// Rows in the order of their times.
+/// A table range in the order of its times.
 struct TimedRows<'a> {
     table: TableId,
-    /// What their keys begin with.
+    /// Returns the beginning of the keys.
     begin: &'a dyn Fn() -> KeyBuilder,
-    /// Where in their keys the time stands.
+    /// Offset of the time in the keys.
     time_at: usize,
 }
 
-/// Those of these rows.
+/// Adds the active periods of these rows to `found`.
 fn stretches_of(
     view: &dyn Snapshot,
     rows: &TimedRows<'_>,

@@ -1,4 +1,5 @@
-//! What folding means for the tables: revisions go out of sight into a later one, come back, or are gone for good.
+//! The effect of folding on the tables: revisions are hidden inside a later one, restored, or
+//! permanently deleted.
 
 use super::super::checkpoint;
 use super::super::lineage::{self, RevisionRange, RevisionRef};
@@ -17,17 +18,18 @@ use crate::model::{
 };
 use std::collections::BTreeSet;
 
-/// Where what was folded into a revision stands; each time something was, behind the first that was.
+/// Begins the key of what was folded into a revision. The first folded revision of each fold
+/// follows.
 fn place(number: SessionNumber, at: RevisionRef) -> KeyBuilder {
     of(number).branch(at.branch).number(at.sequence)
 }
 
-/// Where a pruning that was not swept yet is noted.
+/// Returns the key of the entry for a pruning that was not swept yet.
 pub(crate) fn pruning(operation: &Operation) -> Vec<u8> {
     KeyBuilder::new().time(operation.time).bytes(operation.id.as_bytes()).build()
 }
 
-/// The times that something was folded into a revision, the latest one first: it begins before all others.
+/// Returns the folds into a revision, the latest first: it has the smallest first revision.
 pub(crate) fn rows(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -36,7 +38,7 @@ pub(crate) fn rows(
     some_rows(view, number, at, usize::MAX)
 }
 
-/// The latest of them; `None`: nothing was folded into it.
+/// Returns the latest fold into a revision; `None`: nothing was folded into it.
 pub(crate) fn row(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -58,7 +60,8 @@ fn some_rows(
         .collect()
 }
 
-/// The revisions that a fold into `at` took in, and `at` itself, as they were before; earliest first.
+/// Returns the revisions of a fold into `at`, and `at` itself, as they were before the fold;
+/// earliest first.
 pub(crate) fn folded(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -78,7 +81,7 @@ pub(crate) fn folded(
         .collect()
 }
 
-/// The row of `at` as it was before a fold took others into it; `None`: that was swept.
+/// Returns the row of `at` as it was before a fold; `None`: it was swept.
 pub(crate) fn before(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -132,7 +135,7 @@ impl RecordIndexer<'_> {
                 self.rows.put(key::SEQUENCES, numbered, into.encode());
             }
         }
-        // Its state is what it was.
+        // Folding does not change the state.
         let state_bytes = after.state_bytes;
         self.delta(&id, number, at, delta, &mut after)?;
         after.state_bytes = state_bytes;
@@ -143,7 +146,7 @@ impl RecordIndexer<'_> {
         Ok(OperationEffect::Folded { branch, first, last })
     }
 
-    /// Brings back what was folded into `at` last.
+    /// Undoes the latest fold into `at`.
     pub(super) fn unfold(
         &mut self,
         refs: &StoreRefs,
@@ -180,7 +183,7 @@ impl RecordIndexer<'_> {
         Ok(OperationEffect::Unfolded { branch, first: fold.first, last })
     }
 
-    /// Drops what a pruning took out of sight, but for the headers.
+    /// Deletes what a pruning hid, except the headers.
     pub(super) fn sweep(
         &mut self,
         number: SessionNumber,
@@ -221,8 +224,8 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Of checkpoints that are gone for good, other operations know no more than which they were: a redo of the pruning, or what
-    /// had changed them before.
+    /// Clears the copies of permanently deleted checkpoints in other operations, such as a redo of
+    /// the pruning or earlier changes. Only ids and numbers stay.
     fn forget_copies(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
         let (from, to) = (of(number).build(), of(number).end());
         let rows =
@@ -263,7 +266,7 @@ impl RecordIndexer<'_> {
         at: RevisionRef,
         operation: &OperationId,
     ) -> Result<u64> {
-        // It may have been taken back, or be another one's by now.
+        // The fold may have been undone, or belong to another operation by now.
         let mut folds = rows(&self.view(), number, at)?.into_iter();
         let Some(fold) = folds.find(|fold| fold.operation == *operation && !fold.swept) else {
             return Ok(0);
@@ -273,7 +276,7 @@ impl RecordIndexer<'_> {
             self.forget_objects(&row.parts)?;
             let aside = own.clone().number(sequence).build();
             if sequence == at.sequence {
-                // Its header stands in its own row.
+                // Its header is in its own row.
                 self.rows.delete(key::FOLDED, aside);
             } else {
                 (row.body, row.parts, row.bytes) = (Vec::new(), Vec::new(), 0);
@@ -286,7 +289,7 @@ impl RecordIndexer<'_> {
         Ok(count)
     }
 
-    /// Takes a revision's changes out of the histories of claims.
+    /// Removes a revision's changes from the histories of claims.
     fn forget_history(
         &mut self,
         id: &SessionId,
@@ -304,7 +307,7 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Drops objects that nothing else points to.
+    /// Deletes objects that nothing else refers to.
     pub(super) fn forget_objects(&mut self, numbers: &[u64]) -> Result<()> {
         for number in numbers {
             object::object_row_keys(&self.view(), *number)?
@@ -316,7 +319,7 @@ impl RecordIndexer<'_> {
     }
 }
 
-/// The branch and number of a revision that was folded into another one, with what is known of it.
+/// Returns the branch and number of a revision that was folded into another one, and its row.
 pub(crate) fn find(
     view: &dyn Snapshot,
     number: SessionNumber,

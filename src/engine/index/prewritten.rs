@@ -1,4 +1,5 @@
-//! What is written ahead of the record that names it: noted until something does, or it is gone for good.
+//! Pre-written objects: they are listed until a record refers to them, or until they are
+//! permanently deleted.
 
 use super::{RecordIndexer, object};
 use crate::backend::{ScanDirection, Snapshot};
@@ -8,11 +9,12 @@ use crate::format::{BookmarkRow, PrewrittenRow, RecordBytes, SegmentRow};
 use crate::model::{ObjectId, SessionNumber};
 use std::collections::BTreeSet;
 
-/// So many parts of a growing blob are looked at at once.
+/// Number of parts of a growing blob that are read at once.
 const PARTS: usize = 4;
 
 impl RecordIndexer<'_> {
-    /// Notes what of this record nothing in it names. Gives what it names that is not there.
+    /// Lists the objects of this record that it does not refer to. Returns the ids that it refers
+    /// to and that are missing.
     pub(super) fn note_prewritten(&mut self) -> Result<BTreeSet<ObjectId>> {
         let mut missing = BTreeSet::new();
         for id in std::mem::take(&mut self.names) {
@@ -32,7 +34,7 @@ impl RecordIndexer<'_> {
         Ok(missing)
     }
 
-    /// Something names this object, or it is gone.
+    /// Unlists an object because something refers to it, or because it is deleted.
     pub(super) fn named_number(&mut self, number: u64) -> Result<()> {
         self.unnamed.remove(&number);
         if object::prewritten_row(&self.view(), number)?.is_some() {
@@ -41,7 +43,8 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// A bookmark names the parts of its blob. Those that were written ahead of it are the last.
+    /// Unlists the parts of a blob that a bookmark refers to. The pre-written ones are the last
+    /// parts.
     pub(super) fn named_parts(&mut self, session: SessionNumber, row: &BookmarkRow) -> Result<()> {
         if row.blob.is_empty() {
             return Ok(());
@@ -67,7 +70,7 @@ impl RecordIndexer<'_> {
         }
     }
 
-    /// Drops what was written ahead, unless something has named it by now.
+    /// Deletes pre-written objects, unless something refers to them by now.
     pub(super) fn sweep_ahead(
         &mut self,
         objects: &[ObjectId],

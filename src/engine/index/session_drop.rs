@@ -1,4 +1,4 @@
-//! Sessions that are gone for good: everything in the tables that is theirs alone.
+//! Permanent deletion of sessions: everything in the tables that belongs only to the session.
 
 use super::super::derive::for_each_row;
 use super::{RecordIndexer, object};
@@ -35,12 +35,12 @@ pub(crate) const OWN: [TableId; 19] = [
     key::MERGES,
 ];
 
-/// The objects of a session.
+/// The objects of one session.
 #[derive(Default)]
 pub(crate) struct SessionObjects {
-    /// Parts of deltas, pages of facts that no other session has, parts of growing blobs.
+    /// Parts of deltas, fact pages that no other session has, and parts of growing blobs.
     pub(crate) objects: BTreeSet<u64>,
-    /// The large values that they name: others may name them too.
+    /// The large values that these refer to; other sessions may refer to them too.
     pub(crate) named: BTreeSet<ObjectId>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn session_objects(
         let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
         owned.objects.extend(Some(row.object).filter(|object| object::is_object_number(*object)));
     }
-    // Equal pages may have come to stand as one.
+    // Equal pages of two sessions may be stored as one object.
     let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
     for_each_row(view, key::OPERATIONS, |place, row| {
         let whose = key::short_at(place, 0) == Some(number);
@@ -86,7 +86,7 @@ pub(crate) fn session_objects(
                         others.insert(page)
                     };
                 }
-                // It could come back as it was.
+                // An undo could restore it.
                 OperationEffect::CheckpointHidden { old }
                 | OperationEffect::CheckpointChanged { old }
                     if whose =>
@@ -109,7 +109,7 @@ pub(crate) fn session_objects(
     Ok(owned)
 }
 
-/// The rows of a session in a table whose keys begin with it.
+/// Returns the rows of a session in a table whose keys begin with the session.
 pub(crate) fn rows(
     view: &dyn Snapshot,
     table: TableId,
@@ -120,7 +120,8 @@ pub(crate) fn rows(
 }
 
 impl RecordIndexer<'_> {
-    /// Drops all that is of a session alone. Its large values are dropped by who swept, full states by who applies.
+    /// Deletes everything that belongs only to a session. The sweep deletes its large values, the
+    /// applier its keyframes.
     pub(super) fn drop_session(&mut self, number: SessionNumber) -> Result<()> {
         let objects: Vec<u64> =
             session_objects(&self.view(), number)?.objects.into_iter().collect();

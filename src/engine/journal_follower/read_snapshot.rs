@@ -1,4 +1,4 @@
-//! One moment, as who reads sees it: a generation and the rows of the tail behind it.
+//! A snapshot for readers: a generation and the rows of the tail after it.
 
 use crate::backend::{self, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
 use crate::engine::index::{self, PositionedRecord};
@@ -12,22 +12,22 @@ use crate::model::ObjectId;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-/// One consistent moment of a store, to read from.
+/// A consistent snapshot of a store.
 #[derive(Clone)]
 pub(crate) struct ReadSnapshot {
     pub(super) base: Arc<dyn Snapshot>,
     pub(super) rows: Arc<RowOverlay>,
-    /// Where `rows` has none of operations: what has them too.
+    /// Has the operation rows too, if `rows` has none.
     pub(super) operation_rows: Option<Arc<LazyOperationRows>>,
     pub(super) position: LogPosition,
     pub(super) opened: Arc<ObjectCache>,
-    /// Whether something in it still waits in the spool: its numbers may become others.
+    /// Whether part of it is still in the spool: its numbers may change.
     pub(crate) planned: bool,
     pub(crate) refs: Arc<StoreRefs>,
 }
 
-/// All rows of a tail, made when somebody asks for those of operations: they are a third of the work, since each operation is
-/// looked for in the index first.
+/// All rows of a tail, made when operation rows are first read. These are a third of the work,
+/// because each operation is first looked up in the index.
 pub(super) struct LazyOperationRows {
     records: Vec<Arc<PositionedRecord>>,
     rows: OnceLock<RowOverlay>,
@@ -38,7 +38,7 @@ impl LazyOperationRows {
         Self { records, rows: OnceLock::new() }
     }
 
-    /// The rows, if somebody has asked for them.
+    /// Returns the rows if they were made.
     pub(super) fn made(&self) -> Option<&RowOverlay> {
         self.rows.get()
     }
@@ -60,9 +60,9 @@ impl ObjectSource for ReadSnapshot {
 }
 
 impl ReadSnapshot {
-    /// The same moment with a record on top that waits for its place in the journal.
+    /// Returns the same snapshot with one more record that is not in the journal yet.
     pub(crate) fn with_record(mut self, record: Record) -> Result<Self> {
-        // Any position behind the end will do: it is known to nobody but this moment.
+        // Any position after the end will do: only this snapshot uses it.
         let placed = PositionedRecord { position: self.position, hash: Default::default(), record };
         if let Some(whole) = self.operation_rows.take() {
             self.rows = Arc::new(whole.rows(&*self.base)?.clone());
@@ -70,37 +70,37 @@ impl ReadSnapshot {
         let rows = Arc::make_mut(&mut self.rows);
         index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
         self.position += 1;
-        // Its objects have numbers that others will be given.
+        // Other objects will get the numbers of its objects.
         self.opened = Arc::default();
         self.planned = true;
         Ok(self)
     }
 
-    /// Whether a record can come next: what is wrong with it is said before it stands in the journal. Gives the large values and
-    /// long texts that it names and that are not there.
+    /// Checks that a record can be appended, so that errors are found before it is in the journal.
+    /// Returns the large values and long texts that it refers to and that are missing.
     pub(crate) fn check(&self, record: Record) -> Result<BTreeSet<ObjectId>> {
         let placed = PositionedRecord { position: self.position, hash: Default::default(), record };
         index::try_apply(self, &mut RowOverlay::default(), &mut (*self.refs).clone(), &placed)
     }
 
-    /// Looks whether the rows of all sessions are as many as they should be: else each is looked at when it is first read.
+    /// Checks all sessions for missing rows. Otherwise each is checked when it is first read.
     pub(crate) fn check_density(&self) -> Result<()> {
         let limit = 1;
         self.base.scan(key::SEQUENCES, &[], &[], ScanDirection::Ascending, limit)?;
         Ok(())
     }
 
-    /// What stands below the tail.
+    /// Returns the generation below the tail.
     pub(crate) fn generation(&self) -> &dyn Snapshot {
         &*self.base
     }
 
-    /// The same moment, read from the store itself: nothing that was read before is used again.
+    /// Returns the same snapshot without the object cache: everything is read from the store.
     pub(crate) fn merged(&self) -> OverlaySnapshot<'_> {
         self.over(&self.rows)
     }
 
-    /// Whether the rows of operations were made.
+    /// Whether the operation rows were made.
     #[cfg(test)]
     pub(crate) fn has_operations(&self) -> bool {
         self.operation_rows.as_ref().is_none_or(|whole| whole.made().is_some())
@@ -110,7 +110,7 @@ impl ReadSnapshot {
         OverlaySnapshot { base: &*self.base, rows, position: self.position }
     }
 
-    /// What has the rows of operations.
+    /// Returns the snapshot with all rows, including those of operations.
     fn with_operations(&self) -> Result<OverlaySnapshot<'_>, backend::Error> {
         let rows =
             self.operation_rows.as_ref().map_or(Ok(&*self.rows), |whole| whole.rows(&*self.base));

@@ -1,4 +1,4 @@
-//! What a pruning takes out of sight, and an estimate of the bytes that come free once it is swept.
+//! Estimates how many bytes of the index are freed when a pruning is swept.
 
 use super::super::derive::{self, for_each_row};
 use super::super::index::session_drop;
@@ -15,43 +15,45 @@ use crate::format::{
 use crate::model::{BranchNumber, Checkpoint, CheckpointId, ObjectId, OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The row by which the history of a claim finds a change.
+/// Bytes of the row that lists a change in the history of a claim.
 const HISTORY_BYTES: u64 = 28;
-/// The row by which a revision is found by its time.
+/// Bytes of the row that finds a revision by its time.
 const TIME_BYTES: u64 = 24;
-/// The row by which something is found by its id.
+/// Bytes of the row that finds a revision or checkpoint by its id.
 const ID_BYTES: u64 = 28;
-/// The row by which an operation is found by its id.
+/// Bytes of the row that finds an operation by its id.
 const OPERATION_ID_BYTES: u64 = 44;
-/// The row by which a checkpoint is found among those of all sessions.
+/// Bytes of the row that lists a checkpoint among those of all sessions.
 const ALL_CHECKPOINTS_BYTES: u64 = 20;
-/// The two keys and the number of an object that is found by its name.
+/// Bytes of the two keys and the number of an object that is found by its id.
 const NAMED_BYTES: u64 = 40;
 
-/// What goes. Keys and values are counted as they stand in the index, without what its files add to them.
+/// What a pruning removes. Keys and values are counted as stored in the index, without the overhead
+/// of its files.
 #[derive(Default)]
 pub(crate) struct PruneEstimate {
-    /// Bytes of rows and of parts of transcripts.
+    /// Bytes of rows and of transcript parts.
     rows: u64,
-    /// Objects that nothing else points to, with what goes with each.
+    /// Removed objects that nothing else refers to, with the bytes that each frees.
     objects: BTreeMap<u64, u64>,
-    /// Large values and long texts that these, or checkpoints, name.
+    /// Large values and long texts that these objects, or checkpoints, refer to.
     named: BTreeSet<ObjectId>,
-    /// Large values that what stands for them names.
+    /// Large values that the combined deltas refer to.
     held: BTreeSet<ObjectId>,
-    /// By session, branch and the revision folded into: the first revision, and the bytes of what stands for them.
+    /// By session, branch and target revision: the first folded revision, and the bytes of the
+    /// combined delta.
     folds: BTreeMap<(SessionNumber, BranchNumber, u64), (u64, u64)>,
     sessions: BTreeSet<SessionNumber>,
     checkpoints: BTreeSet<CheckpointId>,
 }
 
 impl PruneEstimate {
-    /// A revision that is folded into a later one: all but its header goes.
+    /// Adds a revision that is folded into a later one: all but its header is removed.
     pub(super) fn body(&mut self, body: &[u8]) {
         self.rows += body.len() as u64 + TIME_BYTES;
     }
 
-    /// A part of a delta.
+    /// Adds a part of a delta.
     pub(super) fn part(&mut self, number: u64, sealed: &[u8], delta: &[u8]) -> Result<()> {
         let changes = Delta::scan(delta).map_err(Error::corrupt("a delta"))?.len() as u64;
         self.objects.insert(number, stored_bytes(sealed) + changes * HISTORY_BYTES);
@@ -59,7 +61,7 @@ impl PruneEstimate {
         Ok(())
     }
 
-    /// The fold of a run, with what stands for it from now on.
+    /// Adds the fold of a range, with the combined delta that replaces it.
     pub(super) fn fold(
         &mut self,
         number: SessionNumber,
@@ -78,7 +80,7 @@ impl PruneEstimate {
         Ok(())
     }
 
-    /// A checkpoint: its number and its id stay.
+    /// Adds a checkpoint: its sequence number and its id stay.
     pub(crate) fn checkpoint(&mut self, number: SessionNumber, one: &Checkpoint) -> Result<()> {
         self.checkpoints.insert(one.id);
         self.named.extend(object::texts_in(&one.body));
@@ -93,12 +95,12 @@ impl PruneEstimate {
         })
     }
 
-    /// Bytes of a transcript.
+    /// Adds bytes of a transcript.
     pub(crate) fn text(&mut self, bytes: u64) {
         self.rows += bytes;
     }
 
-    /// A session with all that is its own.
+    /// Adds a session with everything that only it has.
     pub(crate) fn session(&mut self, view: &ReadSnapshot, number: SessionNumber) -> Result<()> {
         let owned = session_drop::session_objects(view, number)?;
         for object in owned.objects {
@@ -115,7 +117,7 @@ impl PruneEstimate {
         Ok(())
     }
 
-    /// What else goes.
+    /// Adds another estimate.
     pub(crate) fn add(&mut self, mut other: Self) {
         self.rows += other.rows;
         self.objects.append(&mut other.objects);
@@ -126,16 +128,18 @@ impl PruneEstimate {
         self.checkpoints.append(&mut other.checkpoints);
     }
 
-    /// About how many bytes of the index come free once all of it is swept, in a view from before it went.
+    /// Estimates how many bytes of the index a sweep frees. `view` is from before the pruning.
     pub(crate) fn bytes(&self, view: &ReadSnapshot) -> Result<u64> {
-        // What a long run was folded into first goes as it came.
+        // The combined delta of an earlier step of a long range is not stored in `view`: it is
+        // created and removed.
         let objects: u64 =
             self.objects.range(..object::next_number(view)?).map(|(_, bytes)| bytes).sum();
         let freed = self.rows + objects + self.values(view)? + self.keyframes(view)?;
         Ok(freed.saturating_sub(self.kept()))
     }
 
-    /// What stands for what is folded. A long run is folded in several steps, each into the next.
+    /// Returns the bytes of the combined deltas that stay. A long range is folded in several steps,
+    /// each into the next.
     fn kept(&self) -> u64 {
         let ends = self.folds.iter();
         let into_next = |(session, branch, last): &(_, _, u64)| {
@@ -147,7 +151,8 @@ impl PruneEstimate {
         ends.filter(|(end, _)| !into_next(end)).map(|(_, (_, kept))| kept).sum()
     }
 
-    /// The large values that nothing else names: all objects are read for that, if there are any.
+    /// Returns the bytes of large values that nothing else refers to. Reads all objects if there
+    /// are candidates.
     fn values(&self, view: &ReadSnapshot) -> Result<u64> {
         let mut loose =
             UnreferencedBlobs::new(self.named.difference(&self.held).copied().collect());
@@ -171,8 +176,9 @@ impl PruneEstimate {
         Ok(bytes)
     }
 
-    /// The full states that go, but for the chunks that others share. The newest in each fold is not counted: one like it is
-    /// made again where reading would take long without.
+    /// Returns the bytes of removed keyframes, without chunks that others share. The newest
+    /// keyframe in each fold is not counted, because a similar one is made again if reading would
+    /// be slow without it.
     fn keyframes(&self, view: &ReadSnapshot) -> Result<u64> {
         let (mut bytes, mut going, mut staying) = (0, BTreeSet::new(), BTreeSet::new());
         let mut newest = BTreeMap::new();
@@ -203,7 +209,7 @@ impl PruneEstimate {
         Ok(bytes)
     }
 
-    /// The end of the fold that a revision goes into.
+    /// Returns the target of the fold that a revision is part of.
     fn fold_of(
         &self,
         session: SessionNumber,
@@ -219,7 +225,8 @@ impl PruneEstimate {
     }
 }
 
-/// What goes with a row of a session in tables whose keys begin with something else.
+/// Returns the bytes that a row of a session takes in tables whose keys do not begin with the
+/// session.
 const fn elsewhere(table: TableId) -> u64 {
     match table {
         key::REVISIONS | key::FOLDED => ID_BYTES,
@@ -229,7 +236,7 @@ const fn elsewhere(table: TableId) -> u64 {
     }
 }
 
-/// What an object takes in the index, where it is compressed.
+/// Returns the size of an object in the index, where it is compressed.
 fn stored_bytes(sealed: &[u8]) -> u64 {
     let smaller = compress_sealed(sealed).ok().flatten();
     smaller.map_or(sealed.len(), |smaller| smaller.len()) as u64

@@ -1,4 +1,4 @@
-//! What was written ahead of a record that never came.
+//! Garbage from interrupted writes: pre-written objects whose record never followed.
 
 use super::super::derive::for_each_row;
 use super::unreferenced::{SweepSet, UnreferencedBlobs};
@@ -12,28 +12,28 @@ use crate::format::{
 use crate::model::{ObjectId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Objects that were written ahead up to a time, and that nothing is known to have named since.
+/// Pre-written objects up to a time that no known record refers to.
 #[derive(Clone, Default)]
 pub(crate) struct PrewrittenObjects {
     objects: BTreeMap<ObjectId, u64>,
     /// Parts of growing blobs, by their keys.
     parts: BTreeSet<Vec<u8>>,
-    /// All that was written ahead, at any time.
+    /// The numbers of all pre-written objects, regardless of time.
     all: BTreeSet<u64>,
 }
 
-/// What of it can go, as far as was looked.
+/// The objects that can be deleted, as of the snapshot that was searched.
 #[derive(Clone)]
 pub(crate) struct PrewrittenGarbage {
     objects: BTreeSet<ObjectId>,
     parts: BTreeSet<Vec<u8>>,
-    /// What turned out to be named.
+    /// Objects that turned out to be referred to.
     named: BTreeSet<ObjectId>,
     loose: UnreferencedBlobs,
 }
 
 impl PrewrittenObjects {
-    /// Up to this time.
+    /// Finds the objects that were pre-written up to a time.
     pub(crate) fn written_until(view: &dyn Snapshot, until: Timestamp) -> Result<Self> {
         let mut found = Vec::new();
         for_each_row(view, key::PREWRITTEN, |place, row| {
@@ -63,7 +63,7 @@ impl PrewrittenObjects {
         self.objects.is_empty() && self.parts.is_empty()
     }
 
-    /// Looks whether anything names it after all: everything is read for that.
+    /// Checks whether anything refers to the objects after all. Reads the whole store.
     pub(crate) fn look(self, view: &dyn Snapshot) -> Result<PrewrittenGarbage> {
         let mut numbers = BTreeSet::new();
         for table in [key::REVISIONS, key::FOLDED] {
@@ -101,7 +101,7 @@ impl PrewrittenObjects {
             let (from, to) = (blob.clone().build(), blob.number(bookmark.kept_bytes()).build());
             parts.retain(|part| !(&from..&to).contains(&part));
         }
-        // What was written ahead names nothing as long as it is not named itself.
+        // A pre-written object counts as a referrer only if something refers to it.
         let leaving = SweepSet {
             objects: self.all.difference(&numbers).copied().collect(),
             ..SweepSet::default()
@@ -120,7 +120,8 @@ impl PrewrittenObjects {
 }
 
 impl PrewrittenGarbage {
-    /// What can go by now: what is still written ahead, and not named by any of these records. `None`: nothing is to be done.
+    /// Returns the change that deletes what is still pre-written and that none of these records
+    /// refers to. `None`: nothing to do.
     pub(crate) fn change<'a>(
         &self,
         now: &PrewrittenObjects,

@@ -1,4 +1,4 @@
-//! What nothing names any more but what is going for good: large values, and long texts of checkpoints.
+//! Finds large values, and long texts of checkpoints, that only data about to be deleted refers to.
 
 use super::super::derive::for_each_row;
 use super::super::index::{find_operation, session_drop};
@@ -16,7 +16,7 @@ use crate::model::{Checkpoint, CheckpointId, ObjectId, OperationId, SessionNumbe
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The large values and long texts that only what a pruning took out of sight names.
+/// Returns the large values and long texts that only data hidden by a pruning refers to.
 pub(crate) fn unreferenced_blobs(
     view: &ReadSnapshot,
     pruning: &PendingPruning,
@@ -47,8 +47,8 @@ pub(crate) fn unreferenced_blobs(
     Ok(loose)
 }
 
-/// By which operation each checkpoint was hidden last, of operations in the order of the journal. A redo does again what
-/// another one did: then it is that one.
+/// Returns for each checkpoint the operation that hid it last. `rows` are in journal order. A redo
+/// counts as the operation that it repeats.
 pub(crate) fn last_hiding_operations<'a>(
     rows: impl Iterator<Item = &'a OperationRow>,
 ) -> BTreeMap<CheckpointId, OperationId> {
@@ -72,7 +72,7 @@ pub(crate) fn last_hiding_operations<'a>(
     hiders
 }
 
-/// The checkpoint that an operation can bring back or change back, as it was.
+/// Returns the old checkpoint that undoing an operation restores.
 fn copied(effect: &OperationEffect) -> Option<&Checkpoint> {
     match effect {
         OperationEffect::CheckpointHidden { old } | OperationEffect::CheckpointChanged { old } => {
@@ -82,8 +82,8 @@ fn copied(effect: &OperationEffect) -> Option<&Checkpoint> {
     }
 }
 
-/// The checkpoints that go with a pruning, as each operation knows them: those that are out of sight, and were not hidden by
-/// another operation since, which could bring them back.
+/// Returns the checkpoints to be deleted with a pruning, in every copy that operations hold: they
+/// are hidden, and no later operation hid them, whose undo could restore them.
 fn hidden_by(view: &ReadSnapshot, pruning: &PendingPruning) -> Result<Vec<Checkpoint>> {
     let row = find_operation(view, &pruning.operation)?
         .ok_or_else(|| Error::missing(format!("the operation {}", pruning.operation)))?;
@@ -109,7 +109,7 @@ fn hidden_by(view: &ReadSnapshot, pruning: &PendingPruning) -> Result<Vec<Checkp
     Ok(going)
 }
 
-/// What is going for good: what it names need not be kept for its sake.
+/// Data about to be permanently deleted. Its references to other data do not count.
 #[derive(Default)]
 pub(super) struct SweepSet {
     pub(super) objects: BTreeSet<u64>,
@@ -118,7 +118,7 @@ pub(super) struct SweepSet {
 }
 
 impl SweepSet {
-    /// What a row holds without the checkpoints that go: `None` if it is one of them.
+    /// Returns a row without the checkpoints to be deleted; `None` if the row is one of them.
     fn rest_of<'a>(&self, table: TableId, row: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>> {
         let goes = |one: &Checkpoint| self.checkpoints.contains(&one.id);
         if self.checkpoints.is_empty() {
@@ -141,12 +141,13 @@ impl SweepSet {
     }
 }
 
-/// Large values that nothing was seen to name. A name is looked for as the bytes it has: what looks like one by chance is
-/// kept.
+/// Large values without a known reference. A reference is found as a byte sequence; a chance match
+/// keeps the value.
 #[derive(Clone)]
 pub(crate) struct UnreferencedBlobs {
     ids: BTreeSet<ObjectId>,
-    /// By the first bytes of what names them: in deltas their bytes, in texts of facts and checkpoints their digits.
+    /// Search patterns by their first bytes. Deltas contain ids as bytes; texts of facts and
+    /// checkpoints contain them as hex digits.
     by_start: BTreeMap<[u8; 8], Vec<(Vec<u8>, ObjectId)>>,
 }
 
@@ -162,7 +163,7 @@ impl UnreferencedBlobs {
         Self { ids, by_start }
     }
 
-    /// Whether nothing was seen to name it.
+    /// Whether no reference to it was found.
     pub(super) fn has(&self, id: &ObjectId) -> bool {
         self.ids.contains(id)
     }
@@ -171,7 +172,7 @@ impl UnreferencedBlobs {
         self.ids.into_iter().collect()
     }
 
-    /// Whatever these bytes name is kept.
+    /// Removes the values that these bytes refer to.
     fn keep_in(&mut self, bytes: &[u8]) {
         for (place, start) in bytes.array_windows().enumerate() {
             for (name, id) in self.by_start.get(start).into_iter().flatten() {
@@ -182,18 +183,20 @@ impl UnreferencedBlobs {
         }
     }
 
-    /// Whatever this object names is kept. What cannot be read may name anything: that is an error.
+    /// Removes the values that an object refers to. An unreadable object is an error, because it
+    /// may refer to anything.
     fn keep_in_object(&mut self, sealed: &[u8]) -> Result<()> {
         let wrong = || Error::corrupt("an object that may name others");
         let kind = sealed_kind(sealed).map_err(wrong())?;
-        // Chunks are whole entries and blobs whole values: what they name is named by a delta too.
+        // References in chunks and blobs need not be searched: some delta contains the same ones.
         if matches!(kind, ObjectKind::Delta | ObjectKind::Page) {
             self.keep_in(&open(kind, sealed).map_err(wrong())?);
         }
         Ok(())
     }
 
-    /// Whatever any object or row names is kept, but for what is going.
+    /// Removes the values that any stored object or row refers to, except the data about to be
+    /// deleted.
     pub(super) fn keep_stored(&mut self, view: &dyn Snapshot, leaving: &SweepSet) -> Result<()> {
         for table in [key::CHECKPOINTS, key::OPERATIONS, key::BOOKMARKS] {
             for_each_row(view, table, |place, row| {
@@ -209,7 +212,7 @@ impl UnreferencedBlobs {
         })
     }
 
-    /// Whatever this record names is kept.
+    /// Removes the values that a record refers to.
     pub(crate) fn keep_recorded(&mut self, record: &Record) -> Result<()> {
         if self.ids.is_empty() {
             return Ok(());
@@ -232,7 +235,7 @@ impl UnreferencedBlobs {
     fn keep_in_part(&mut self, part: &DeltaPart) -> Result<()> {
         match part {
             DeltaPart::Inline(sealed) => self.keep_in_object(&sealed.0),
-            // It stands in a record before, or was stored already.
+            // The part is in an earlier record, or was stored already.
             DeltaPart::Named(_) => Ok(()),
         }
     }

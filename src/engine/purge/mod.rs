@@ -1,8 +1,9 @@
-//! Purging: secrets that are known give way to something else of their length, in every object, row and ref, and what is left is
-//! written anew as a generation of its own. No id changes, and no digest.
+//! Purging: replaces known secrets by text of the same length in every object, row and ref, and
+//! writes the result as a new generation. No id and no digest changes.
 //!
-//! Everything is read at one moment under the append lock, in which a new segment begins: before it nothing is left in the
-//! journal. `docs/architecture.md` says why no record tells of it.
+//! Everything is read at one moment under the append lock, and a new segment begins there, so that
+//! nothing is left in the journal before it. `docs/architecture.md` explains why there is no
+//! journal record of a purge.
 
 mod object;
 mod object_renames;
@@ -28,33 +29,33 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// What is taken out, and why.
+/// What to purge, and why.
 pub(crate) struct PurgeTask<'a> {
     pub(crate) mask: &'a dyn TextMasker,
-    /// Reads a text in a JSON document by its pointer.
+    /// Reads a text in a JSON document by its JSON pointer.
     pub(crate) resolve: &'a dyn Fn(&[u8], &str) -> Option<String>,
     pub(crate) operation: Operation,
     pub(crate) reason: Option<String>,
 }
 
-/// What holds a secret.
+/// The kind of data that contains a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PurgeKind {
-    /// What a session is called, and whose it is.
+    /// The name or other metadata of a session.
     Session,
-    /// A branch's name, or what is said of it.
+    /// The name or other metadata of a branch.
     Branch,
-    /// What a source is called, or what is known of how far it was imported.
+    /// The name of a source, or its bookmark.
     Source,
-    /// A revision's changes, with large values.
+    /// The changes of a revision, including large values.
     Revision,
-    /// What is said of a revision: by whom, by which verb.
+    /// The body of a revision: its author and verb.
     Body,
     /// A checkpoint.
     Checkpoint,
-    /// What an operation did, and what it takes to undo it.
+    /// The effects of an operation, and what is needed to undo it.
     Operation,
-    /// Facts recorded together.
+    /// A page of facts that were recorded together.
     Facts,
     /// A long text of a fact.
     Text,
@@ -62,36 +63,36 @@ pub enum PurgeKind {
     Bytes,
 }
 
-/// A place where secrets stand.
+/// A place that contains secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PurgePlace {
-    /// The session; `None`: a text that none names.
+    /// The session; `None`: a text without a session.
     pub session: Option<SessionNumber>,
-    /// What it is.
+    /// The kind of data.
     pub kind: PurgeKind,
-    /// Which one: a number, a name. Without secrets.
+    /// A number or name that identifies it, without secrets.
     pub name: String,
-    /// How many secrets, or ends of one.
+    /// Number of secrets, or of parts of one that crosses a border.
     pub count: u64,
 }
 
-/// What was found and, unless it was only looked for, replaced.
+/// The secrets found and, unless it was only a search, replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PurgeOutcome {
     pub(crate) places: Vec<PurgePlace>,
-    /// The names of sessions as they are now.
+    /// The names of all sessions after the purge.
     pub(crate) sessions: Vec<String>,
-    /// Whether some of it came back meanwhile, and goes on doing so.
+    /// Whether secrets were written again during every pass.
     pub(crate) comes_back: bool,
-    /// The folders of older generations that somebody reads.
+    /// The folders of older generations that are still in use by readers.
     pub(crate) held: Vec<PathBuf>,
 }
 
-/// How often it is begun again, if others write secrets meanwhile that they read before.
+/// Largest number of passes, if other writers write secrets again that they had read before.
 const MAX_PASSES: usize = 5;
 
 impl Engine {
-    /// Where the secrets stand. Changes nothing.
+    /// Finds the secrets without changing anything.
     pub(crate) fn find_secrets(&self, task: &PurgeTask<'_>) -> Result<PurgeOutcome> {
         let view = self.follower.view()?;
         let made = rewrite(&view, &view.refs, task, SourceNaming::NewOnly, Objects::Passed)?;
@@ -102,7 +103,7 @@ impl Engine {
         })
     }
 
-    /// Takes the secrets out.
+    /// Replaces the secrets.
     pub(crate) fn purge(&self, task: &PurgeTask<'_>) -> Result<PurgeOutcome> {
         self.check_writable()?;
         let mut purging = PurgeOutcome { comes_back: true, ..PurgeOutcome::default() };
@@ -121,7 +122,7 @@ impl Engine {
                 }
             }
             purging.sessions = names(&made.refs);
-            // What was read before it and written behind it.
+            // Search for secrets that a writer had read before the purge and wrote after it.
             if self.find_secrets(task)?.places.is_empty() {
                 purging.comes_back = false;
                 break;
@@ -188,7 +189,7 @@ struct PurgedStore {
 }
 
 impl PurgedStore {
-    /// Notes in each session that something of it was purged, once.
+    /// Adds an operation to each affected session that records the purge, once per session.
     fn note_purges(
         &self,
         task: &PurgeTask<'_>,
@@ -228,49 +229,50 @@ impl PurgedStore {
     }
 }
 
-/// Bytes of a source, without secrets.
+/// The content of a source without secrets.
 struct PurgedSource {
-    /// Where in the source they begin.
+    /// Offset in the source at which the content begins.
     start: u64,
     content: Vec<u8>,
-    /// Where something was replaced.
+    /// Ranges that were replaced.
     changed: Vec<Range<u64>>,
 }
 
-/// Rewrites everything.
+/// Rewrites all data of a store without secrets.
 struct PurgeRewriter<'a> {
     view: &'a dyn Snapshot,
     task: &'a PurgeTask<'a>,
     rows: RowOverlay,
-    /// Whether objects are among the rows.
+    /// Whether the rewritten objects are added to `rows`.
     keeps: bool,
     places: Vec<PurgePlace>,
-    /// What objects and long texts are called by now.
+    /// New ids of changed objects and long texts.
     names: object_renames::ObjectRenames,
-    /// Hashes of texts in keys that are others now.
+    /// Changed text hashes in keys, from old to new.
     keys: HashMap<[u8; 8], [u8; 8]>,
-    /// What texts of these hashes are called, without secrets.
+    /// Names without secrets, by text hash.
     called: HashMap<[u8; 8], String>,
-    /// Growing blobs that have changed, by the beginning of their key.
+    /// Changed growing blobs, by the beginning of their keys.
     sources: HashMap<Vec<u8>, PurgedSource>,
-    /// How much longer deltas are, by their numbers.
+    /// By how many bytes each changed delta has grown, by object number.
     longer: HashMap<u64, i64>,
-    /// Entries and segments: found by what names them.
+    /// Objects that are handled where they are referred to: entries and segments.
     passed: BTreeSet<u64>,
     next: u64,
 }
 
-/// What sources are called. Refs stand in the journal before the generation is there that goes with them: so in a first pass
-/// sources keep their names, and are found by their new ones too; in a second one nothing is left of the old.
+/// The names under which sources are stored. Refs are written to the journal before their
+/// generation is published, so the first pass keeps the old names and adds the new ones; a later
+/// pass removes the old ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SourceNaming {
-    /// As before, and by their new names.
+    /// The old names, and the new ones too.
     OldAndNew,
-    /// By their new names.
+    /// The new names only.
     NewOnly,
 }
 
-/// Whether objects are written anew. A preview only looks at them, and holds one at a time.
+/// Whether objects are rewritten. A preview only reads them, and holds one at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Objects {
     Kept,
@@ -330,7 +332,8 @@ fn rewrite(
 }
 
 impl PurgeRewriter<'_> {
-    /// MessagePack without secrets, and how many there were. Hashes of texts that change are noted, for keys.
+    /// Returns MessagePack data without secrets, and the number of secrets. Records changed text
+    /// hashes, for keys.
     fn packed_texts(&mut self, packed: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut count = 0;
         let keys = &mut self.keys;
@@ -358,7 +361,7 @@ impl PurgeRewriter<'_> {
         }
     }
 
-    /// A name as it may be shown.
+    /// Returns a name without secrets, for output.
     fn clean(&self, name: &str) -> String {
         match self.task.mask.masked(name.as_bytes()) {
             Some((new, _)) => String::from_utf8_lossy(&new).into_owned(),
@@ -408,14 +411,14 @@ impl PurgeRewriter<'_> {
     }
 }
 
-/// The secret stands in what forge's own records are made of.
+/// Returns the error for a secret that is part of forge's own record structure.
 fn reserved_word_error() -> Error {
     Error::invalid(
         "it is part of a word that forge's own records are made of: name more of what stands around it",
     )
 }
 
-/// Two things would have one name.
+/// Returns the error for two items that would get the same name.
 fn duplicate_name_error(what: &str) -> Error {
     Error::invalid(format!(
         "two {what} differ by nothing but secrets of one length: purge one of the secrets alone first"

@@ -1,4 +1,4 @@
-//! Objects without secrets: segments of sources, long texts, pages of facts, deltas.
+//! Purges objects: segments of sources, long texts, fact pages, deltas.
 
 use super::{PurgeKind, PurgeRewriter, PurgedSource, duplicate_name_error, reserved_word_error};
 use crate::engine::commit::random;
@@ -15,13 +15,13 @@ use crate::model::{ObjectId, TextRef, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
-/// Smaller segments are compressed as thoroughly as they were.
+/// Segments smaller than this are compressed as thoroughly as before.
 const MUCH_BYTES: usize = 1 << 20;
 
-/// Where a segment stands, and its row.
+/// The offset of a segment, and its row.
 type PlacedSegment = (u64, SegmentRow);
 
-/// A segment that was opened.
+/// An opened segment.
 struct OpenedSegment {
     offset: u64,
     length: usize,
@@ -29,7 +29,7 @@ struct OpenedSegment {
 }
 
 impl PurgeRewriter<'_> {
-    /// Growing blobs: a secret may begin in one segment and end in the next.
+    /// Purges growing blobs. They are read as a whole, because a secret may cross a segment border.
     pub(super) fn segments(&mut self) -> Result<()> {
         let mut blobs: Vec<(Vec<u8>, Vec<PlacedSegment>)> = Vec::new();
         for_each_row(self.view, key::SEGMENTS, |place, row| {
@@ -47,7 +47,7 @@ impl PurgeRewriter<'_> {
             let (mut parts, mut content) = (Vec::new(), Vec::new());
             for (offset, row) in rows {
                 if !object::is_object_number(row.object) {
-                    // Prefixes never reach over what was lost or dropped.
+                    // No segment's prefix reaches across lost or dropped bytes.
                     self.blob(name.clone(), &parts, &content)?;
                     (parts, content) = (Vec::new(), Vec::new());
                     continue;
@@ -101,13 +101,13 @@ impl PurgeRewriter<'_> {
             self.note(key::short_at(&name, 0), PurgeKind::Bytes, called, found.len() as u64);
             let range = |one: &Range<usize>| start + one.start as u64..start + one.end as u64;
             let changed = found.iter().map(range).collect();
-            // Of one with a part that was lost only what follows that is known.
+            // If a part of the blob was lost, only the content after it is known.
             self.sources.insert(name, PurgedSource { start, content, changed });
         }
         Ok(())
     }
 
-    /// All other objects. Chunks of full states are made again.
+    /// Purges all other objects. Chunks of keyframes are omitted and made again.
     pub(super) fn objects(&mut self) -> Result<()> {
         let view = self.view;
         let mut entries: HashSet<ObjectId> = HashSet::new();
@@ -143,7 +143,7 @@ impl PurgeRewriter<'_> {
         self.pages(&pages)?;
         let gone = self.deltas(&deltas)?;
         for (id, number) in entry_blobs {
-            // What was changed in every delta that names it is gone.
+            // An entry that changed in every delta that refers to it is not needed any more.
             if self.keeps && !gone.contains(&id) {
                 self.keep(number, object::sealed(view, number)?);
             }
@@ -224,7 +224,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Long texts that stand in a source: where that has changed, their hashes have.
+    /// Updates the hashes of long texts in a source whose bytes have changed.
     fn references(&mut self, blob: &[u8], value: &Value) {
         let Some(source) = self.sources.get(blob) else { return };
         let mut changed = Vec::new();
@@ -249,7 +249,7 @@ impl PurgeRewriter<'_> {
         }
     }
 
-    /// Deltas. Gives the large entries that are others now.
+    /// Purges deltas. Returns the ids of large entries that were replaced.
     fn deltas(&mut self, deltas: &[u64]) -> Result<HashSet<ObjectId>> {
         let mut revisions = HashMap::new();
         for table in [key::REVISIONS, key::FOLDED] {
@@ -283,7 +283,7 @@ impl PurgeRewriter<'_> {
                 }
                 let new_key = self.new_key(&key, &mut count)?;
                 if let Some(new) = new_key {
-                    // The entries of a claim that is called otherwise add to digests what they added before.
+                    // The entries of a renamed claim must keep their contribution to digests.
                     for side in [&mut change.old, &mut change.new] {
                         self.rekey(&key, side, &mut gone, &mut made)?;
                     }
@@ -315,7 +315,8 @@ impl PurgeRewriter<'_> {
         Ok(gone)
     }
 
-    /// An entry without secrets; the answer holds the large one that it no longer is.
+    /// Purges one side of a change. Returns `Some` if it changed, with the id of the replaced large
+    /// entry if there was one.
     fn side(
         &mut self,
         key: &[u8],
@@ -380,7 +381,7 @@ impl PurgeRewriter<'_> {
                 let place = object::find_number(self.view, id)?;
                 let entry: Vec<u8> = match place {
                     Some(number) => object::content(self.view, ObjectKind::Blob, number)?,
-                    // Made just now: then it adds what it should already.
+                    // It was created just now, and has the right contribution to digests already.
                     None => return Ok(()),
                 };
                 gone.insert(*id);

@@ -1,15 +1,15 @@
-//! Names of what was replaced: a name is the hash of a content, so new content has a new one.
+//! New ids of replaced objects: an id is the hash of the content, so new content has a new id.
 
 use crate::error::{Error, Result};
 use crate::model::ObjectId;
 use aho_corasick::AhoCorasick;
 use std::collections::BTreeMap;
 
-/// What is called otherwise now.
+/// Maps old ids to new ones.
 #[derive(Default)]
 pub(super) struct ObjectRenames {
     new: BTreeMap<ObjectId, ObjectId>,
-    /// Finds all of them, as bytes and as hex digits.
+    /// Finds all old ids, as bytes and as hex digits.
     search: Option<(AhoCorasick, Vec<Vec<u8>>)>,
 }
 
@@ -21,8 +21,8 @@ impl ObjectRenames {
         }
     }
 
-    /// These bytes with new names in place of old ones; `None` if none stands there. A name is looked for as the bytes it has,
-    /// whoever wrote it there.
+    /// Returns the bytes with new ids in place of old ones; `None` if they contain none. Ids are
+    /// found as byte sequences, in any structure.
     pub(super) fn rewrite(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>> {
         if self.new.is_empty() {
             return Ok(None);

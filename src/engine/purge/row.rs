@@ -1,4 +1,4 @@
-//! Rows without secrets.
+//! Purges rows.
 
 use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserved_word_error};
 use crate::backend::TableId;
@@ -13,7 +13,7 @@ use crate::format::{
 use std::collections::{HashMap, HashSet};
 
 impl PurgeRewriter<'_> {
-    /// Puts a row where no other stands.
+    /// Puts a row, or fails if the key is taken.
     fn put(&mut self, table: TableId, place: Vec<u8>, row: Vec<u8>) -> Result<()> {
         if self.rows.contains(table, &place) {
             return Err(duplicate_name_error("names"));
@@ -22,7 +22,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// The key of a row that holds a session and the hash of a text.
+    /// Returns the new key of a row whose key contains a session and a text hash.
     fn rekey_row(&self, place: &[u8]) -> Vec<u8> {
         let mut place = place.to_vec();
         if let Some(text) = place.get_mut(4..12)
@@ -33,7 +33,7 @@ impl PurgeRewriter<'_> {
         place
     }
 
-    /// What blobs are called: their names stand in bookmarks.
+    /// Registers the clean names of blobs, which are in bookmarks.
     pub(super) fn bookmarks(&mut self) -> Result<()> {
         let mut names = Vec::new();
         for_each_row(self.view, key::BOOKMARKS, |_, row| {
@@ -48,7 +48,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Notes every text that operations hold, for keys.
+    /// Registers the hash of every text in operations, for keys.
     pub(super) fn operations_read(&mut self) -> Result<()> {
         let mut rows = Vec::new();
         for_each_row(self.view, key::OPERATIONS, |_, row| {
@@ -62,7 +62,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// A row of MessagePack without secrets, and how many there were.
+    /// Returns a MessagePack row without secrets if it changed, and the number of secrets.
     fn rewritten(&mut self, row: &[u8]) -> Result<(Option<Vec<u8>>, u64)> {
         let mut count = 0;
         let mut failed = None;
@@ -92,7 +92,7 @@ impl PurgeRewriter<'_> {
         Ok(rows)
     }
 
-    /// Checkpoints, operations and bookmarks.
+    /// Purges checkpoints, operations and bookmarks.
     pub(super) fn packed(&mut self, refs: &StoreRefs, sources: SourceNaming) -> Result<()> {
         let mut named = HashSet::new();
         for (number, session) in refs.sessions.all() {
@@ -115,7 +115,7 @@ impl PurgeRewriter<'_> {
             self.put(key::OPERATIONS, place, new)?;
         }
         for (place, row) in self.all(key::BOOKMARKS)? {
-            // By a name that is another one's now.
+            // A leftover under a name that now belongs to another source.
             if !named.contains(&place) {
                 continue;
             }
@@ -134,7 +134,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Revisions, those that were folded too.
+    /// Purges revisions, including folded ones.
     pub(super) fn revisions(&mut self) -> Result<()> {
         for table in [key::REVISIONS, key::FOLDED] {
             for (place, bytes) in self.all(table)? {
@@ -160,7 +160,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Rows without texts.
+    /// Copies rows that contain no text; their keys may change.
     pub(super) fn copy_textless_rows(&mut self) -> Result<()> {
         for table in [key::FOLDS, key::PRUNINGS, key::RECORDS] {
             for (place, row) in self.all(table)? {
@@ -180,7 +180,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// The session of every page of facts, by its number.
+    /// Returns the session of every fact page, by page number.
     pub(super) fn sessions_of_pages(&self) -> Result<HashMap<u64, u32>> {
         let mut sessions = HashMap::new();
         for_each_row(self.view, key::OPERATIONS, |_, row| {

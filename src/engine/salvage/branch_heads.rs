@@ -1,4 +1,4 @@
-//! Branches that can be gone on with.
+//! Makes new heads for branches whose heads cannot be computed.
 
 use super::{SalvagedStore, repair_operation};
 use crate::backend::{ScanDirection, Snapshot};
@@ -20,7 +20,7 @@ use crate::model::{SessionNumber, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 
 impl SalvagedStore {
-    /// Gives each branch whose head cannot be made a new one, with the claims that are known.
+    /// Gives each branch whose head cannot be computed a new head with the known claims.
     pub(super) fn heads(&mut self, now: Timestamp) -> Result<()> {
         let refs = self.refs.clone();
         for (number, session) in refs.sessions.all() {
@@ -56,7 +56,7 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// The claims of a revision as far as the deltas that are left tell.
+    /// Returns the claims of a revision as far as they can be read from the remaining deltas.
     pub(super) fn known_claims(
         &self,
         refs: &StoreRefs,
@@ -93,7 +93,7 @@ impl SalvagedStore {
         Ok(claims.into_iter().collect())
     }
 
-    /// How many facts of each session there are, by what operations say.
+    /// Returns the number of facts of each session, according to its operations.
     pub(super) fn known_facts(&self) -> Result<HashMap<SessionNumber, u64>> {
         let mut facts: HashMap<SessionNumber, u64> = HashMap::new();
         derive::for_each_row(&self.view(), key::OPERATIONS, |_, row| {
@@ -110,7 +110,7 @@ impl SalvagedStore {
         Ok(facts)
     }
 
-    /// Brings the counts of the refs in line with what is there, and counts.
+    /// Corrects the counts in the refs, and counts the intact revisions.
     pub(super) fn counts(&mut self) -> Result<()> {
         let facts = self.known_facts()?;
         let mut checkpoints: HashMap<SessionNumber, u64> = HashMap::new();

@@ -1,4 +1,4 @@
-//! The objects that rows name: deltas, pages of facts, parts of growing blobs.
+//! Checks the objects that rows refer to: deltas, fact pages, parts of growing blobs.
 
 use super::SalvagedStore;
 use crate::engine::derive;
@@ -17,11 +17,12 @@ use crate::model::ObjectId;
 use std::collections::HashMap;
 
 impl SalvagedStore {
-    /// Marks the parts of growing blobs that cannot be opened, and those that cannot without them.
+    /// Marks as lost the parts of growing blobs that cannot be opened, and those that depend on
+    /// them.
     pub(super) fn segments(&mut self) -> Result<()> {
         let (mut changed, mut lost) = (RowOverlay::default(), Vec::new());
         let (mut blob, mut before) = (Vec::new(), Some(Vec::new()));
-        // Where each blob has come to.
+        // The end of each blob so far.
         let mut ends: HashMap<Vec<u8>, u64> = HashMap::new();
         let view = self.view();
         derive::for_each_row(&view, key::SEGMENTS, |place, bytes| {
@@ -60,7 +61,7 @@ impl SalvagedStore {
             }
             Ok(())
         })?;
-        // A bookmark knows how much of a source was kept.
+        // A bookmark contains the length of its blob.
         derive::for_each_row(&view, key::BOOKMARKS, |place, bytes| {
             let Ok(row) = BookmarkRow::decode(bytes) else { return Ok(()) };
             let number = key::short_at(place, 0).unwrap_or(0);
@@ -79,14 +80,14 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Finds the parts of deltas and the pages that operations name, by number or by name.
+    /// Finds the delta parts of revisions and the fact pages of operations, by number or by id.
     pub(super) fn deltas(&mut self) -> Result<()> {
         let mut names: HashMap<ObjectId, u64> = HashMap::new();
         let mut numbers: HashMap<u64, ObjectId> = HashMap::new();
         derive::for_each_row(&self.view(), key::OBJECTS, |place, sealed| {
             if let Ok(id) = sealed_id(sealed) {
                 let number = key::last_number(place).unwrap_or(0);
-                // One that stands for another is known by the name of that one.
+                // A delta that replaced another one in a purge keeps the id of the old one.
                 let stands_for =
                     open(ObjectKind::Delta, sealed).map(|content| Delta::name(&content));
                 let id = stands_for.unwrap_or(id);
@@ -151,12 +152,12 @@ impl SalvagedStore {
     }
 }
 
-/// The key of a part of a blob.
+/// Returns the key of a part of a blob.
 fn at(blob: &[u8], offset: u64) -> Vec<u8> {
     [blob, &offset.to_be_bytes()].concat()
 }
 
-/// What stands in the place of a part that is gone.
+/// Returns the row that marks a lost range of a blob.
 fn gap(from: u64, to: u64) -> Vec<u8> {
     SegmentRow { object: LOST_OBJECT, length: to - from, prefix: 0 }.encode()
 }

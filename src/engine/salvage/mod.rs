@@ -1,5 +1,6 @@
-//! What can be saved of a damaged store: every row and record that is whole, a list of what is not, and branches that
-//! can be gone on with. Nothing is invented: what is not known to be right is left out and named.
+//! Salvages a damaged store: keeps every intact row and record, lists what is lost, and makes
+//! branches usable again. Nothing is invented: data that is not known to be correct is left out and
+//! reported.
 
 mod branch_heads;
 mod content;
@@ -20,21 +21,21 @@ use crate::format::key;
 use crate::format::{Record, RecordChange, RefsRow, StoreRefs, repair_bit};
 use crate::model::{Operation, OperationAuthor, OperationId, SessionNumber, Timestamp};
 
-/// What was saved.
+/// The salvaged data.
 pub(crate) struct SalvagedStore {
     pub(crate) rows: RowOverlay,
     pub(crate) refs: StoreRefs,
-    /// Where the journal ended.
+    /// The end of the journal.
     pub(crate) end: LogPosition,
-    /// What is lost, each in a line.
+    /// What is lost, one line each.
     pub(crate) lost: Vec<String>,
-    /// How many rows and records had a single wrong bit that was put right.
+    /// Number of rows and records in which a single wrong bit was corrected.
     pub(crate) mended: u64,
-    /// How many revisions are whole, with their changes.
+    /// Number of revisions that are intact with their changes.
     pub(crate) revisions: u64,
 }
 
-/// Saves what can be saved of an index and the journal behind it.
+/// Salvages an index and the journal after it.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if not even the sessions and branches are known.
@@ -82,7 +83,7 @@ impl SalvagedStore {
         OverlaySnapshot { base: &EmptySnapshot, rows: &self.rows, position: self.end }
     }
 
-    /// The refs at the position of the index.
+    /// Returns the refs at the position of the index.
     fn first_refs(&mut self, index: &RescuedIndex, pieces: &[JournalPiece]) -> Result<StoreRefs> {
         let of_record = |piece: &JournalPiece| match piece {
             JournalPiece::Record(frame, _) if frame.position >= index.position => {
@@ -111,7 +112,8 @@ impl SalvagedStore {
             }
         }
         match first {
-            // Of a later moment: what it knows and the rows do not is named as lost.
+            // These refs are of a later moment: anything in them that the rows lack is reported as
+            // lost.
             Some((_, refs)) => Ok(refs),
             None if index.position == 0 => Ok(StoreRefs::default()),
             None => Err(Error::Corrupt {
@@ -127,7 +129,7 @@ impl SalvagedStore {
         mended
     }
 
-    /// Whether the operation of this id is among what was saved.
+    /// Whether the operation with this id was salvaged.
     pub(crate) fn holds(&self, operation: &str) -> bool {
         operation
             .parse::<OperationId>()

@@ -1,4 +1,5 @@
-//! The one count of a session's revisions and checkpoints: what of it is missing is named, and stays named.
+//! Finds gaps in the sequence numbers of a session. Missing numbers are reported, and stay marked
+//! as lost.
 
 use super::SalvagedStore;
 use super::repair_operation;
@@ -12,10 +13,11 @@ use crate::model::{
 };
 use std::collections::{BTreeSet, HashMap};
 
-/// No damage takes more records than this and leaves the next: who says so was not written by forge.
+/// Real damage never loses more records than this and leaves the next one intact; a larger gap was
+/// not written by forge.
 const MAX_MISSING: u64 = 1 << 24;
 
-/// Refuses to put something in the place of more numbers than damage can have taken.
+/// Refuses to fill a gap larger than damage can explain.
 fn check_missing(missing: u64, next: u64, what: impl FnOnce() -> String) -> Result<()> {
     if missing <= MAX_MISSING {
         return Ok(());
@@ -25,7 +27,7 @@ fn check_missing(missing: u64, next: u64, what: impl FnOnce() -> String) -> Resu
 }
 
 impl SalvagedStore {
-    /// Names every number of the one count that nothing has, and puts something in its place.
+    /// Reports every missing sequence number and fills it with a placeholder.
     pub(super) fn numbers(&mut self, now: Timestamp) -> Result<()> {
         let refs = self.refs.clone();
         for (number, session) in refs.sessions.all() {
@@ -93,7 +95,7 @@ impl SalvagedStore {
                 (1..session.next_sequence).filter(|sequence| !known.contains(sequence)).collect();
             self.missing(number, &missing, &parents, now)?;
         }
-        // What they said has been used; they are made again.
+        // These rows have been used, and are derived again.
         let places: Vec<Vec<u8>> = self
             .view()
             .scan(key::SEQUENCES, &[], &[], ScanDirection::Ascending, usize::MAX)?
@@ -106,8 +108,7 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Puts something in the place of numbers that nothing has: of a revision what says that it is lost, of a checkpoint
-    /// one that was taken back.
+    /// Fills missing sequence numbers with placeholders: a lost revision, or a hidden checkpoint.
     pub(super) fn missing(
         &mut self,
         number: SessionNumber,
@@ -172,7 +173,7 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Names the numbers before this one that nothing has.
+    /// Reports the missing numbers before this one.
     pub(super) fn skip_to(
         &mut self,
         number: SessionNumber,
@@ -189,7 +190,7 @@ impl SalvagedStore {
         }
         session.next_sequence = sequence;
         let current = session.current_branch;
-        // A record holds one revision at most, and then perhaps its checkpoint.
+        // A record contains at most one revision, perhaps followed by its checkpoint.
         let mut parents: HashMap<u64, BranchNumber> = parent.into_iter().collect();
         if parents.keys().all(|known| !missing.contains(known))
             && let Some(first) = missing.first()

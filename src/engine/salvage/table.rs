@@ -1,4 +1,4 @@
-//! Takes over the rows of an index that are whole, and finds what is missing between them.
+//! Salvages the intact rows of an index, and finds what is missing between them.
 
 use super::SalvagedStore;
 use crate::backend::TableId;
@@ -15,7 +15,7 @@ use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl SalvagedStore {
-    /// Takes over the primary rows of the index that are whole.
+    /// Takes over the intact primary rows of the index.
     pub(super) fn index(&mut self, index: RescuedIndex) -> Result<()> {
         let mut sequences = BTreeMap::new();
         let mut named = BTreeSet::new();
@@ -31,7 +31,8 @@ impl SalvagedStore {
             }
             let Some(is_right) = check_of(table) else { continue };
             if !is_right(&value) && !self.mend(&mut value, &is_right) {
-                // A chunk or keyframe is made again where it can be; a revision is missed by its number.
+                // Chunks and keyframes are made again where possible; a missing revision is noticed
+                // by its number.
                 if ![key::REVISIONS, key::KEYFRAMES, key::OBJECTS].contains(&table) {
                     self.lost.push(format!("a row of table {}", table.0));
                 }
@@ -40,7 +41,7 @@ impl SalvagedStore {
             let place = self.place_of(table, place, &value);
             self.rows.put(table, place, value);
         }
-        // Where a number is missing these say what it was.
+        // These rows show what a missing number was.
         for (place, value) in sequences {
             if SequenceRow::decode(&value).is_ok() {
                 self.rows.put(key::SEQUENCES, place, value);
@@ -53,7 +54,7 @@ impl SalvagedStore {
         self.report_missing_objects(named)
     }
 
-    /// Puts each checkpoint under the key that it says itself, in the session of its operation.
+    /// Moves each checkpoint to the key that its content gives, in the session of its operation.
     fn checkpoints(&mut self) -> Result<()> {
         let mut sessions: HashMap<OperationId, SessionNumber> = HashMap::new();
         derive::for_each_row(&self.view(), key::OPERATIONS, |_, row| {
@@ -90,7 +91,7 @@ impl SalvagedStore {
         TotalsRow::decode(&row).ok()
     }
 
-    /// Names rows that are gone without a trace.
+    /// Reports rows that are missing without any other trace.
     fn report_missing_rows(&mut self, totals: Option<TotalsRow>) -> Result<()> {
         let there = row_totals::count_totals(&self.view())?;
         match totals {
@@ -126,9 +127,9 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Names the objects that something found by their names and that are not there: long texts and values.
+    /// Reports missing objects that were listed by id: long texts and values.
     pub(super) fn report_missing_objects(&mut self, mut named: BTreeSet<u64>) -> Result<()> {
-        // Full states are made again.
+        // Keyframes are made again.
         derive::for_each_row(&self.view(), key::KEYFRAMES, |_, row| {
             let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
             named.retain(|number| row.chunks.iter().all(|chunk| chunk.object != *number));
@@ -143,7 +144,7 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// The key of a row, from what it says of itself where it says enough.
+    /// Returns the key of a row, computed from its content if that is sufficient.
     pub(super) fn place_of(&self, table: TableId, place: Vec<u8>, value: &[u8]) -> Vec<u8> {
         if table == key::REVISIONS
             && let Ok(row) = RevisionRow::decode(value)
@@ -166,7 +167,7 @@ const UNDONE: &str = "facts, switches of branches, and that they can be undone";
 
 type RowCheck = fn(&[u8]) -> bool;
 
-/// What the rows of a table are checked by; `None` for those that are made again.
+/// Returns the check for the rows of a table; `None` for tables that are derived again.
 fn check_of(table: TableId) -> Option<RowCheck> {
     let check: RowCheck = match table {
         key::OBJECTS => is_whole,

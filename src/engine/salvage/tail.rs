@@ -1,4 +1,4 @@
-//! The records of the journal behind the index.
+//! Salvages the records of the journal after the index.
 
 use super::SalvagedStore;
 use crate::backend::LogPosition;
@@ -11,14 +11,15 @@ use crate::format::{Record, RecordChange, RevisionHeader};
 use crate::model::Timestamp;
 
 impl SalvagedStore {
-    /// Takes in the records behind the index.
+    /// Takes in the records after the index.
     pub(super) fn tail(
         &mut self,
         pieces: Vec<JournalPiece>,
         position: LogPosition,
         now: Timestamp,
     ) -> Result<()> {
-        // The record that the index ends before begins a segment, with the refs: another one is that of another store.
+        // The record at the position of the index begins a segment, with the refs. Any other record
+        // is from another store.
         let is_behind = |piece: &JournalPiece| matches!(piece, JournalPiece::Record(frame, _) if frame.position >= position);
         let first = pieces.iter().find(|piece| is_behind(piece));
         let begun = match first {
@@ -36,7 +37,7 @@ impl SalvagedStore {
                 JournalPiece::Record(frame, mended) if frame.position >= position => {
                     (frame, mended)
                 }
-                // What stands before the next record, or before the end, is missing.
+                // A damaged piece is reported as the gap before the next record, or before the end.
                 _ => continue,
             };
             self.gap(next, frame.position);
@@ -62,14 +63,14 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Names a part of the journal that nothing whole stands in.
+    /// Reports a range of the journal without an intact record.
     fn gap(&mut self, from: LogPosition, to: LogPosition) {
         if from < to {
             self.lost.push(format!("{} bytes of the journal at {from}, up to {to}", to - from));
         }
     }
 
-    /// Names what followed the index, of which no record is left, and what is known of each session before it.
+    /// Reports the loss of everything after the index, and what each session had before.
     fn cut_off(&mut self, position: LogPosition) {
         let far = match self.end > position {
             true => format!("up to {} at least", self.end),
@@ -113,7 +114,7 @@ impl SalvagedStore {
             }
         }
         if let Some(RecordChange::Refs(refs)) = placed.record.changes.first() {
-            // They know what was lost before them.
+            // The refs show which numbers were lost before them.
             let refs = (**refs).clone();
             for (number, session) in refs.sessions.all() {
                 if (number as usize) < self.refs.sessions.len() {

@@ -7,7 +7,7 @@ use crate::model::{Checkpoint, CheckpointId, CheckpointTrigger, Value};
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
-/// The record that begins a segment at this position.
+/// Returns the record that begins a segment at this position.
 fn begun_at(position: LogPosition, refs: StoreRefs) -> JournalPiece {
     let id = OperationId::from_bytes([4; 16]);
     let operation =
@@ -16,7 +16,8 @@ fn begun_at(position: LogPosition, refs: StoreRefs) -> JournalPiece {
     JournalPiece::Record(LogFrame { position, end: position + 1, hash: [0; 32], payload }, false)
 }
 
-/// A wrong bit in the key of a checkpoint put it where nobody looks, and nothing said that it was lost.
+/// Regression: a wrong bit in the key of a checkpoint moved it to a place where it was not found,
+/// and it was not reported as lost.
 #[test]
 fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
     let mut refs = crate::engine::refs::tests::of_one_session(NOW);

@@ -1,4 +1,5 @@
-//! Objects, and what is made of them: deltas lead to digests, full states are their revisions', blobs open.
+//! Verifies objects and their use: deltas lead to digests, keyframes equal their revisions, blobs
+//! can be opened.
 
 use super::{VerifyFindings, chain};
 use crate::backend::Snapshot;
@@ -36,13 +37,13 @@ pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             && let Ok(id) = sealed_id(sealed)
             && object::find_number(view, &id)?.is_none()
         {
-            // A large value is found by its name alone, and so is a chunk that the next full state has as well; a part of a growing
-            // blob by its number.
+            // A large value is only found by its id, and so is a chunk that later keyframes share.
+            // Parts of growing blobs are found by number.
             findings.add_derived(format!("the name of the object {number}"), &"it is missing");
         }
         Ok(())
     })?;
-    // Those of the tail count from elsewhere.
+    // Objects of the tail are numbered separately.
     if let Some(last) = object::beyond_counter(view.generation())? {
         findings.add_derived("the counter of objects", &format!("it is behind the object {last}"));
     }
@@ -57,7 +58,8 @@ pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     })
 }
 
-/// Each revision's digest and count from its parent's, by what its delta says.
+/// Verifies the digest and count of each revision: those of its parent plus the changes of its
+/// delta.
 pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let mut sums: HashMap<(SessionNumber, u64), (StateDigest, u64)> = HashMap::new();
     let mut rows = Vec::new();
@@ -84,14 +86,14 @@ pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             findings.lost_before += 1;
             continue;
         }
-        // What its claims come from was lost: nothing can be said.
+        // The revision that its claims come from was lost, so it cannot be checked.
         let Some((digest, count)) = start else { continue };
         match replay(view, &parts, digest, count) {
             Ok((sum, names)) => {
                 if sum != (header.digest, header.count) {
                     findings.add_primary(place.clone(), &"its delta does not lead to its digest");
                 }
-                // What was folded into it came to its own delta.
+                // Folding has replaced its delta by the combined one.
                 if names != header.delta && !folds {
                     findings.add_primary(place, &"its delta is another one's");
                 }
@@ -102,7 +104,7 @@ pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     Ok(())
 }
 
-/// The header of the first revision that was folded into this one.
+/// Returns the header of the first revision that was folded into this one.
 fn first_folded(
     view: &ReadSnapshot,
     number: SessionNumber,
@@ -196,7 +198,7 @@ pub(crate) fn keyframe(
     Err(Error::Corrupt { what, source: "its digest is not the revision's".into() })
 }
 
-/// Every part of a growing blob, from its restarts on.
+/// Opens every part of a growing blob, from restart to restart.
 pub(super) fn segments(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let mut rows = Vec::new();
     for_each_row(view, key::SEGMENTS, |place, row| {
@@ -236,7 +238,7 @@ pub(super) fn segments(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Re
             Ok(content) => {
                 next = offset + content.len() as u64;
                 before.extend_from_slice(&content);
-                // Prefixes never reach over a restart.
+                // No segment's prefix reaches across a restart.
                 if blob::restart_before(next) == next {
                     before.clear();
                 }

@@ -1,4 +1,5 @@
-//! Revisions and checkpoints: each is its own, follows its parent, and none is missing.
+//! Verifies revisions and checkpoints: each has the right id and follows its parent, and none is
+//! missing.
 
 use super::VerifyFindings;
 use crate::backend::{ScanDirection, Snapshot};
@@ -10,7 +11,7 @@ use crate::format::{RefsRow, RevisionBody, RevisionHeader, RevisionRow};
 use crate::model::SessionNumber;
 use std::collections::HashMap;
 
-/// The second copy of the refs.
+/// Verifies the second copy of the refs, in the index.
 pub(super) fn refs_row(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let row = view.get(key::COUNTERS, key::REFS)?;
     if let Some(Err(error)) = row.map(|row| RefsRow::decode(&row)) {
@@ -64,7 +65,7 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
         match RevisionRow::decode(row) {
             Err(error) => findings.add_primary(format!("revision #{sequence}"), &error),
             Ok(row) => {
-                // The one that others are folded into stands in its own table too.
+                // The target of a fold has a row in its own table too.
                 let known = (RevisionHeader::id_of(&row.header), row.effective);
                 effective.entry((number, sequence)).or_insert(known);
             }

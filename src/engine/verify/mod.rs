@@ -1,4 +1,4 @@
-//! Checks a store against what it says of itself: records, rows, objects, digests, and every derived row.
+//! Verifies the consistency of a store: records, rows, objects, digests, and every derived row.
 
 mod content;
 mod history;
@@ -14,55 +14,56 @@ use content::{digests, keyframes, objects, segments};
 use history::{history, refs_row};
 use rows::{ahead, derived_rows, totals};
 
-/// How much is looked at.
+/// How thorough a check is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyDepth {
-    /// The journal, the rows of revisions and checkpoints, and that nothing is missing between them.
+    /// Checks the journal, the rows of revisions and checkpoints, and that none of them are
+    /// missing.
     Quick,
-    /// Every object, every digest and every derived row too.
+    /// Checks every object, every digest and every derived row as well.
     ReadData,
 }
 
-/// What is wrong about a place in the store.
+/// A problem at one place of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyFinding {
-    /// The place.
+    /// The place, for example a revision or a table.
     pub place: String,
-    /// What is wrong.
+    /// The problem found there.
     pub problem: String,
-    /// Whether all that is wrong can be made again from what is whole.
+    /// Whether everything that is wrong can be rebuilt from intact data.
     pub derived: bool,
 }
 
-/// How much was looked at.
+/// Counts of what was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyCounts {
-    /// Records of the journal.
+    /// Number of journal records.
     pub records: u64,
-    /// Revisions.
+    /// Number of revisions.
     pub revisions: u64,
-    /// Objects opened.
+    /// Number of objects that were opened.
     pub objects: u64,
-    /// Derived rows compared.
+    /// Number of derived rows that were compared.
     pub rows: u64,
 }
 
-/// What a check has come to.
+/// The result of a check.
 #[derive(Default)]
 pub(crate) struct VerifyFindings {
     pub(crate) found: Vec<VerifyFinding>,
     pub(crate) checked: VerifyCounts,
-    /// Revisions that were lost before a repair.
+    /// Number of revisions that were lost before an earlier repair.
     pub(crate) lost_before: u64,
-    /// Where something is not what the holder of the key has written.
+    /// Places whose data was not written by the holder of the key.
     pub(crate) forged: Vec<String>,
 }
 
-/// The index as a place.
+/// The name of the index as a place in findings.
 pub(crate) const INDEX: &str = "the index";
 
 impl VerifyFindings {
-    /// Something cannot be read.
+    /// Adds a finding for something that cannot be read.
     pub(crate) fn add_unreadable(&mut self, place: impl Into<String>, error: &Error) {
         let place = place.into();
         if error.kind() == ErrorKind::Forged {
@@ -90,7 +91,7 @@ impl VerifyFindings {
     }
 }
 
-/// An error with what caused it, in a line.
+/// Formats an error with its causes, in one line.
 pub(crate) fn chain(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -102,14 +103,14 @@ pub(crate) fn chain(error: &Error) -> String {
 }
 
 impl Engine {
-    /// Checks everything that the open store holds.
+    /// Checks everything in the open store.
     pub(crate) fn verify(&self, depth: VerifyDepth, findings: &mut VerifyFindings) {
         if let Err(error) = self.verify_journal(findings) {
             findings.add_unreadable("the journal", &error);
         }
         match self.follower.written_view().and_then(|view| view.check_density().map(|()| view)) {
             Err(error) => {
-                // The journal behind it cannot be read: that is said already.
+                // If the journal cannot be read, this is the same error, which is already reported.
                 let problem = chain(&error);
                 if findings.found.iter().all(|known| known.problem != problem) {
                     findings.add_unreadable(INDEX, &error);
@@ -129,7 +130,7 @@ impl Engine {
                 ];
                 let deep = deep.iter().filter(|_| depth == VerifyDepth::ReadData);
                 for (what, check) in checks.iter().chain(deep) {
-                    // A file that cannot be read: what it would say of the rest is not known.
+                    // An unreadable file prevents the rest of this check.
                     if let Err(error) = check(&view, findings) {
                         findings.add_primary(format!("the index, at its {what}"), &chain(&error));
                     }

@@ -1,4 +1,4 @@
-//! Every derived row, made again and compared.
+//! Verifies every derived row by making it again.
 
 use super::{VerifyFindings, chain};
 use crate::backend::{Snapshot, TableId};
@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::format::{PrewrittenRow, StoreRefs, key};
 use std::collections::{HashMap, HashSet};
 
-/// Every derived row, made again and compared; and that there are no others.
+/// Makes every derived row again, compares it with the stored one, and checks that there are no
+/// others.
 pub(super) fn derived_rows(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let mut made: HashSet<[u8; 8]> = HashSet::new();
     let mut wrong: HashMap<TableId, u64> = HashMap::new();
@@ -40,7 +41,8 @@ pub(super) fn derived_rows(view: &ReadSnapshot, findings: &mut VerifyFindings) -
         })?;
     }
     for (table, count) in wrong {
-        // Where something stored is damaged, its derived rows cannot be made: that is said already.
+        // If primary data is damaged, its derived rows cannot be made; the damage is already
+        // reported.
         if troubles.is_empty() {
             findings.add_derived(format!("table {}", table.0), &format!("{count} rows are wrong"));
         }
@@ -60,7 +62,7 @@ fn short(table: TableId, key: &[u8]) -> [u8; 8] {
     *hasher.finalize().as_bytes().first_chunk().expect("8 of 32 bytes")
 }
 
-/// What was written ahead can be swept.
+/// Checks that the rows that list pre-written objects can be decoded, so that these can be swept.
 pub(super) fn ahead(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     for_each_row(view, key::PREWRITTEN, |place, row| {
         if let Err(error) = PrewrittenRow::decode(row) {
@@ -72,7 +74,7 @@ pub(super) fn ahead(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Resul
     })
 }
 
-/// That no row is gone which nothing else would miss.
+/// Checks the totals: no row is missing whose loss could not be noticed otherwise.
 pub(super) fn totals(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let (kept, counted) =
         (row_totals::stored_totals(view)?.unwrap_or_default(), row_totals::count_totals(view)?);
