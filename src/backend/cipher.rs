@@ -163,7 +163,8 @@ mod tests {
         assert_eq!(format!("{cipher:?}"), "Cipher");
     }
 
-    /// Made by other implementations of AES-GCM-SIV and blake3, from what `docs/format.md` says.
+    /// The bytes were computed by other implementations of AES-GCM-SIV and BLAKE3, following
+    /// `docs/format.md`.
     #[test]
     fn what_is_hidden_has_the_golden_bytes() {
         let cipher = Cipher::new(&[1; 32]);

@@ -194,8 +194,8 @@ mod tests {
         assert!(!remove_large(&other).unwrap());
     }
 
-    /// Where other threads started programs, a generation could not be applied or removed for a moment: each child had the
-    /// locks' files open until its program began.
+    /// Regression test: while other threads started programs, a generation could not be applied or
+    /// removed for a moment, because each child had the lock files open until its program began.
     #[test]
     fn a_lock_that_was_given_back_is_free_though_a_child_has_its_file_open() {
         let folder = tempfile::tempdir().unwrap();

@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(read(&path, 5).unwrap(), b"12345");
         let error = read(&path, 4).unwrap_err();
         assert_eq!(error.to_string(), "it has 5 bytes, and at most 4 are read");
-        // What has no blocks on the disk has a size all the same.
+        // A sparse file without blocks on disk has a size too.
         File::create(&path).unwrap().set_len(1 << 30).unwrap();
         assert_eq!(read(&path, 1 << 20).unwrap_err().kind(), io::ErrorKind::InvalidData);
         fs::write(&path, b"\xff").unwrap();

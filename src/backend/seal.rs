@@ -129,7 +129,7 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Made by another implementation of blake3, from what `docs/format.md` says.
+    /// The bytes were computed by another implementation of BLAKE3, following `docs/format.md`.
     #[test]
     fn seals_have_the_golden_bytes() {
         let key = SealKey::new(&[1; 32], &[2; 16], &[3; 32]);

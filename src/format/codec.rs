@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Lists in lists without end, and what says that it holds four thousand million things in five bytes.
+    /// Endlessly nested lists, and five bytes that declare four thousand million elements.
     #[test]
     fn what_is_nested_or_long_without_end_is_refused() {
         for opened in [vec![0x91], vec![0x81, 0xa1, b'a']] {
@@ -223,7 +223,7 @@ mod tests {
     fn bytes_behind_a_record_are_refused() {
         let bytes = pack(&crate::model::Value::from("x"));
         assert!(unpack::<crate::model::Value>("value", &bytes).is_ok());
-        // Whatever kind of value it would begin, and whether that is whole or not.
+        // Whatever type the extra bytes begin, and whether that value is complete or not.
         for first in 0..=u8::MAX {
             for rest in [&[][..], &[0; 20]] {
                 let more = [&bytes, &[first][..], rest].concat();

@@ -228,15 +228,15 @@ mod tests {
         }
         assert_eq!(once.len(), twice.len());
         assert!(purge_entry(&key, &entry, |_| None).is_none());
-        // No time is written so: every one begins with another byte, or goes on.
+        // No time is encoded like this: each one begins with another byte, or is longer.
         for time in [0, -1, 1, 63, 64, -64, -65, i64::MAX, i64::MIN] {
             let entry = encode_value(Timestamp::from_micros(time), &Value::Null);
             assert_eq!(kept_term(&entry), None);
         }
     }
 
-    /// A secret in the name of a field: what takes its place belongs elsewhere among the others. The bytes stayed where they were,
-    /// so a purged claim differed from one with the same value.
+    /// Regression test: purging a secret in a field's name changes the order of the fields. The
+    /// bytes kept their old order, so a purged claim differed from one with the same value.
     #[test]
     fn a_purged_entry_has_its_fields_in_order() {
         let key = encode_key(&Key::new(Kind::Note, "N1"));

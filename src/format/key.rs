@@ -304,7 +304,7 @@ mod tests {
             PREWRITTEN,
         ];
         for number in 0..=u8::MAX {
-            // Of a table that is not there yet nobody knows.
+            // Unknown tables count as tables without a session.
             let with = number <= PREWRITTEN.0 && !without.contains(&TableId(number));
             assert_eq!(begins_with_session(TableId(number)), with);
         }

@@ -384,7 +384,8 @@ mod tests {
         assert!(compress_sealed(b"no object").is_err());
     }
 
-    /// The kind was in no hash: with a bit of it turned over an object of another kind was called whole.
+    /// Regression test: no hash covered the kind, so an object with a wrong bit in it passed as an
+    /// intact object of another kind.
     #[test]
     fn an_object_of_another_kind_than_was_written_is_not_whole_and_is_put_right() {
         for (_, sealed) in
@@ -406,7 +407,7 @@ mod tests {
         assert!(bomb.len() < 10_000);
         let name = *blake3::hash(&[0; 100]).as_bytes();
         for codec in [CODEC_ZSTD, CODEC_ZSTD_PREFIX] {
-            // Its check is right: whoever makes such a thing makes that too.
+            // Its check is right, as an attacker would make it.
             for length in [100, MAX_OBJECT_BYTES + 1, u32::MAX as usize] {
                 let sealed = put_together(ObjectKind::Blob, codec, length, &name, &bomb);
                 assert!(open(ObjectKind::Blob, &sealed).is_err());

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers near where they get longer, beside any.
+    /// Numbers near the limits of the encodings, and arbitrary ones.
     fn number() -> impl Strategy<Value = i64> {
         let near = (0_u32..64, -2_i64..3).prop_map(|(bit, by)| (1_i64 << bit).wrapping_add(by));
         prop_oneof![any::<i64>(), near.clone(), near.prop_map(i64::wrapping_neg)]
@@ -149,8 +149,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes of a value, of another, cut off, with more behind them, with a byte that differs: always what comparing
-        /// with what is written says.
+        /// Tries the bytes of the value, of another value, truncated, with a suffix, and with one
+        /// changed byte: the result must be the same as encoding and comparing.
         #[test]
         fn it_says_what_writing_and_comparing_says(
             mine in value(), other in value(), place: prop::sample::Index, byte: u8,
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Every length and number at which another form begins, and one on each side of it.
+    /// Every length and number at which another encoding begins, with one on each side of it.
     #[test]
     fn each_form_is_known_up_to_where_the_next_begins() {
         let mut all = Vec::new();

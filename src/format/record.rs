@@ -234,23 +234,23 @@ pub enum RecordChange {
         /// The revision that they were folded into.
         last: u64,
     },
-    /// A session is pruned and thereby hidden.
+    /// A session is dropped: pruning hides it.
     SessionDropped {
         /// The session of the pruning operation.
         session: SessionNumber,
-        /// The session that is pruned.
+        /// The session that is dropped.
         of: SessionNumber,
         /// The pruning operation that this belongs to; in a redo, the one that is redone.
         pruning: OperationId,
     },
-    /// The pruning of a session is undone.
+    /// The drop of a session is undone.
     SessionShown {
         /// The session of the pruning operation.
         session: SessionNumber,
         /// The session that is restored.
         of: SessionNumber,
     },
-    /// The beginning of a growing blob is pruned: references into it keep only their preview.
+    /// The beginning of a growing blob is dropped: references into it keep only their preview.
     TextDropped {
         /// The session of the pruning operation.
         session: SessionNumber,
@@ -258,12 +258,12 @@ pub enum RecordChange {
         of: SessionNumber,
         /// The blob.
         blob: String,
-        /// The number of bytes that are pruned, from the start of the blob.
+        /// The number of bytes that are dropped, from the start of the blob.
         bytes: u64,
         /// The pruning operation that this belongs to; in a redo, the one that is redone.
         pruning: OperationId,
     },
-    /// The last pruning of a growing blob is undone.
+    /// The last drop from a growing blob is undone.
     TextShown {
         /// The session of the pruning operation.
         session: SessionNumber,
@@ -292,14 +292,14 @@ pub enum RecordChange {
         /// The large values that nothing else references.
         blobs: Vec<ObjectId>,
     },
-    /// Prewritten objects that nothing came to reference are permanently deleted.
+    /// Pre-written objects that nothing came to reference are permanently deleted.
     SweptAhead {
         /// The names of the deleted objects.
         objects: Vec<ObjectId>,
         /// The keys of deleted parts of growing blobs, in the table of segments.
         parts: Vec<RecordBytes>,
         /// The names of objects that are referenced after all: they stay, and are no longer listed
-        /// as prewritten.
+        /// as pre-written.
         named: Vec<ObjectId>,
     },
     /// The session's schedule of checkpoints: the next write makes one if this long has passed

@@ -105,7 +105,7 @@ pub struct SessionRefs {
     pub bookmarks: Vec<BookmarkRef>,
     /// Microseconds between scheduled checkpoints.
     pub schedule: Option<i64>,
-    /// The growing blobs whose beginning was pruned.
+    /// The growing blobs whose beginning was dropped.
     pub dropped: Vec<DroppedText>,
     /// How it was removed, if it was.
     pub gone: Option<SessionRemoval>,
@@ -120,13 +120,13 @@ pub enum SessionRemoval {
     Swept,
 }
 
-/// The pruned beginning of a growing blob.
+/// The dropped beginning of a growing blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DroppedText {
     /// The blob.
     pub blob: String,
-    /// The number of pruned bytes.
+    /// The number of dropped bytes.
     pub bytes: u64,
     /// The pruning operation, while it can be undone.
     pub pruning: Option<OperationId>,

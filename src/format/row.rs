@@ -299,7 +299,7 @@ impl BookmarkRow {
     }
 }
 
-/// An object that was written before anything references it.
+/// A pre-written object: it was written before anything references it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrewrittenRow {
@@ -445,34 +445,34 @@ pub enum OperationEffect {
         /// The revision that they had been folded into.
         last: u64,
     },
-    /// Pruned a session.
+    /// Dropped a session.
     SessionDropped {
-        /// The pruned session.
+        /// The dropped session.
         of: SessionNumber,
     },
-    /// Undid the pruning of a session.
+    /// Undid the drop of a session.
     SessionShown {
         /// The restored session.
         of: SessionNumber,
     },
-    /// Pruned the beginning of a growing blob.
+    /// Dropped the beginning of a growing blob.
     TextDropped {
         /// The session of the blob.
         of: SessionNumber,
         /// The blob.
         blob: String,
-        /// The number of bytes that are pruned now.
+        /// The number of bytes that are dropped now.
         bytes: u64,
-        /// The number of bytes pruned before: they are permanently deleted.
+        /// The number of bytes dropped before: they are permanently deleted.
         old: u64,
     },
-    /// Undid the pruning of the beginning of a growing blob.
+    /// Undid the drop of the beginning of a growing blob.
     TextShown {
         /// The session of the blob.
         of: SessionNumber,
         /// The blob.
         blob: String,
-        /// The number of bytes that had been pruned.
+        /// The number of bytes that had been dropped.
         bytes: u64,
     },
     /// Pruned data that is permanently deleted now. Replaces all other effects.

@@ -85,8 +85,9 @@ fn part(segment: &JournalSegment, to: &Path, bytes: u64) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A backup beside a writer that publishes a generation took the segments that were left for the whole journal, and
-    /// was refused as damaged: the first had been removed after it was read and before the segments were listed.
+    /// Regression test: a backup during the publication of a generation took the remaining segments
+    /// for the whole journal and reported damage: the first segment had been removed after it was
+    /// read and before the segments were listed.
     #[test]
     fn a_segment_that_was_removed_after_it_was_read_is_gone() {
         let gone = between(&[200, 300], 100, 400).map(Iterator::collect::<Vec<_>>);

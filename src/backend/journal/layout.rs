@@ -379,7 +379,7 @@ mod tests {
         ) {
             let (mut frame, _) = encode(FrameKind::Record, 96, 0, &[1; 32], &payload, &SealMode::Absent);
             let bit = bit.index(frame.len() * 8);
-            // Without a key nobody can tell what a seal should be.
+            // Without a key, seals cannot be checked.
             prop_assume!(!SEAL.contains(&(bit / 8)));
             frame[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(decode(&frame, 96).is_err());

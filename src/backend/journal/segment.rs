@@ -297,20 +297,21 @@ mod tests {
         }
     }
 
-    /// Whoever found the end of the journal read all of the room behind it, at each record of another thread or process: after a
-    /// rotation 3 MB, under the append lock.
+    /// Regression test: finding the end of the journal once read all the room after it, for each
+    /// record of another thread or process: 3 MB after a rotation, under the append lock.
     #[test]
     fn room_that_was_seen_is_not_read_again_and_what_is_behind_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let segment = JournalSegment::create(folder.path(), 100).unwrap();
         segment.file.write_all_at(&[0; 200_000], 0).unwrap();
         assert!(segment.is_room(100).unwrap());
-        // What no process that lives can meet shows what is read.
+        // A byte that changes inside the known zeros, which no live process can see, shows what is
+        // read.
         segment.file.write_all_at(b"x", 150_000).unwrap();
         assert!(segment.is_room(100).unwrap() && segment.is_room(5_000).unwrap());
         let other = JournalSegment::open(folder.path(), 100, false).unwrap();
         assert!(!other.is_room(100).unwrap() && other.is_room(150_101).unwrap());
-        // A record that was begun, and more room with something in it.
+        // A record that was begun, and more room that is not all zeros.
         segment.file.write_all_at(b"FRJ", 10_000).unwrap();
         assert!(!segment.is_room(10_100).unwrap());
         segment.file.write_all_at(b"x", 300_000).unwrap();

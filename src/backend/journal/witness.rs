@@ -130,7 +130,8 @@ mod tests {
         JournalWitness::open(&path, &STORE).unwrap().unwrap()
     }
 
-    /// It was made durable only when something else was noted later: whoever wrote once and then waited left it to the system.
+    /// Regression test: a mark became durable only when another one was recorded, so the last one
+    /// was left to the system.
     #[test]
     fn what_is_noted_once_becomes_durable_while_nothing_else_is_written() {
         let folder = tempfile::tempdir().unwrap();
@@ -156,7 +157,7 @@ mod tests {
         assert!(!is_durable(&unsynced));
         drop(witness);
         assert!(is_durable(&unsynced));
-        // The thread that waited for its time ends.
+        // The waiting thread exits.
         while Arc::strong_count(&unsynced) > 1 {
             thread::yield_now();
         }

@@ -397,7 +397,7 @@ mod tests {
     }
 
     impl Place {
-        /// A generation of two files, sealed.
+        /// Creates a sealed generation of two files.
         fn new() -> Self {
             let root = tempfile::tempdir().unwrap();
             let guard = IndexSealer::new(key(1), Some(root.path().join("checked")));
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// Made by another implementation of blake3, from what `docs/format.md` says.
+    /// The bytes were computed by another implementation of BLAKE3, following `docs/format.md`.
     #[test]
     fn a_list_has_the_golden_bytes() {
         let list =

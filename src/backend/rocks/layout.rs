@@ -214,7 +214,7 @@ mod tests {
         assert!(ClusteredTables::default().check(&batch(2, &[])).is_ok());
     }
 
-    /// These bytes are on disks: they stay what they are.
+    /// Existing stores contain these bytes, so they must not change.
     #[test]
     fn stored_keys_and_the_list_of_clustered_tables_are_those_of_the_format() {
         let key = |table| clustered().stored_key(TableId(table), &[1, 2, 3, 4, 5]).into_owned();

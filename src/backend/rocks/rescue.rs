@@ -221,7 +221,7 @@ mod tests {
                 batch.rows.push((TableId(2), key.clone(), Some(value.clone())));
                 all.insert((OBJECTS, key.clone()), value.clone());
                 all.insert((TableId(2), key.clone()), value);
-                // As a row of numbers does, this looks like the end of a block at every turn.
+                // Like a row of numbers, this looks like the end of a block in many places.
                 let value = 1_u32.to_le_bytes().repeat(2 * (n % 9) as usize + 2);
                 let value = [&[0; 5], value.as_slice()].concat();
                 batch.rows.push((TableId(3), key.clone(), Some(value.clone())));
@@ -289,8 +289,8 @@ mod tests {
         assert!(same * 100 >= all.len() * 95, "{same} of {}", all.len());
     }
 
-    /// RocksDB read one such record again and again: a store with one wrong bit in its list of files could not be opened, verified
-    /// or repaired, and nobody said so.
+    /// Regression test: RocksDB read such a record endlessly, so that a store with one wrong bit in
+    /// its manifest could not be opened, verified or repaired, without any message.
     #[test]
     fn no_wrong_bit_in_the_list_of_files_keeps_anybody_waiting() {
         let folder = tempfile::tempdir().unwrap();
@@ -313,7 +313,8 @@ mod tests {
         }
     }
 
-    /// A bit among lengths or keys cost all that stood behind it in its block: of a small store nearly everything.
+    /// Regression test: a wrong bit in lengths or keys lost the rest of its block, which in a small
+    /// store is nearly everything.
     #[test]
     fn any_single_wrong_bit_of_a_file_costs_one_value_at_most() {
         let folder = tempfile::tempdir().unwrap();
@@ -342,8 +343,8 @@ mod tests {
         assert!(turned > 1000 && mended as usize > turned / 20, "{mended} of {turned}");
     }
 
-    /// A length of 9 became one of 22,000, which led to what looked like a key: of so many bytes it was given up to try each bit, and
-    /// the block was lost, and the one behind it.
+    /// Regression test: a length of 9 became 22,000, which led to an apparent key. That was too
+    /// long to try each bit, so the block and the next one were lost.
     #[test]
     fn a_wrong_bit_that_makes_a_key_of_thousands_of_bytes_costs_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -369,8 +370,8 @@ mod tests {
         assert!(turned > 20, "{turned}");
     }
 
-    /// A wrong bit of the footer made all blocks look wrong, and one of a block of over 90 KB was not looked for: both were called a
-    /// forgery.
+    /// Regression test: with a wrong bit in the footer all blocks looked wrong, and a wrong bit in
+    /// a block of over 90 KB was not searched: both were reported as forgeries.
     #[test]
     fn what_a_file_was_is_found_by_its_hash_wherever_one_bit_is_wrong() {
         let folder = tempfile::tempdir().unwrap();
