@@ -30,8 +30,8 @@ pub struct RevisionHeader {
     pub branch: BranchNumber,
     /// The sequence number: revisions and checkpoints of a session are counted together, from 1.
     pub sequence: u64,
-    /// The parents, that of the same branch first; none for the first revision of a session, two
-    /// after a merge.
+    /// The parents, the previous head of the branch first; none for the first revision of a
+    /// session, two after a merge.
     pub parents: Vec<ParentRevision>,
     /// The source of its claims, if it is not the first parent.
     pub reset: Option<ResetSource>,

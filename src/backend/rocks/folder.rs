@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! apply.lock                   held by the writer of the next generation; never removed
-//! published                    at least one generation exists: a listing without any is not reliable
+//! published                    a generation exists: a listing without any is unreliable
 //! work/                        the next generation, not finished
 //! 7-00000000000003e8/          generation 7, at position 1000; never changed
 //! 7-00000000000003e8.lease     lock file: shared for readers, exclusive for removal

@@ -256,7 +256,7 @@ fn leftovers_of_a_crash_are_removed_by_the_next_applier() {
     assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 20);
 }
 
-/// Writes into a copy of the folder, as a crash during the next generation would leave it.
+/// Uses a copy of the folder as a crash would leave it while the next generation is written.
 #[test]
 fn a_crash_during_an_apply_leaves_the_last_generation() {
     let (folder, index) = index();
