@@ -1,8 +1,9 @@
-//! The one room that hides and shows what an encrypted store holds. See `docs/encryption.md`.
+//! Encryption of everything that an encrypted store writes to disk. See `docs/encryption.md`.
 //!
-//! AES-256-GCM-SIV (RFC 8452). Its nonce is made of the place at which something stands, so it takes up no room and needs no
-//! random numbers. A place that is written twice, also in two copies of a store, uses its nonce twice: this
-//! construction then tells whether the same was written, and nothing else.
+//! AES-256-GCM-SIV (RFC 8452). The nonce is derived from the place of the data, so it is not stored
+//! and needs no random numbers. Writing to the same place twice, also in two copies of a store,
+//! reuses a nonce. The construction is resistant to nonce misuse: a reused nonce reveals only
+//! whether the two plaintexts are equal.
 
 use super::{Error, IntegrityBreach, LogPosition, TableId};
 use aes_gcm_siv::aead::{Aead as _, KeyInit as _, Payload};
@@ -10,25 +11,26 @@ use aes_gcm_siv::{Aes256GcmSiv, Key};
 use std::fmt;
 use std::sync::Arc;
 
-/// Bytes that what is hidden takes more than what is not.
+/// Bytes that encryption adds to a plaintext.
 pub const CIPHER_BYTES: usize = 16;
 const NONCE_BYTES: usize = 12;
 
-/// Where something stands: what is hidden for one place opens at no other.
+/// The place of encrypted data, used as associated data: a ciphertext decrypts only at its own
+/// place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EncryptionContext<'a> {
-    /// The payload of a record.
+    /// The payload of the journal record at a position.
     Record(LogPosition),
-    /// The value of a row under its key on disk.
+    /// The value of a row, under its key on disk.
     Row(TableId, &'a [u8]),
-    /// A write that waits, by its name.
+    /// A spooled write, by its name.
     Spooled(&'a str),
-    /// A block of the copy of a session's texts: the session's id and where it begins.
+    /// A block of the copy of a session's texts: the session id and the offset of the block.
     TextCopy(&'a [u8], u64),
 }
 
 impl EncryptionContext<'_> {
-    /// What stands for it: no two places share theirs.
+    /// Returns the associated data, which is unique for each place.
     fn bytes(self) -> Vec<u8> {
         match self {
             Self::Record(position) => [&[1][..], &position.to_le_bytes()].concat(),
@@ -50,7 +52,7 @@ impl fmt::Display for EncryptionContext<'_> {
     }
 }
 
-/// What a store is encrypted with. Cheap to clone.
+/// The keys of an encrypted store. Cheap to clone.
 #[derive(Clone)]
 pub struct Cipher(Arc<CipherKeys>);
 
@@ -61,7 +63,7 @@ struct CipherKeys {
 }
 
 impl Cipher {
-    /// The keys made of a store's secret for encryption.
+    /// Derives the keys from the store's encryption secret.
     #[must_use]
     pub fn new(secret: &[u8; 32]) -> Self {
         let derive = |purpose: &str| blake3::derive_key(purpose, secret);
@@ -78,7 +80,7 @@ impl Cipher {
         *hash.as_bytes().first_chunk().expect("12 of 32 bytes")
     }
 
-    /// Hides what stands at a place.
+    /// Encrypts the data of a place.
     #[must_use]
     pub(crate) fn seal(&self, place: EncryptionContext<'_>, plain: &[u8]) -> Vec<u8> {
         let aad = place.bytes();
@@ -87,10 +89,10 @@ impl Cipher {
         hidden.expect("only what is longer than 64 GiB is refused")
     }
 
-    /// Shows what was hidden for this place, or says that it is not that.
+    /// Decrypts the data of a place and checks that it was encrypted for that place.
     ///
     /// # Errors
-    /// [`Error::Breach`].
+    /// [`Error::Breach`] if the data does not decrypt there.
     pub(crate) fn open(
         &self,
         place: EncryptionContext<'_>,
@@ -105,7 +107,8 @@ impl Cipher {
         })
     }
 
-    /// What stands for a name, or for a hash that tells what it is of, where that may not be seen.
+    /// Returns a keyed hash that replaces a name or a content hash which must not be readable on
+    /// disk.
     pub(crate) fn name(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0.names);
         parts.iter().for_each(|part| {
@@ -160,7 +163,8 @@ mod tests {
         assert_eq!(format!("{cipher:?}"), "Cipher");
     }
 
-    /// Made by other implementations of AES-GCM-SIV and blake3, from what `docs/format.md` says.
+    /// The bytes were computed by other implementations of AES-GCM-SIV and BLAKE3, following
+    /// `docs/format.md`.
     #[test]
     fn what_is_hidden_has_the_golden_bytes() {
         let cipher = Cipher::new(&[1; 32]);

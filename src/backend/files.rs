@@ -1,4 +1,4 @@
-//! Files and folders that only their owner sees, and names that survive a power cut.
+//! Private files and folders, and durable renames.
 
 use super::Error;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -9,10 +9,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks of who waits for a lock that others hold for long.
+/// Interval between two attempts to take a contended lock.
 const PARK: Duration = Duration::from_millis(20);
 
-/// Makes a new file that only its owner may read or write, whatever the umask.
+/// Creates a file that only its owner may read or write, whatever the umask.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
@@ -20,7 +20,8 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes a folder that only its owner may enter, whatever the umask; one that is there is taken.
+/// Creates a folder that only its owner may enter, whatever the umask. An existing folder is left
+/// as it is.
 pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
@@ -35,8 +36,8 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(Error::io("sync", folder))
 }
 
-/// Puts a file with these bytes in the place of another as one step, by way of `new`; what is there of that name goes. Its
-/// bytes are durable, its name is once the folder is synced.
+/// Replaces a file atomically by one with these bytes, via the temporary file `new`, which is
+/// overwritten. The bytes are durable on return; the name is once the folder is synced.
 pub(crate) fn replace(path: &Path, new: &Path, bytes: &[u8]) -> Result<(), Error> {
     remove(new)?;
     let written = || {
@@ -48,18 +49,19 @@ pub(crate) fn replace(path: &Path, new: &Path, bytes: &[u8]) -> Result<(), Error
     written().map_err(Error::io("write", path))
 }
 
-/// A file that is locked until this is dropped. To close it would not do: a child of this process that has not begun its own
-/// program yet has it open too, and the lock is of all who have.
+/// A file that is locked until this is dropped. Closing the file would not suffice: a child process
+/// between fork and exec has a copy of the descriptor, and shares its lock.
 #[derive(Debug)]
 pub(crate) struct LockedFile(File);
 
 impl LockedFile {
-    /// For nobody else. `None` if somebody else has it.
+    /// Takes an exclusive lock. `None` if the file is locked already.
     pub(crate) fn exclusive(file: File) -> io::Result<Option<Self>> {
         Ok(Self::had(file.try_lock())?.then(|| Self(file)))
     }
 
-    /// As [`alone`](Self::alone), waiting for it, at most `timeout`: then the file comes back.
+    /// Takes an exclusive lock like [`exclusive`](Self::exclusive), but waits up to `timeout`;
+    /// returns the file on timeout.
     pub(crate) fn exclusive_within(
         file: File,
         timeout: Duration,
@@ -77,12 +79,12 @@ impl LockedFile {
         }
     }
 
-    /// With others who share it. `None` if somebody has it alone.
+    /// Takes a shared lock. `None` if another holder has an exclusive one.
     pub(crate) fn shared(file: File) -> io::Result<Option<Self>> {
         Ok(Self::had(file.try_lock_shared())?.then(|| Self(file)))
     }
 
-    /// Whether a lock could be had.
+    /// Returns whether the lock was taken.
     fn had(locked: Result<(), TryLockError>) -> io::Result<bool> {
         match locked {
             Ok(()) => Ok(true),
@@ -102,17 +104,17 @@ impl Deref for LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Only a file that is not open cannot be unlocked.
+        // Unlocking fails only for a file that is not open.
         let _ = self.0.unlock();
     }
 }
 
-/// The folder that a file stands in.
+/// Returns the folder that contains a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes a file if it is there; whether it was.
+/// Removes a file if it exists. Returns whether it did.
 pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -121,18 +123,20 @@ pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Of what is written beside those who sync records so much goes to the disk at once: who syncs one meanwhile waits for that, not for
-/// all of it.
+/// Bytes of a background write per disk sync: a concurrent sync of records waits for one piece, not
+/// for the whole write.
 pub(crate) const PIECE_BYTES: u64 = 64 << 10;
-/// Of a file so much is given back at once.
+/// Bytes by which a large file is truncated at a time.
 const FREED_BYTES: u64 = 128 << 10;
 
-/// As [`remove`], for what may be large: it is given back in pieces. A kernel that does not displace itself does nothing else on
-/// this core meanwhile, what another core's sync waits for included: 3 MB at once, and the syncs beside took 1.1 ms, not 0.2.
+/// Removes a file like [`remove`], but frees a large file in pieces. A kernel without preemption
+/// does nothing else on this core meanwhile, and syncs on other cores may wait for that: freeing 3
+/// MB at once slowed concurrent syncs from 0.2 to 1.1 ms.
 ///
-/// Whoever has it open reads on to where it ends by then, so a reader must look whether the file still has a name.
+/// A reader that has the file open sees it shrink, so it must check whether the file still has a
+/// name.
 pub(crate) fn remove_large(path: &Path) -> Result<bool, Error> {
-    // Once its last name is gone nobody can open it.
+    // Without a name, the file could not be opened any more.
     let file = OpenOptions::new().write(true).open(path);
     let removed = remove(path)?;
     if let (true, Ok(file)) = (removed, file) {
@@ -141,7 +145,7 @@ pub(crate) fn remove_large(path: &Path) -> Result<bool, Error> {
     Ok(removed)
 }
 
-/// Removes a folder with its files, large ones as [`remove_large`] does. What stays, stays.
+/// Removes a folder with its files, large ones in pieces like [`remove_large`]. Errors are ignored.
 pub(crate) fn remove_large_in(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_file()) {
@@ -152,7 +156,7 @@ pub(crate) fn remove_large_in(folder: &Path) {
 }
 
 fn give_back(file: &File) {
-    // What has another name is another generation's as well.
+    // A file with another name (hard link) belongs to another generation too.
     let Ok(metadata) = file.metadata() else { return };
     if metadata.nlink() > 0 {
         return;
@@ -190,8 +194,8 @@ mod tests {
         assert!(!remove_large(&other).unwrap());
     }
 
-    /// Where other threads started programs, a generation could not be applied or removed for a moment: each child had the
-    /// locks' files open until its program began.
+    /// Regression test: while other threads started programs, a generation could not be applied or
+    /// removed for a moment, because each child had the lock files open until its program began.
     #[test]
     fn a_lock_that_was_given_back_is_free_though_a_child_has_its_file_open() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,29 +1,29 @@
-//! Who holds a lock on a file.
+//! Finding the process that holds a lock on a file.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 
-/// Bytes of a command line that a message shows.
+/// Bytes of the command line shown in a message.
 const COMMAND_BYTES: usize = 80;
-/// How often the holder is looked for.
+/// Attempts to find the holder.
 const LOOKS: u32 = 8;
 
-/// Who holds a lock. For messages only: nothing is ever decided by it.
+/// The process that holds a lock. Used for messages only, never for decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHolder {
     /// The process id.
     pub pid: u32,
-    /// The command line's first words.
+    /// The beginning of the command line.
     pub command: String,
 }
 
 impl LockHolder {
-    /// Who holds the lock on a file, where the system tells.
+    /// Returns the holder of the lock on a file, where the system reports it.
     pub(crate) fn of(file: &File) -> Option<Self> {
         let metadata = file.metadata().ok()?;
-        // The list changes while it is read, and then a line may be left out.
+        // The list may change while it is read, so that a line is missing.
         let look = |_| holder_in(&list_of_locks().ok()?, metadata.ino());
         let pid = (0..LOOKS).find_map(look)?;
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -37,7 +37,7 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// The text of `/proc/locks`, in as few reads as the system allows.
+/// Returns the text of `/proc/locks`, in as few reads as the system allows.
 fn list_of_locks() -> io::Result<String> {
     let mut file = File::open("/proc/locks")?;
     let (mut text, mut piece) = (Vec::new(), vec![0; 64 << 10]);
@@ -49,18 +49,18 @@ fn list_of_locks() -> io::Result<String> {
     }
 }
 
-/// The process that holds the `flock` on an inode, in the text of `/proc/locks`.
+/// Finds the process that holds the `flock` on an inode in the text of `/proc/locks`.
 fn holder_in(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // "1: FLOCK ADVISORY WRITE 4711 fe:00:1234 0 EOF"; a "->" as second word is a waiter.
+        // "1: FLOCK ADVISORY WRITE 4711 fe:00:1234 0 EOF"; a "->" as second word marks a waiter.
         let ["FLOCK", _, _, pid, place, ..] = words.get(1..)? else { return None };
         let found = place.rsplit(':').next()?.parse::<u64>().ok()?;
         (found == inode).then(|| pid.parse().ok()).flatten()
     })
 }
 
-/// The first words of a command line as `/proc/PID/cmdline` has it, fit for a message.
+/// Returns the beginning of a command line from `/proc/PID/cmdline`, without control characters.
 fn command_in(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(COMMAND_BYTES)]);
     let plain = |c: char| if c.is_control() { ' ' } else { c };

@@ -1,36 +1,37 @@
-//! Plain files, opened without waiting and read up to a limit. What somebody else put in their place may be a pipe that nobody
-//! writes to, a device that never ends, or a file larger than memory.
+//! Opening regular files without blocking, and reading them up to a limit. A path under another
+//! user's control may be a pipe without a writer, a device that never ends, or a file larger than
+//! memory.
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Opens a file for reading, unless it is something else than a file. A link is followed.
+/// Opens a file for reading if it is a regular file. Symbolic links are followed.
 ///
 /// # Errors
-/// [`io::ErrorKind::IsADirectory`]; [`io::ErrorKind::InvalidInput`], which names the kind, for anything else that is no file; those of
-/// the system.
+/// [`io::ErrorKind::IsADirectory`]; [`io::ErrorKind::InvalidInput`], naming the kind, for anything
+/// else that is not a file; errors of the system.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// As [`open`], in this way.
+/// Opens a regular file like [`open`], with these options.
 ///
 /// # Errors
-/// As [`open`].
+/// See [`open`].
 pub fn open_with(path: &Path, options: &OpenOptions) -> io::Result<File> {
-    // A pipe would keep whoever opens it waiting for the other end.
+    // Opening a pipe would otherwise block until its other end is opened.
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = options.clone().custom_flags(nonblocking).open(path)?;
     check(&file.metadata()?)?;
     Ok(file)
 }
 
-/// Reads a file of at most `most` bytes. A link is followed.
+/// Reads a file of at most `most` bytes. Symbolic links are followed.
 ///
 /// # Errors
-/// As [`open`]; [`io::ErrorKind::InvalidData`], which names the size, if the file is larger.
+/// See [`open`]; [`io::ErrorKind::InvalidData`], naming the size, if the file is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let bytes = file.metadata()?.len();
@@ -38,7 +39,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(too_large(&format!("{bytes} bytes"), most));
     }
     let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
-    // It may grow while it is read.
+    // The file may grow while it is read.
     file.take(most.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() as u64 > most {
         return Err(too_large("more bytes", most));
@@ -46,10 +47,10 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// As [`read`], of a file that is text.
+/// Reads a text file like [`read`].
 ///
 /// # Errors
-/// As [`read`]; [`io::ErrorKind::InvalidData`] if it is no UTF-8.
+/// See [`read`]; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
@@ -60,7 +61,7 @@ fn too_large(has: &str, most: u64) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// Refuses what is no file.
+/// Rejects anything that is not a regular file.
 fn check(about: &Metadata) -> io::Result<()> {
     if about.is_file() {
         return Ok(());
@@ -70,7 +71,7 @@ fn check(about: &Metadata) -> io::Result<()> {
     Err(io::Error::new(kind, format!("it is {}, not a file", kind_of(about.file_type()))))
 }
 
-/// What something in a folder is, in words.
+/// Describes the type of a directory entry.
 #[must_use]
 pub fn kind_of(kind: FileType) -> &'static str {
     match kind {
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(read(&path, 5).unwrap(), b"12345");
         let error = read(&path, 4).unwrap_err();
         assert_eq!(error.to_string(), "it has 5 bytes, and at most 4 are read");
-        // What has no blocks on the disk has a size all the same.
+        // A sparse file without blocks on disk has a size too.
         File::create(&path).unwrap().set_len(1 << 30).unwrap();
         assert_eq!(read(&path, 1 << 20).unwrap_err().kind(), io::ErrorKind::InvalidData);
         fs::write(&path, b"\xff").unwrap();

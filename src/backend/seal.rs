@@ -1,4 +1,5 @@
-//! Seals: what only the holder of a store's key can have written. The key stays outside the store.
+//! Seals: keyed hashes that only the holder of a store's key can compute. The key is kept outside
+//! the store.
 
 use super::RecordHash;
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 /// Bytes of a seal.
 pub(crate) const SEAL_BYTES: usize = 28;
 
-/// What the seals of a store are made with: keys of one store, derived from a secret that is kept outside of it.
+/// The keys of a store's seals, derived from a secret that is kept outside the store.
 #[derive(Clone)]
 pub struct SealKey {
     records: [u8; 32],
@@ -16,7 +17,7 @@ pub struct SealKey {
 }
 
 impl SealKey {
-    /// The key of a store: of a secret, and of what its `FORMAT` says of the store.
+    /// Derives the keys of a store from its secret and the identity in its `FORMAT`.
     #[must_use]
     pub fn new(secret: &[u8; 32], store: &[u8; 16], hash_key: &[u8; 32]) -> Self {
         let derive = |purpose: &str| {
@@ -32,25 +33,26 @@ impl SealKey {
         }
     }
 
-    /// The seal of a record: its hash says what it holds, where it stands and what stands before it.
+    /// Returns the seal of a record. Its hash covers its content, its position and the previous
+    /// record.
     #[must_use]
     pub(crate) fn record(&self, hash: &RecordHash) -> [u8; SEAL_BYTES] {
         short(&self.records, hash)
     }
 
-    /// The seal of a generation of the index, of what is said of its files.
+    /// Returns the seal of a generation of the index, over the list of its files.
     #[must_use]
     pub(crate) fn generation(&self, said: &[u8]) -> blake3::Hash {
         blake3::keyed_hash(&self.generations, said)
     }
 
-    /// The seal of a write that waits in the spool.
+    /// Returns the seal of a spooled write.
     #[must_use]
     pub(crate) fn spooled(&self, bytes: &[u8]) -> [u8; SEAL_BYTES] {
         short(&self.spool, bytes)
     }
 
-    /// What a derived copy of texts is keyed with.
+    /// Returns the key for derived copies of texts.
     #[must_use]
     pub(crate) const fn copies(&self) -> &[u8; 32] {
         &self.copies
@@ -67,20 +69,20 @@ impl fmt::Debug for SealKey {
     }
 }
 
-/// What is known of the seals of a store.
+/// What is known about the seals of a store.
 #[derive(Clone, Debug, Default)]
 pub enum SealMode {
-    /// It has none.
+    /// The store has no seals.
     #[default]
     Absent,
-    /// It has some, and the key is not here: they cannot be checked, nor any made.
+    /// The store has seals, but the key is not available: they can be neither checked nor made.
     Unknown,
-    /// They are checked and made with this key.
+    /// Seals are checked and made with this key.
     Keyed(SealKey),
 }
 
 impl SealMode {
-    /// The key, if it is here.
+    /// Returns the key, if it is available.
     #[must_use]
     pub const fn key(&self) -> Option<&SealKey> {
         match self {
@@ -90,23 +92,23 @@ impl SealMode {
     }
 }
 
-/// How a store was found not to be what the holder of its key has written.
+/// The way in which a store differs from what the holder of its key wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegrityBreach {
-    /// Something bears a seal that does not fit: it was altered, forged, or brought from another place.
+    /// A seal does not match: the data was altered, forged, or moved from another place.
     Altered,
-    /// Something bears no seal: it was not written with the key.
+    /// A seal is missing: the data was not written with the key.
     Unsealed,
-    /// Something that was sealed is missing.
+    /// Sealed data is missing.
     Missing,
-    /// The store ends before what its witness saw: it was cut short, or an older copy was put in its place.
+    /// The store ends before what its witness saw: it was truncated, or replaced by an older copy.
     RolledBack,
     /// The store is not the one that its witness saw.
     Replaced,
 }
 
 impl IntegrityBreach {
-    /// Its name in answers.
+    /// Returns the name used in output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -127,7 +129,7 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Made by another implementation of blake3, from what `docs/format.md` says.
+    /// The bytes were computed by another implementation of BLAKE3, following `docs/format.md`.
     #[test]
     fn seals_have_the_golden_bytes() {
         let key = SealKey::new(&[1; 32], &[2; 16], &[3; 32]);

@@ -1,5 +1,6 @@
-//! The spool in a folder: one file for each write that waits for the append lock, and a copy of each in another folder, so
-//! that no single file that is damaged or removed loses a write. See `docs/format.md`, "Spool".
+//! The spool as a folder: one file for each write that waits for the append lock, and a copy of
+//! each in another folder, so that damage to or loss of a single file loses no write. See
+//! `docs/format.md`, "Spool".
 
 mod ledger;
 #[cfg(test)]
@@ -18,63 +19,64 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Digits of an operation's id.
+/// Hex digits of an operation id.
 const NAME_DIGITS: usize = 32;
-/// Begins what stands behind a sealed write.
+/// The mark at the start of the trailer of a sealed write.
 const SEAL_MARK: &[u8; 4] = b"fSe1";
 const TRAILER_BYTES: usize = SEAL_MARK.len() + SEAL_BYTES;
-/// The largest file of a waiting write that is read; a record is at most half of it.
+/// The maximum size of a spool file; a record is at most half of it.
 const MAX_BYTES: u64 = 128 << 20;
 const SET_ASIDE: &str = "damaged";
 const UNFINISHED: &str = "new";
-/// How many unfinished files of one name may lie about before that is an error.
+/// Maximum number of unfinished files with one name before writing fails.
 const ATTEMPTS: u32 = 100;
 
-/// A folder of waiting writes, with the folder of their copies. Both are made when the first write comes.
+/// The folder of waiting writes, and the folder of their copies. The first write creates both.
 #[derive(Clone, Debug)]
 pub struct SpoolFolder {
     folder: PathBuf,
     copies: PathBuf,
-    /// What is noted outside the store of the writes that were acknowledged.
+    /// The ledger outside the store of acknowledged writes.
     witness: Option<Ledger>,
     seals: SealMode,
     cipher: Option<Cipher>,
 }
 
 impl SpoolFolder {
-    /// The spool in the folder of a store.
+    /// Creates a handle for the spool in a store's folder.
     #[must_use]
     pub fn new(store: &Path) -> Self {
         let (folder, copies) = (store.join(FOLDER), store.join(COPIES));
         Self { folder, copies, witness: None, seals: SealMode::Absent, cipher: None }
     }
 
-    /// With a folder outside the store, in which is noted what was acknowledged and what was brought in.
+    /// Sets a folder outside the store that records which writes were acknowledged and which were
+    /// appended.
     #[must_use]
     pub fn with_witness(self, folder: Option<PathBuf>) -> Self {
         Self { witness: folder.map(Ledger::new), ..self }
     }
 
-    /// With these seals.
+    /// Sets the seals.
     #[must_use]
     pub fn with_seals(self, seals: SealMode) -> Self {
         Self { seals, ..self }
     }
 
-    /// With writes that are encrypted.
+    /// Sets the cipher of the writes.
     #[must_use]
     pub fn with_cipher(self, cipher: Option<Cipher>) -> Self {
         Self { cipher, ..self }
     }
 
-    /// What a file of this name says, if it bears the seal it must.
+    /// Checks the seal of a file with this name and decrypts its content.
     fn shown(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
         let bytes = self.unsealed(name, bytes)?;
         let Some(cipher) = &self.cipher else { return Ok(bytes) };
         cipher.open(EncryptionContext::Spooled(name), &bytes)
     }
 
-    /// The bytes of a write that an earlier repair could not read and kept.
+    /// Returns the bytes of an unreadable write that an earlier repair kept.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -83,7 +85,7 @@ impl SpoolFolder {
         plain_file::read(&path, MAX_BYTES).map_err(Error::io("read", &path))
     }
 
-    /// The files of a write, the copy last, each with its bytes as they are stored.
+    /// Returns the files of a write, the copy last, each with its bytes as stored.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -99,7 +101,7 @@ impl SpoolFolder {
         Ok(found)
     }
 
-    /// What is wrong with the files of a write that can be read all the same, from its other file.
+    /// Returns what is wrong with the files of a write that is still readable from its other file.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -109,7 +111,7 @@ impl SpoolFolder {
         is_whole: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<(&'static str, &'static str)>, Error> {
         let mut found = Vec::new();
-        // One that was written by an earlier version, or by a process that was killed, has no copy.
+        // A write by an earlier version, or by a process that was killed, has no copy.
         for (place, folder) in [(FOLDER, &self.folder), (COPIES, &self.copies)] {
             let is_right = match plain_file::read(&folder.join(name), MAX_BYTES) {
                 Ok(bytes) => self.shown(name, bytes).is_ok_and(|bytes| is_whole(&bytes)),
@@ -127,11 +129,11 @@ impl SpoolFolder {
         Ok(found)
     }
 
-    /// What a write says of which no file is whole, but one would be if one bit of it were another: in a sealed store its seal
-    /// proves it, so that nobody else has written it.
+    /// Reads a write without an intact file by flipping one bit of a file so that it is whole. In a
+    /// sealed store, the seal proves that the result is authentic.
     ///
     /// # Errors
-    /// [`Error::Io`]; with a key, those of decryption.
+    /// [`Error::Io`]; with a key, the errors of decryption.
     pub(crate) fn mended(
         &self,
         name: &str,
@@ -148,7 +150,7 @@ impl SpoolFolder {
         Ok(None)
     }
 
-    /// Keeps the bytes of a write that cannot be read, under a name that nothing reads.
+    /// Keeps the bytes of an unreadable write under a name that nothing else reads.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -159,13 +161,13 @@ impl SpoolFolder {
         files::sync_folder(&self.folder)
     }
 
-    /// Where the files of a write stand, the copy last.
+    /// Returns the paths of the files of a write, the copy last.
     fn places(&self, name: &str) -> [PathBuf; 2] {
         [&self.folder, &self.copies].map(|folder| folder.join(name))
     }
 
-    /// What is noted of the writes that were brought in: outside the store, where nobody who changes the store reaches it, or
-    /// in the store.
+    /// Returns the writes recorded as appended: by the ledger outside the store, out of reach of a
+    /// process that can only change the store, or else by the one inside.
     fn brought_in(&self) -> Result<BTreeSet<String>, Error> {
         match &self.witness {
             Some(witness) => witness.brought(),
@@ -173,7 +175,7 @@ impl SpoolFolder {
         }
     }
 
-    /// The bytes of a write without its seal, if that is as it must be.
+    /// Removes the seal from the bytes of a write, after checking it.
     fn unsealed(&self, name: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
         let Some(at) = bytes.len().checked_sub(TRAILER_BYTES) else {
             return self.bare(name, bytes);
@@ -199,10 +201,11 @@ impl SpoolFolder {
         Err(Error::Breach { breach: IntegrityBreach::Unsealed, what })
     }
 
-    /// Writes the bytes to a file of this name in one of the folders: all of them or nothing, durably.
+    /// Writes the bytes to a file with this name in one of the folders, durably: all of them or
+    /// nothing.
     fn write(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
         files::create_private_folder(folder).map_err(Error::io("make", folder))?;
-        // The lock on the file goes with it, at the end.
+        // The lock is released at the end.
         let (unfinished, _locked) = write_unfinished(folder, name, bytes)?;
         let path = folder.join(name);
         if let Err(error) = std::fs::rename(&unfinished, &path) {
@@ -213,7 +216,7 @@ impl SpoolFolder {
     }
 }
 
-/// The names in a folder that `take` gives something for, sorted.
+/// Returns the sorted names in a folder, as mapped by `take`.
 fn list(folder: &Path, take: impl Fn(&str) -> Option<&str>) -> Result<Vec<String>, Error> {
     let entries = match folder.read_dir() {
         Ok(entries) => entries,
@@ -229,12 +232,12 @@ fn list(folder: &Path, take: impl Fn(&str) -> Option<&str>) -> Result<Vec<String
     Ok(names)
 }
 
-/// The writes in a folder, sorted.
+/// Returns the names of the writes in a folder, sorted.
 fn writes(folder: &Path) -> Result<Vec<String>, Error> {
     list(folder, |name| is_name(name).then_some(name))
 }
 
-/// Writes the bytes to an unfinished file of its own, durably.
+/// Writes the bytes durably to an unfinished file of its own.
 fn write_unfinished(
     folder: &Path,
     name: &str,
@@ -246,7 +249,8 @@ fn write_unfinished(
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             made => made.map_err(Error::io("create", &path))?,
         };
-        // Whoever sweeps may have been faster: then it has the lock, or the file has lost its name.
+        // A concurrent sweep may have been faster: then it has the lock, or the file has no name
+        // any more.
         let named = |file: &File| file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
         let Ok(Some(file)) = LockedFile::exclusive(file) else { continue };
         if !named(&file) {
@@ -262,7 +266,7 @@ fn write_unfinished(
     Err(Error::io("write", &path)(io::ErrorKind::AlreadyExists.into()))
 }
 
-/// What stands behind a sealed write.
+/// Returns the trailer of a sealed write.
 fn trailer_of(key: &SealKey, name: &str, bytes: &[u8]) -> [u8; TRAILER_BYTES] {
     let mut trailer = [0; TRAILER_BYTES];
     let (mark, seal) = trailer.split_at_mut(SEAL_MARK.len());
@@ -275,12 +279,12 @@ fn is_name(name: &str) -> bool {
     name.len() == NAME_DIGITS && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether a file of this name in a spool's folder is one of its own.
+/// Returns whether a name in the spool's folder belongs to the spool.
 pub(crate) fn is_own(name: &str) -> bool {
     is_name(name.split_once('.').map_or(name, |(id, _)| id))
 }
 
-/// Whether a file of this name in the folder of copies is one of its own.
+/// Returns whether a name in the folder of copies belongs to the spool.
 pub(crate) fn is_own_copy(name: &str) -> bool {
     is_own(name) || name == ledger::BROUGHT
 }
@@ -325,7 +329,7 @@ impl Spool for SpoolFolder {
         }
         match first {
             Some(first) => first.map(Some),
-            // It is noted first that one was brought in, then its files go.
+            // A write is recorded as appended before its files are removed.
             None if self.is_acknowledged(name) && !self.brought_in()?.contains(name) => {
                 let what = format!(
                     "the write '{name}', which waited in the spool, is missing: both of its files were removed"
@@ -346,11 +350,11 @@ impl Spool for SpoolFolder {
         }
         self.write(&self.folder, name, &bytes)?;
         if let Err(error) = self.write(&self.copies, name, &bytes) {
-            // It is not acknowledged, and should not come in.
+            // The write is not acknowledged, so it should not be appended.
             let _ = std::fs::remove_file(self.folder.join(name));
             return Err(error);
         }
-        // As the witness of the journal it may lag, and never leads.
+        // Like the witness of the journal, the ledger may lag but is never ahead.
         if let Some(witness) = &self.witness {
             witness.acknowledge(name);
         }
@@ -363,7 +367,7 @@ impl Spool for SpoolFolder {
         }
         Ledger::new(self.copies.clone()).bring(names)?;
         if let Some(witness) = &self.witness {
-            // Where it cannot be written, the journal says that they were brought in.
+            // If it cannot be written, the journal still shows that they were appended.
             let _ = witness.bring(names);
         }
         for name in names {
@@ -389,7 +393,7 @@ impl Spool for SpoolFolder {
                 if brought.contains(&name) {
                     files::remove(&path)?;
                 }
-                // One that cannot be opened has been finished or swept meanwhile.
+                // A file that cannot be opened was finished or removed meanwhile.
                 if name.ends_with(UNFINISHED)
                     && let Ok(file) = plain_file::open(&path)
                     && let Ok(Some(_alone)) = LockedFile::exclusive(file)
@@ -402,18 +406,18 @@ impl Spool for SpoolFolder {
     }
 }
 
-/// What the folder of the spool in a store's folder is called.
+/// The name of the spool's folder in a store's folder.
 pub(crate) const FOLDER: &str = "spool";
-/// What the folder of the copies is called.
+/// The name of the folder of copies.
 pub(crate) const COPIES: &str = "spool.copy";
 
-/// The folder of the spool in a store's folder.
+/// Returns the path of the spool's folder in a store's folder.
 #[must_use]
 pub fn folder_in(store: &Path) -> PathBuf {
     store.join(FOLDER)
 }
 
-/// The folder of the copies in a store's folder.
+/// Returns the path of the folder of copies in a store's folder.
 #[must_use]
 pub fn copies_in(store: &Path) -> PathBuf {
     store.join(COPIES)

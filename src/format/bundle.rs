@@ -1,89 +1,90 @@
-//! Bundles: sessions as one file, with their records and objects as they are. `docs/format.md` specifies it.
+//! Bundles: sessions as one file, with their records and objects unchanged. Specified in
+//! `docs/format.md`.
 
 use super::codec::{DecodeError, pack, unpack};
 use crate::model::{OperationId, SessionMetadata};
 use serde::{Deserialize, Serialize};
 
-/// The version that is written. Another major one is refused.
+/// The version that is written. Another major version is rejected.
 pub const BUNDLE_VERSION: (u8, u8) = (1, 0);
 const MAGIC: &[u8; 14] = b"forge bundle\r\n";
 /// Bytes before the first item.
 pub const BUNDLE_HEADER_BYTES: usize = 16;
-/// Bytes before the content of an item: what it is, and its length.
+/// Bytes of an item before its content: its kind and the length of its content.
 pub const ITEM_HEADER_BYTES: usize = 5;
-/// Bytes behind the content of an item.
+/// Bytes of an item's check, after its content.
 pub const ITEM_CHECK_BYTES: usize = 16;
-/// An item holds an object or a record, and neither is larger.
+/// Maximum size of an item: an object or a record.
 const MAX_ITEM_BYTES: usize = super::MAX_OBJECT_BYTES + (1 << 20);
 
-/// What an item of a bundle is.
+/// The kind of an item in a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BundleItemKind {
-    /// [`BundleContents`]: the first one.
+    /// [`BundleContents`]: the first item.
     Contents = 1,
     /// A stored object, before the record that names it.
     Object = 2,
-    /// A record, with the numbers of sessions as they stand in the contents.
+    /// A record. Its session numbers refer to the list in the contents.
     Record = 3,
-    /// [`BundleEnd`]: the last one.
+    /// [`BundleEnd`]: the last item.
     End = 4,
 }
 
-/// A session of a bundle, or a range of one.
+/// A session in a bundle, or a range of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundleSession {
-    /// What it is.
+    /// The metadata of the session.
     pub info: SessionMetadata,
-    /// The last number before it; 0: from the beginning.
+    /// The last sequence number before the range; 0 for the beginning.
     pub from: u64,
-    /// Its last number.
+    /// The last sequence number of the range.
     pub to: u64,
-    /// The operations that began before it and go on in it.
+    /// The operations that began before the range and continue in it.
     pub begun: Vec<BegunOperation>,
 }
 
-/// An operation that a range begins in the middle of.
+/// An operation that began before the start of a range.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BegunOperation {
-    /// Its id.
+    /// The id of the operation.
     pub operation: OperationId,
-    /// How many of its effects stand before the range.
+    /// The number of its effects before the range.
     pub effects: u64,
 }
 
-/// What a bundle holds.
+/// The list of a bundle's contents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundleContents {
-    /// Its sessions, in the order of their numbers.
+    /// The sessions, in the order of their numbers.
     pub sessions: Vec<BundleSession>,
 }
 
-/// How much a bundle holds.
+/// The number of objects and records in a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundleEnd {
-    /// Objects that stand by themselves.
+    /// Number of object items.
     pub objects: u64,
-    /// Records.
+    /// Number of record items.
     pub records: u64,
 }
 
 macro_rules! packed_item {
     ($name:ident, $what:literal) => {
         impl $name {
-            /// The content of this item.
+            /// Encodes the content of this item.
             #[must_use]
             pub fn encode(&self) -> Vec<u8> {
                 pack(self)
             }
 
-            /// The item this content stands for.
+            /// Decodes the content of an item.
             ///
             /// # Errors
-            /// If it is not one.
+            /// [`DecodeError`] if the bytes are not such an item.
             pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
                 unpack($what, bytes)
             }
@@ -93,7 +94,7 @@ macro_rules! packed_item {
 packed_item!(BundleContents, "list of what a bundle holds");
 packed_item!(BundleEnd, "end of a bundle");
 
-/// The first bytes of a bundle.
+/// Returns the first bytes of a bundle.
 #[must_use]
 pub fn bundle_header() -> [u8; BUNDLE_HEADER_BYTES] {
     let mut header = [0; BUNDLE_HEADER_BYTES];
@@ -103,15 +104,15 @@ pub fn bundle_header() -> [u8; BUNDLE_HEADER_BYTES] {
     header
 }
 
-/// What ties an item to all that stands before it.
+/// The running check of a bundle: each item's check covers all items before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BundleChain([u8; ITEM_CHECK_BYTES]);
 
 impl BundleChain {
-    /// Behind the first bytes of a bundle.
+    /// Starts the check after the header of a bundle.
     ///
     /// # Errors
-    /// If they are not those of a bundle that can be read.
+    /// [`DecodeError`] if the header is not that of a readable bundle.
     pub fn begin(header: &[u8; BUNDLE_HEADER_BYTES]) -> Result<Self, DecodeError> {
         let wrong = |reason: String| DecodeError::new("bundle", reason);
         if header.get(..MAGIC.len()) != Some(&MAGIC[..]) {
@@ -127,14 +128,14 @@ impl BundleChain {
         Ok(Self(check(&[header])))
     }
 
-    /// Moves on by an item and gives its check.
+    /// Advances over an item and returns its check.
     pub fn next(&mut self, kind: u8, content: &[u8]) -> [u8; ITEM_CHECK_BYTES] {
         let length = (content.len() as u64).to_le_bytes();
         self.0 = check(&[&self.0, &[kind], &length, content]);
         self.0
     }
 
-    /// The bytes of an item that comes next.
+    /// Encodes the next item.
     #[must_use]
     pub fn item(&mut self, kind: BundleItemKind, content: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(ITEM_HEADER_BYTES + content.len() + ITEM_CHECK_BYTES);
@@ -154,10 +155,10 @@ fn check(parts: &[&[u8]]) -> [u8; ITEM_CHECK_BYTES] {
     *hasher.finalize().as_bytes().first_chunk().expect("16 of 32 bytes")
 }
 
-/// What an item is, and the length of its content.
+/// Decodes the kind of an item and the length of its content.
 ///
 /// # Errors
-/// If there is no such item, or none so large.
+/// [`DecodeError`] if the kind is unknown, or the length above the maximum.
 pub fn item_header(bytes: [u8; ITEM_HEADER_BYTES]) -> Result<(BundleItemKind, usize), DecodeError> {
     let [kind, length @ ..] = bytes;
     let wrong = |reason: &str| DecodeError::new("item of a bundle", reason);

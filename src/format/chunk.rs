@@ -1,4 +1,5 @@
-//! Chunks of a full state: runs of entries, cut where their keys say, so that equal runs are equal objects.
+//! Chunks of a full state: runs of entries. Boundaries depend only on keys, so that equal runs are
+//! equal objects.
 
 use super::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use std::ops::Range;
@@ -8,14 +9,15 @@ pub const CHUNK_MIN_BYTES: usize = 16 << 10;
 /// A chunk is always cut at this many bytes of content.
 pub const CHUNK_MAX_BYTES: usize = 256 << 10;
 
-/// Whether a chunk may end behind the entity of this hash: one in 256, whatever its neighbours are. Content-defined
-/// chunking with the key as content: a value that changes never moves a boundary.
+/// Returns whether a chunk may end after the entity with this hash: one in 256, whatever its
+/// neighbours. This is content-defined chunking with the key as content, so changing a value never
+/// moves a boundary.
 #[must_use]
 pub const fn is_boundary(entity_hash: [u8; 8]) -> bool {
     entity_hash[7] == 0
 }
 
-/// Where one entry lies in a chunk's content.
+/// The ranges of one entry in the bytes of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkEntry {
     /// The encoded key.
@@ -34,26 +36,26 @@ pub struct StateChunk {
 const VERSION: u8 = 1;
 
 impl StateChunk {
-    /// Adds an entry behind the last one.
+    /// Appends an entry.
     pub fn push(&mut self, key: &[u8], entry: &[u8]) {
         put_bytes(&mut self.content, key);
         put_bytes(&mut self.content, entry);
         self.count += 1;
     }
 
-    /// How many bytes of entries it holds.
+    /// Returns the number of bytes of its entries.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.content.len()
     }
 
-    /// How many entries it holds.
+    /// Returns the number of its entries.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The bytes of this chunk.
+    /// Encodes this chunk.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.content.len() + 8);
@@ -63,10 +65,10 @@ impl StateChunk {
         out
     }
 
-    /// Where the entries lie in the bytes of a chunk.
+    /// Returns the ranges of the entries in an encoded chunk.
     ///
     /// # Errors
-    /// If they are not a chunk.
+    /// [`DecodeError`] if the bytes are not a chunk.
     pub fn decode(bytes: &[u8]) -> Result<Vec<ChunkEntry>, DecodeError> {
         let mut reader = ByteReader::new("chunk", bytes);
         let total = bytes.len();

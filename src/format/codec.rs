@@ -1,9 +1,9 @@
-//! Numbers and byte strings in a row.
+//! Encoding of numbers and byte strings in sequence.
 
 use serde::Deserialize;
 use std::fmt;
 
-/// Bytes that are not what they should be: damaged, or written by something else.
+/// Bytes that cannot be decoded: damaged, or written by something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     what: &'static str,
@@ -11,7 +11,7 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    /// Says what was being decoded and what was wrong with it.
+    /// Creates an error from what was being decoded and what was wrong with it.
     pub fn new(what: &'static str, reason: impl Into<String>) -> Self {
         Self { what, reason: reason.into() }
     }
@@ -25,7 +25,7 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Appends an unsigned number in LEB128: seven bits a byte, low ones first.
+/// Appends an unsigned number in LEB128: seven bits per byte, low ones first.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number & 0x7f) as u8 | 0x80);
@@ -39,13 +39,13 @@ pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
     put_varint(out, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
-/// Appends a byte string with its length before it.
+/// Appends a byte string, preceded by its length.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Takes values off the front of a slice.
+/// Reads values from the front of a slice.
 pub(crate) struct ByteReader<'a> {
     rest: &'a [u8],
     what: &'static str,
@@ -89,7 +89,7 @@ impl<'a> ByteReader<'a> {
     #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, DecodeError> {
         match self.rest.split_first() {
-            // Most of them.
+            // The most frequent case.
             Some((byte, rest)) if *byte < 0x80 => {
                 self.rest = rest;
                 Ok(u64::from(*byte))
@@ -149,29 +149,31 @@ pub(crate) fn pack<T: serde::Serialize>(value: &T) -> Vec<u8> {
     out
 }
 
-/// As [`pack`], behind what is there.
+/// Encodes like [`pack`], appending to `out`.
 pub(crate) fn pack_into<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
     rmp_serde::encode::write_named(out, value).expect("plain data encodes into memory");
 }
 
-/// Decodes one of forge's own records and refuses bytes behind it.
+/// Decodes one of forge's own records and rejects trailing bytes.
 pub(crate) fn unpack<T: serde::de::DeserializeOwned>(
     what: &'static str,
     bytes: &[u8],
 ) -> Result<T, DecodeError> {
     let wrong = |error: rmp_serde::decode::Error| DecodeError::new(what, error.to_string());
-    // It lends what it reads: names of fields, most of what there is, are compared where they stand.
+    // Reading from a reference lends strings: most of the input is field names, which are compared
+    // in place.
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     reader.set_max_depth(MAX_DEPTH);
     let value = T::deserialize(&mut reader).map_err(wrong)?;
-    // What is asked for reads one value's first byte and nothing in it, so only an end fails to give that byte.
+    // Decoding a `bool` reads just the first byte of a value, so only the end of the input gives
+    // this error.
     match bool::deserialize(&mut reader) {
         Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => Ok(value),
         _ => Err(DecodeError::new(what, "bytes behind its end")),
     }
 }
 
-/// How deep values may be nested: enough for data, too little to exhaust a stack.
+/// Maximum nesting of values: enough for data, too little to exhaust the stack.
 const MAX_DEPTH: usize = 160;
 
 #[cfg(test)]
@@ -199,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Lists in lists without end, and what says that it holds four thousand million things in five bytes.
+    /// Endlessly nested lists, and five bytes that declare four thousand million elements.
     #[test]
     fn what_is_nested_or_long_without_end_is_refused() {
         for opened in [vec![0x91], vec![0x81, 0xa1, b'a']] {
@@ -221,7 +223,7 @@ mod tests {
     fn bytes_behind_a_record_are_refused() {
         let bytes = pack(&crate::model::Value::from("x"));
         assert!(unpack::<crate::model::Value>("value", &bytes).is_ok());
-        // Whatever kind of value it would begin, and whether that is whole or not.
+        // Whatever type the extra bytes begin, and whether that value is complete or not.
         for first in 0..=u8::MAX {
             for rest in [&[][..], &[0; 20]] {
                 let more = [&bytes, &[first][..], rest].concat();

@@ -1,4 +1,4 @@
-//! Deltas: what a revision changed, with the values before and after.
+//! Deltas: the changes of a revision, with the values before and after.
 
 use super::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use super::entry::EntryBytes;
@@ -8,11 +8,11 @@ use std::ops::Range;
 /// A claim's entry before or after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeltaSide {
-    /// There is none.
+    /// There is no entry.
     Absent,
     /// The entry itself.
     Inline(EntryBytes),
-    /// A large entry: the blob that holds it.
+    /// The blob that holds a large entry.
     Blob(ObjectId),
 }
 
@@ -26,55 +26,55 @@ impl DeltaSide {
     }
 }
 
-/// One claim's change. `K` holds its key, or points to it.
+/// The change of one claim. `K` holds its key, or points to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeltaChange<K = Vec<u8>> {
     /// The encoded key.
     pub key: K,
-    /// Before.
+    /// The entry before the change.
     pub old: DeltaSide,
-    /// After.
+    /// The entry after the change.
     pub new: DeltaSide,
 }
 
 impl<K: AsRef<[u8]>> DeltaChange<K> {
-    /// How many bytes its key and both sides have.
+    /// Returns the size of its key and both entries in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.key.as_ref().len() + self.old.bytes() + self.new.bytes()
     }
 }
 
-/// The changes of one revision, or of one piece of a large one, by key.
+/// The changes of one revision, or of one part of a large one, by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta<K = Vec<u8>> {
-    /// The changes, keys ascending, each once.
+    /// The changes, keys ascending and unique.
     pub changes: Vec<DeltaChange<K>>,
 }
 
-/// Where one side of a change lies in the bytes of a delta.
+/// The range of an entry in an encoded delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeltaSideRange {
-    /// There is none.
+    /// There is no entry.
     Absent,
     /// The entry itself.
     Inline(Range<u32>),
-    /// A large entry: the blob that holds it.
+    /// The blob that holds a large entry.
     Blob(ObjectId),
 }
 
-/// Where one change lies in the bytes of a delta.
+/// The ranges of one change in an encoded delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeltaChangeRange {
     /// The encoded key.
     pub key: Range<u32>,
-    /// Before.
+    /// The entry before the change.
     pub old: DeltaSideRange,
-    /// After.
+    /// The entry after the change.
     pub new: DeltaSideRange,
 }
 
 impl DeltaChangeRange {
-    /// The encoded key, in the bytes that were scanned.
+    /// Returns the encoded key, from the bytes that were scanned.
     #[must_use]
     pub fn key_in<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes
@@ -84,24 +84,25 @@ impl DeltaChangeRange {
 }
 
 const VERSION: u8 = 1;
-/// The version of a delta that stands for another one, whose name follows.
+/// The version of a delta that replaces another one; the name of that one follows.
 const STANDS_FOR: u8 = 2;
 
 impl<K: AsRef<[u8]>> Delta<K> {
-    /// The bytes of this delta behind 16 random ones, so that the hash of a dropped delta cannot be used to guess it.
+    /// Encodes this delta, after 16 random bytes that keep the hash of a dropped delta from being
+    /// used to guess its content.
     #[must_use]
     pub fn encode(&self, salt: [u8; 16]) -> Vec<u8> {
         self.encode_as(salt, None)
     }
 
-    /// As [`Delta::encode`], of a delta that stands for the one of this name, from which a secret was purged.
+    /// Encodes a delta that replaces the one with this name, from which a secret was purged.
     #[must_use]
     pub fn encode_for(&self, salt: [u8; 16], name: &ObjectId) -> Vec<u8> {
         self.encode_as(salt, Some(name))
     }
 
     fn encode_as(&self, salt: [u8; 16], name: Option<&ObjectId>) -> Vec<u8> {
-        // Of a change, beyond its bytes: three lengths, and what the sides are.
+        // Bytes of a change besides its data: three lengths and two tags.
         const MORE_BYTES: usize = 3 * 3 + 2;
         let bytes: usize = self.changes.iter().map(|change| change.bytes() + MORE_BYTES).sum();
         let mut out = Vec::with_capacity(64 + bytes);
@@ -135,7 +136,8 @@ impl<K: AsRef<[u8]>> Delta<K> {
 }
 
 impl Delta {
-    /// The name by which a revision knows a delta of these bytes: that of the one it stands for, if it stands for one.
+    /// Returns the name by which a revision refers to this encoded delta: that of the delta it
+    /// replaces, if any.
     #[must_use]
     pub fn name(bytes: &[u8]) -> ObjectId {
         let stands_for = bytes.get(16..).and_then(|rest| rest.strip_prefix(&[STANDS_FOR]));
@@ -143,10 +145,10 @@ impl Delta {
         ObjectId::from_bytes(name.unwrap_or_else(|| *blake3::hash(bytes).as_bytes()))
     }
 
-    /// The delta these bytes stand for.
+    /// Decodes a delta.
     ///
     /// # Errors
-    /// If they are not a delta.
+    /// [`DecodeError`] if the bytes are not a delta.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let at = |range: &Range<u32>| {
             bytes.get(range.start as usize..range.end as usize).expect("scanned ranges lie inside")
@@ -167,10 +169,11 @@ impl Delta {
         Ok(Self { changes })
     }
 
-    /// Where the changes lie in these bytes: for whoever reads many deltas and needs no copies.
+    /// Returns the ranges of the changes in an encoded delta, for callers that read many deltas and
+    /// need no copies.
     ///
     /// # Errors
-    /// If they are not a delta.
+    /// [`DecodeError`] if the bytes are not a delta.
     pub fn scan(bytes: &[u8]) -> Result<Vec<DeltaChangeRange>, DecodeError> {
         let mut reader = ByteReader::new("delta", bytes);
         let total = bytes.len();
@@ -204,10 +207,10 @@ impl Delta {
     }
 }
 
-/// Where the bytes just read lie.
+/// Returns the range of the `length` bytes that were just read.
 fn behind(reader: &ByteReader<'_>, total: usize, length: usize) -> Range<u32> {
     let end = total - reader.remaining();
-    // A delta of 4 GiB is refused before.
+    // Deltas of 4 GiB or more were rejected before.
     (end - length) as u32..end as u32
 }
 

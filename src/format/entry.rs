@@ -5,14 +5,14 @@ use super::packed_value::is_packed;
 use crate::model::{ClaimEntry, Key, Kind, SessionId, Timestamp, Value};
 use std::sync::Arc;
 
-/// An entry as it is stored; shared, since many states hold it.
+/// An encoded entry; shared, because many states contain it.
 pub type EntryBytes = Arc<[u8]>;
 
-/// Public keys of the two hashes: what they hash cannot be mistaken for anything else forge hashes.
+/// Public keys of the two hashes, which separate them from all other hashes in forge.
 const ENTRY_CONTEXT: &[u8; 32] = b"forge entry of a state, digest 1";
 const ENTITY_CONTEXT: &[u8; 32] = b"forge entity key for tables, v 1";
 
-/// The bytes of a key: its kind's code, then its id.
+/// Encodes a key: the code of its kind, then its id.
 #[must_use]
 pub fn encode_key(key: &Key) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + key.id.len());
@@ -21,10 +21,10 @@ pub fn encode_key(key: &Key) -> Vec<u8> {
     bytes
 }
 
-/// The key these bytes stand for.
+/// Decodes a key.
 ///
 /// # Errors
-/// If they are not a key.
+/// [`DecodeError`] if the bytes are not a key.
 pub fn decode_key(bytes: &[u8]) -> Result<Key, DecodeError> {
     let wrong = |reason: &str| DecodeError::new("key of an entity", reason);
     let (&code, id) = bytes.split_first().ok_or_else(|| wrong("it is empty"))?;
@@ -33,13 +33,13 @@ pub fn decode_key(bytes: &[u8]) -> Result<Key, DecodeError> {
     Ok(Key::new(kind, id))
 }
 
-/// The bytes of an entry.
+/// Encodes an entry.
 #[must_use]
 pub fn encode_entry(entry: &ClaimEntry) -> EntryBytes {
     encode_value(entry.added_at, &entry.value)
 }
 
-/// The bytes of an entry of this time with these fields.
+/// Encodes an entry with this time and these fields.
 #[must_use]
 pub fn encode_value(added_at: Timestamp, value: &Value) -> EntryBytes {
     const USUAL_BYTES: usize = 512;
@@ -49,16 +49,17 @@ pub fn encode_value(added_at: Timestamp, value: &Value) -> EntryBytes {
     bytes.into()
 }
 
-/// Begins an entry from which a secret was purged: a zero written longer than any time is. What the entry adds to the digest
-/// of its state follows (32 bytes), then the entry without the secret.
+/// The start of an entry from which a secret was purged: a zero in an overlong encoding, which no
+/// time uses. The entry's term in the digest of its state follows (32 bytes), then the entry
+/// without the secret.
 const PURGED: [u8; 2] = [0x80, 0];
 
-/// What a purged entry adds to digests: what it added before.
+/// Returns the digest term stored in a purged entry: its term before the purge.
 fn kept_term(entry: &[u8]) -> Option<[u8; 32]> {
     entry.strip_prefix(&PURGED).and_then(|rest| rest.first_chunk::<32>()).copied()
 }
 
-/// The entry itself, of a purged one too.
+/// Returns the entry itself, without the prefix of a purged one.
 fn plain(entry: &[u8]) -> &[u8] {
     match kept_term(entry) {
         Some(_) => entry.get(PURGED.len() + 32..).unwrap_or_default(),
@@ -66,9 +67,10 @@ fn plain(entry: &[u8]) -> &[u8] {
     }
 }
 
-/// An entry with its value's bytes made others by `rewrite`, which keeps their length; it adds to digests what it added before,
-/// so no digest changes. Its fields stand in the order of their names, which may be others now: equal values have equal bytes.
-/// `None` if `rewrite` changes nothing. `key` is the key that it had.
+/// Returns an entry whose value was changed by `rewrite`, which must keep the length. The digest
+/// term of the entry is kept, so no digest changes. The fields are sorted again, because their
+/// names may have changed: equal values have equal bytes. `None` if `rewrite` changes nothing.
+/// `key` is the key of the entry before.
 #[must_use]
 pub fn purge_entry(
     key: &[u8],
@@ -76,12 +78,12 @@ pub fn purge_entry(
     rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
 ) -> Option<EntryBytes> {
     let value = rewrite(value_bytes(entry))?;
-    // What cannot be read is refused by who reads it.
+    // An undecodable value is kept: readers reject it.
     let ordered = unpack::<Value>("value", &value).map(|value| pack(&value));
     Some(stand_in(key, entry, Some(ordered.as_ref().unwrap_or(&value))))
 }
 
-/// The same entry under another key: it adds to digests what it added under this one.
+/// Returns the same entry for another key, with the digest term that it has under this one.
 #[must_use]
 pub fn rekey_entry(key: &[u8], entry: &[u8]) -> EntryBytes {
     stand_in(key, entry, None)
@@ -95,37 +97,39 @@ fn stand_in(key: &[u8], entry: &[u8], value: Option<&[u8]>) -> EntryBytes {
     [&PURGED, term.as_slice(), time, value.unwrap_or(old)].concat().into()
 }
 
-/// The bytes of an entry without those of its time: equal values have equal bytes.
+/// Returns the bytes of an entry after its time: equal values have equal bytes.
 fn value_bytes(entry: &[u8]) -> &[u8] {
     let entry = plain(entry);
     let time = entry.iter().take_while(|byte| **byte >= 0x80).count() + 1;
     entry.get(time..).unwrap_or_default()
 }
 
-/// Whether an entry has exactly these fields, whatever its time: told by walking both, up to the first byte that differs.
+/// Returns whether an entry has exactly these fields, at any time. Compares without encoding, up to
+/// the first difference.
 #[must_use]
 pub fn has_value(entry: &[u8], value: &Value) -> bool {
     is_packed(value_bytes(entry), value)
 }
 
-/// Whether two entries read the same: of one time, with one value. Purged ones may add different things to digests.
+/// Returns whether two entries have the same time and value. The digest terms of purged entries may
+/// differ all the same.
 #[must_use]
 pub fn has_same_content(entry: &[u8], other: &[u8]) -> bool {
     plain(entry) == plain(other)
 }
 
-/// The time of an entry, without its value.
+/// Decodes the time of an entry, without its value.
 ///
 /// # Errors
-/// If it does not begin with one.
+/// [`DecodeError`] if it does not begin with a time.
 pub fn added_at(entry: &[u8]) -> Result<Timestamp, DecodeError> {
     ByteReader::new("entry", plain(entry)).signed().map(Timestamp::from_micros)
 }
 
-/// The entry these bytes stand for.
+/// Decodes an entry.
 ///
 /// # Errors
-/// If they are not an entry.
+/// [`DecodeError`] if the bytes are not an entry.
 pub fn decode_entry(bytes: &[u8]) -> Result<ClaimEntry, DecodeError> {
     let mut reader = ByteReader::new("entry", plain(bytes));
     let added_at = Timestamp::from_micros(reader.signed()?);
@@ -133,7 +137,8 @@ pub fn decode_entry(bytes: &[u8]) -> Result<ClaimEntry, DecodeError> {
     Ok(ClaimEntry { added_at, value: unpack("value", value)? })
 }
 
-/// What an entry adds to the digest of its state; one from which a secret was purged, what it added before.
+/// Returns the term that an entry adds to the digest of its state; for a purged entry, the term
+/// before the purge.
 #[must_use]
 pub fn entry_hash(key: &[u8], entry: &[u8]) -> [u8; 32] {
     if let Some(term) = kept_term(entry) {
@@ -146,8 +151,8 @@ pub fn entry_hash(key: &[u8], entry: &[u8]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// Eight bytes that stand for an entity in the keys of tables, where no text may stand. Two entities may share them:
-/// whoever finds a row by them checks the key in what the row points to.
+/// Returns eight bytes that identify an entity in table keys, which contain no text. They may
+/// collide, so a reader must check the key in the data that the row points to.
 #[must_use]
 pub fn entity_hash(session: &SessionId, key: &[u8]) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new_keyed(ENTITY_CONTEXT);
@@ -223,15 +228,15 @@ mod tests {
         }
         assert_eq!(once.len(), twice.len());
         assert!(purge_entry(&key, &entry, |_| None).is_none());
-        // No time is written so: every one begins with another byte, or goes on.
+        // No time is encoded like this: each one begins with another byte, or is longer.
         for time in [0, -1, 1, 63, 64, -64, -65, i64::MAX, i64::MIN] {
             let entry = encode_value(Timestamp::from_micros(time), &Value::Null);
             assert_eq!(kept_term(&entry), None);
         }
     }
 
-    /// A secret in the name of a field: what takes its place belongs elsewhere among the others. The bytes stayed where they were,
-    /// so a purged claim differed from one with the same value.
+    /// Regression test: purging a secret in a field's name changes the order of the fields. The
+    /// bytes kept their old order, so a purged claim differed from one with the same value.
     #[test]
     fn a_purged_entry_has_its_fields_in_order() {
         let key = encode_key(&Key::new(Kind::Note, "N1"));

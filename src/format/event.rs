@@ -1,6 +1,7 @@
-//! The stream of events: one JSON object a line, for `forge import events` and `forge export events`.
+//! The stream of events: one JSON object per line, for `forge import events` and `forge export
+//! events`.
 //!
-//! `docs/events.md` is its specification.
+//! Specified in `docs/events.md`.
 
 use crate::model::{BranchStatus, CheckpointTrigger, Kind, SessionKind, Timestamp, Value};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -11,38 +12,38 @@ use std::marker::PhantomData;
 /// One line of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventLine {
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
     /// The session, if the line names one.
     pub session: Option<String>,
     /// The branch, if the line names one.
     pub branch: Option<String>,
-    /// What happened.
+    /// The event.
     pub event: StreamEvent,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamEvent {
-    /// A claim has these fields from then on, or a fact happened.
+    /// A claim gets these fields, or a fact happened.
     Put(PutEvent),
-    /// A claim is no longer there.
+    /// A claim is removed.
     Remove(RemoveEvent),
-    /// A moment gets a name.
+    /// A checkpoint names a moment.
     Checkpoint(CheckpointEvent),
-    /// A branch begins, or what is said of it changes.
+    /// A branch is created, or its metadata change.
     Branch(BranchEvent),
     /// Another branch is checked out.
     Switch(BranchReference),
-    /// A branch went into another one.
+    /// A branch was merged into another one.
     Merge(BranchReference),
-    /// The claims of the branch are those of an earlier revision.
+    /// The claims of the branch become those of an earlier revision.
     Restore(RevisionSelector),
-    /// Tags of a checkpoint change.
+    /// The tags of a checkpoint change.
     Tag(TagEvent),
-    /// The session that lines after this one belong to.
+    /// The session of the lines after this one.
     Session(SessionEvent),
-    /// The revision ends here: what follows at the same time is another one.
+    /// The revision ends here: later lines with the same time belong to another one.
     Revision,
 }
 
@@ -50,24 +51,24 @@ pub enum StreamEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PutEvent {
-    /// What it is.
+    /// The kind of the entity.
     pub kind: Kind,
-    /// Which one.
+    /// The id of the entity.
     pub id: String,
-    /// Its fields.
+    /// The fields of the entity.
     pub value: Value,
-    /// A claim's own time, where it is not that of the revision that adds it.
+    /// A claim's own time, if it differs from the time of the revision that adds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
 }
 
-/// A claim that is no longer there.
+/// A claim that is removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveEvent {
-    /// What it is.
+    /// The kind of the claim.
     pub kind: Kind,
-    /// Which one.
+    /// The id of the claim.
     pub id: String,
 }
 
@@ -75,18 +76,18 @@ pub struct RemoveEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointEvent {
-    /// What somebody says about it.
+    /// The message of the checkpoint.
     pub message: String,
-    /// Words it is found by.
+    /// The tags of the checkpoint.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Why it was made.
     #[serde(default = "manual", skip_serializing_if = "is_manual")]
     pub trigger: CheckpointTrigger,
-    /// Whatever else is known.
+    /// Further data, in any form.
     #[serde(default, skip_serializing_if = "is_null")]
     pub body: Value,
-    /// The event it is the checkpoint of.
+    /// The key of the event that it is the checkpoint of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Its revision, if that is not the last one of the branch.
@@ -107,42 +108,42 @@ fn is_null(value: &Value) -> bool {
     *value == Value::Null
 }
 
-/// A branch: the fields that are there are what is said of it from then on, the others stay.
+/// A branch. The fields that are present replace its metadata, the others keep their values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BranchEvent {
-    /// Its name.
+    /// The name of the branch.
     pub name: String,
-    /// The branch it begins on; `main` if not said.
+    /// The branch that it was forked from; `main` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The revision it begins with, if that is not the last one of `from`.
+    /// The revision that it was forked from, if that is not the last one of `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<RevisionSelector>,
-    /// What has become of it.
+    /// The status of the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<BranchStatus>,
     /// The hypothesis it tests; null for none.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub hypothesis: Option<Option<String>>,
-    /// How it goes about it; null for nothing said.
+    /// The approach it takes; null for none.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub approach: Option<Option<String>>,
-    /// What would count as success.
+    /// The criteria for success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success_criteria: Option<Vec<String>>,
-    /// What came of it.
+    /// The results of the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<String>>,
     /// Further fields.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub extra: Option<Value>,
-    /// Its making was taken back, or that was.
+    /// Whether its creation is undone (`true`), or that undo was undone (`false`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken_back: Option<bool>,
 }
 
-/// A field that is there, be it null.
+/// Deserialises a field that is present, even if it is null.
 fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
@@ -151,27 +152,27 @@ fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Optio
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchReference {
-    /// Its name.
+    /// The name of the branch.
     pub branch: String,
 }
 
-/// A revision. Exactly one of `at`, `tag` and `nothing` is said.
+/// A revision. Exactly one of `at`, `tag` and `nothing` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RevisionSelector {
     /// The last revision of the branch at or before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// The branch; that of the line if not said.
+    /// The branch; by default that of the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// So many revisions before that one.
+    /// The number of revisions to go back from there.
     #[serde(skip_serializing_if = "is_zero")]
     pub back: u64,
     /// The revision of the newest checkpoint with this tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// None: before the first revision.
+    /// No revision: the state before the first one.
     #[serde(skip_serializing_if = "is_false")]
     pub nothing: bool,
 }
@@ -186,16 +187,16 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Tags of a checkpoint.
+/// A change of a checkpoint's tags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TagEvent {
-    /// The newest checkpoint with this message or tag.
+    /// The message or a tag of a checkpoint; the newest match is meant.
     pub checkpoint: String,
-    /// Tags it gets.
+    /// Tags to add.
     #[serde(default)]
     pub add: Vec<String>,
-    /// Tags it loses.
+    /// Tags to remove.
     #[serde(default)]
     pub remove: Vec<String>,
 }
@@ -204,18 +205,18 @@ pub struct TagEvent {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionEvent {
-    /// Its name.
+    /// The name of the session.
     pub name: String,
-    /// What it is for.
+    /// The kind of the session.
     #[serde(skip_serializing_if = "is_debug")]
     pub kind: SessionKind,
-    /// Which agent works in it.
+    /// The agent that works in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The agent's own id of it.
+    /// The agent's own id for the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
-    /// When it began, if not at the line's `at`.
+    /// The start time, if it differs from the line's `at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
 }
@@ -225,7 +226,8 @@ fn is_debug(kind: &SessionKind) -> bool {
     *kind == SessionKind::Debug
 }
 
-/// The fields of a line. `session` and `branch` are a name on every kind of line, and an object on their own.
+/// The fields of a line. `session` and `branch` are a name on every kind of line, or an object as
+/// the event itself.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = ""))]
 struct EventLineFields {
@@ -282,18 +284,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameOrEvent<T> {
     }
 }
 
-/// A line that is none of the stream's.
+/// A line that is not an event.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
-    /// It is not JSON, or not of the form of any kind of line.
+    /// It is not JSON, or matches no kind of line.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// It says nothing, or several things.
+    /// It contains no event, or several.
     #[error(
         "a line says one thing: put, remove, checkpoint, branch, switch, merge, restore, tag, session or revision"
     )]
     NotOne,
-    /// A revision that is not named in one of the three ways.
+    /// A revision without exactly one of its three selectors.
     #[error("a revision is named by one of 'at', 'tag' and 'nothing'")]
     NoTarget,
     /// A session or branch without a name.
@@ -302,7 +304,7 @@ pub enum EventError {
 }
 
 impl EventError {
-    /// Whether more bytes could make a line of it.
+    /// Returns whether the line is incomplete: more bytes might make it valid.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         matches!(self, Self::Json(error) if error.is_eof())
@@ -310,10 +312,10 @@ impl EventError {
 }
 
 impl EventLine {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// [`EventError`] if it is none.
+    /// [`EventError`] if it is not a valid line.
     pub fn parse(text: &str) -> Result<Self, EventError> {
         let fields: EventLineFields = serde_json::from_str(text)?;
         let mut events = Vec::new();
@@ -352,7 +354,7 @@ impl EventLine {
         }
     }
 
-    /// The line, with its line break.
+    /// Encodes the line, with its line break.
     #[must_use]
     pub fn to_line(&self) -> Vec<u8> {
         let mut fields = EventLineFields {

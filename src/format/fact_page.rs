@@ -1,15 +1,15 @@
-//! Pages of facts: facts recorded together, compressed together.
+//! Pages of facts: facts recorded together and compressed together.
 
 use super::codec::{DecodeError, pack, unpack};
 use crate::model::Fact;
 use serde::{Deserialize, Serialize};
 
-/// Facts recorded together; a fact's ordinal is its place in the list.
+/// Facts recorded together; a fact's ordinal is its index in the list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactPage {
     version: u8,
-    /// The source file that the texts of these facts point into, if they do.
+    /// The source file that the texts of these facts refer to, if any.
     pub source: Option<String>,
     /// The facts.
     pub facts: Vec<Fact>,
@@ -18,22 +18,22 @@ pub struct FactPage {
 const VERSION: u8 = 1;
 
 impl FactPage {
-    /// The page of these facts.
+    /// Creates a page.
     #[must_use]
     pub const fn new(source: Option<String>, facts: Vec<Fact>) -> Self {
         Self { version: VERSION, source, facts }
     }
 
-    /// The bytes of this page.
+    /// Encodes this page.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         pack(self)
     }
 
-    /// The page these bytes stand for.
+    /// Decodes a page.
     ///
     /// # Errors
-    /// If they are not a page.
+    /// [`DecodeError`] if the bytes are not a page.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let page: Self = unpack("page of facts", bytes)?;
         if page.version == VERSION {

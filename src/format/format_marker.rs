@@ -1,31 +1,32 @@
-//! The file FORMAT: what a folder is, read before anything in it is touched.
+//! The file FORMAT, which identifies a folder as a store. It is read before anything else.
 
 use std::fmt;
 
-/// The format this version writes: major, minor. A reader refuses another major.
+/// The format that this version writes: major, minor. A reader rejects another major version.
 pub const FORMAT_VERSION: (u32, u32) = (1, 0);
 
 const FIRST_LINE: &str = "forge store";
-/// Features of the format that this version knows. A store that requires another one is refused; one that names
-/// another optional one is read only.
+/// The features of the format that this version knows. A store that requires an unknown feature is
+/// rejected; one with an unknown optional feature is read-only.
 const KNOWN_FEATURES: &[&str] = &[SEALED, ENCRYPTED];
-/// The feature of a store whose records bear seals: optional, since who knows nothing of them can read, and must not write.
+/// The feature of a store with seals. It is optional: a program without it can read the store, but
+/// must not write.
 const SEALED: &str = "sealed";
-/// The feature of a store whose content is encrypted: required, and only of a sealed one.
+/// The feature of an encrypted store. It is required, and an encrypted store is always sealed.
 const ENCRYPTED: &str = "encrypted";
 
-/// What FORMAT says.
+/// The content of FORMAT.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FormatMarker {
     /// Major and minor version of the format.
     pub version: (u32, u32),
-    /// Names the store for ever.
+    /// The permanent id of the store.
     pub id: [u8; 16],
-    /// Keys the hashes that are kept of other people's files.
+    /// The key of the hashes that are kept of files outside the store.
     pub key: [u8; 32],
-    /// Without these the store cannot be read.
+    /// The features needed to read the store.
     pub required: Vec<String>,
-    /// Without these the store cannot be written.
+    /// The features needed to write the store.
     pub optional: Vec<String>,
 }
 
@@ -35,36 +36,36 @@ impl fmt::Debug for FormatMarker {
     }
 }
 
-/// Why a folder is not a store that this version can use.
+/// Why this version cannot use a folder as a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MarkerError {
-    /// It is something else.
+    /// It is not a store.
     #[error("not a forge store: its FORMAT file {0}")]
     Foreign(String),
     /// A later version wrote it.
     #[error("the store has format {}.{}, this version of forge reads {}.x", found.0, found.1, FORMAT_VERSION.0)]
     Version {
-        /// Its format.
+        /// The version of its format.
         found: (u32, u32),
     },
-    /// It needs what this version does not have.
+    /// It requires a feature that this version lacks.
     #[error("the store requires the feature '{feature}', which this version of forge (format {}.{}) lacks; the store has format {}.{}", FORMAT_VERSION.0, FORMAT_VERSION.1, found.0, found.1)]
     Feature {
-        /// What it needs.
+        /// The missing feature.
         feature: String,
-        /// Its format.
+        /// The version of its format.
         found: (u32, u32),
     },
 }
 
 impl FormatMarker {
-    /// The marker of a new store.
+    /// Creates the marker of a new store.
     #[must_use]
     pub const fn new(id: [u8; 16], key: [u8; 32]) -> Self {
         Self { version: FORMAT_VERSION, id, key, required: Vec::new(), optional: Vec::new() }
     }
 
-    /// The text of the file.
+    /// Encodes the text of the file.
     #[must_use]
     pub fn encode(&self) -> String {
         let text = format!(
@@ -79,10 +80,10 @@ impl FormatMarker {
         format!("{text}check {}\n", check(&text))
     }
 
-    /// The marker this text stands for, if this version can use the store.
+    /// Decodes the text of the file, if this version can use the store.
     ///
     /// # Errors
-    /// If it is no marker, or one of a store that this version cannot read.
+    /// [`MarkerError`] if it is not a marker, or if this version cannot read the store.
     pub fn decode(text: &str) -> Result<Self, MarkerError> {
         let foreign = |reason: &str| MarkerError::Foreign(reason.to_owned());
         let mut lines = text.lines();
@@ -100,7 +101,7 @@ impl FormatMarker {
             .split_once('.')
             .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
             .ok_or_else(|| foreign("has no version"))?;
-        // What follows may look different in another major version: say so before reading on.
+        // The other lines may look different in another major version, so this is checked first.
         if found.0 != FORMAT_VERSION.0 {
             return Err(MarkerError::Version { found });
         }
@@ -120,7 +121,7 @@ impl FormatMarker {
         Ok(Self { version: found, id, key, required, optional })
     }
 
-    /// The same store with seals.
+    /// Adds the seal feature.
     #[must_use]
     pub fn sealed(mut self) -> Self {
         if !self.is_sealed() {
@@ -129,7 +130,7 @@ impl FormatMarker {
         self
     }
 
-    /// The same store with seals, encrypted.
+    /// Adds the features of an encrypted store.
     #[must_use]
     pub fn encrypted(mut self) -> Self {
         if !self.is_encrypted() {
@@ -138,19 +139,20 @@ impl FormatMarker {
         self.sealed()
     }
 
-    /// Whether what is in the store is encrypted.
+    /// Returns whether the content of the store is encrypted.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.required.iter().any(|name| name == ENCRYPTED)
     }
 
-    /// Whether what is in the store bears seals.
+    /// Returns whether the store has seals.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.optional.iter().any(|name| name == SEALED)
     }
 
-    /// Whether this version may write the store: it knows all optional features, and the minor version.
+    /// Returns whether this version may write the store: it knows all optional features and the
+    /// minor version.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.version.1 <= FORMAT_VERSION.1
@@ -158,12 +160,12 @@ impl FormatMarker {
     }
 }
 
-/// What the last line says of those before it.
+/// Returns the check of the preceding lines, for the last line.
 pub(super) fn check(text: &str) -> String {
     hex(blake3::hash(text.as_bytes()).as_bytes().first_chunk::<8>().expect("8 of 32 bytes"))
 }
 
-/// Bytes as hex digits.
+/// Encodes bytes as hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,55 +1,56 @@
-//! Headers of revisions: kept for ever, their hash is the revision's id.
+//! Headers of revisions, which are kept permanently; the hash of a header is the revision's id.
 
 use super::codec::{ByteReader, DecodeError};
 use crate::model::{BranchNumber, ObjectId, RevisionId, SessionId, StateDigest, Timestamp};
 
-/// A revision that another one follows.
+/// A reference to the parent of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParentRevision {
-    /// Its sequence number.
+    /// The sequence number of the parent.
     pub sequence: u64,
-    /// Its id.
+    /// The id of the parent.
     pub id: RevisionId,
 }
 
-/// Where the claims of a revision come from, if not from its first parent.
+/// The source of a revision's claims, if it is not its first parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetSource {
-    /// From nothing.
+    /// No claims.
     Empty,
-    /// From this revision.
+    /// The claims of this revision.
     To(ParentRevision),
 }
 
-/// What is known of a revision for ever.
+/// The part of a revision that is kept permanently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevisionHeader {
-    /// The session.
+    /// The session of the revision.
     pub session: SessionId,
-    /// The branch.
+    /// The branch of the revision.
     pub branch: BranchNumber,
-    /// Its number in the session's one count of revisions and checkpoints, from 1.
+    /// The sequence number: revisions and checkpoints of a session are counted together, from 1.
     pub sequence: u64,
-    /// The revisions it follows, the branch's own first; none for the first of a session, two after a merge.
+    /// The parents, the previous head of the branch first; none for the first revision of a
+    /// session, two after a merge.
     pub parents: Vec<ParentRevision>,
-    /// Where its claims come from, if not from the first parent.
+    /// The source of its claims, if it is not the first parent.
     pub reset: Option<ResetSource>,
-    /// The clock when it was made.
+    /// The raw time: the clock when it was made.
     pub time: Timestamp,
     /// The hash of the body.
     pub body: ObjectId,
-    /// The hash of the delta, or of the list of its pieces' hashes.
+    /// The hash of the delta, or of the list of its parts' hashes.
     pub delta: ObjectId,
     /// The digest of its state.
     pub digest: StateDigest,
-    /// How many claims its state has.
+    /// The number of claims in its state.
     pub count: u64,
 }
 
 const MAGIC: &[u8; 4] = b"fRv1";
 
 impl RevisionHeader {
-    /// The revision whose claims this one's delta changes; `None`: it begins with nothing.
+    /// Returns the revision that the delta is based on; `None` if that is the empty state.
     #[must_use]
     pub fn start(&self) -> Option<&ParentRevision> {
         match &self.reset {
@@ -59,7 +60,7 @@ impl RevisionHeader {
         }
     }
 
-    /// The bytes of this header.
+    /// Encodes this header.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(240);
@@ -88,10 +89,10 @@ impl RevisionHeader {
         out
     }
 
-    /// The header these bytes stand for.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// If they are not a header.
+    /// [`DecodeError`] if the bytes are not a header.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("revision header", bytes);
         if &reader.array::<4>()? != MAGIC {
@@ -122,13 +123,13 @@ impl RevisionHeader {
         Ok(header)
     }
 
-    /// The revision's id: the hash of its header.
+    /// Returns the revision's id: the hash of its header.
     #[must_use]
     pub fn id(&self) -> RevisionId {
         Self::id_of(&self.encode())
     }
 
-    /// The id of the revision with this encoded header.
+    /// Returns the id of the revision with this encoded header.
     #[must_use]
     pub fn id_of(encoded: &[u8]) -> RevisionId {
         RevisionId::from_bytes(*blake3::hash(encoded).as_bytes())

@@ -1,4 +1,4 @@
-//! The index's tables and their keys: big-endian numbers and hashes, no text.
+//! The tables of the index and their keys: big-endian numbers and hashes, no text.
 
 use crate::backend::TableId;
 use crate::backend::encrypted::HiddenKeyBytes;
@@ -26,7 +26,8 @@ pub const CHECKPOINT_TIMES: TableId = TableId(7);
 pub const ALL_CHECKPOINTS: TableId = TableId(8);
 /// Session, hash of a tag, time, sequence -> nothing.
 pub const TAGS: TableId = TableId(9);
-/// Session, hash of an entity, branch, sequence -> which part of that revision's delta holds it.
+/// Session, hash of an entity, branch, sequence -> the part of that revision's delta that contains
+/// it.
 pub const HISTORY: TableId = TableId(10);
 /// Session, kind, time, place, hash of the id -> [`super::FactRow`].
 pub const FACTS: TableId = TableId(11);
@@ -52,21 +53,21 @@ pub const SEGMENTS: TableId = TableId(20);
 pub const COUNTERS: TableId = TableId(21);
 /// Session, hash of an event's key -> the id of its checkpoint.
 pub const CHECKPOINT_KEYS: TableId = TableId(22);
-/// Session, branch, sequence -> [`super::FoldRow`] of what was folded into that revision.
+/// Session, branch, sequence -> [`super::FoldRow`] of the revisions folded into that one.
 pub const FOLDS: TableId = TableId(23);
-/// Session, branch, sequence folded into, sequence -> the [`super::RevisionRow`] as it was before.
+/// Session, branch, sequence folded into, sequence -> the [`super::RevisionRow`] before the fold.
 pub const FOLDED: TableId = TableId(24);
-/// Time, operation id -> the session in which it pruned what was not swept yet.
+/// Time, operation id -> the session of a pruning operation that was not swept yet.
 pub const PRUNINGS: TableId = TableId(25);
-/// Session, branch, sequence of a revision of two parents -> the sequence of the second.
+/// Session, branch, sequence of a revision with two parents -> the sequence of the second.
 pub const MERGES: TableId = TableId(26);
-/// Number of an object that nothing has named yet -> [`super::PrewrittenRow`].
+/// Number of an object that nothing names yet -> [`super::PrewrittenRow`].
 pub const PREWRITTEN: TableId = TableId(27);
 
-/// The last table there is.
+/// The last table.
 const LAST: TableId = PREWRITTEN;
 
-/// Whether the keys of a table begin with a session.
+/// Returns whether the keys of a table begin with a session.
 #[must_use]
 pub const fn begins_with_session(table: TableId) -> bool {
     table.0 <= LAST.0
@@ -84,21 +85,22 @@ pub const fn begins_with_session(table: TableId) -> bool {
         )
 }
 
-/// The counter of objects.
+/// The key of the counter of objects.
 pub const NEXT_OBJECT: &[u8] = &[0];
 
-/// Where the refs stand in the table of counters.
+/// The key of the refs in the table of counters.
 pub const REFS: &[u8] = &[1];
 
-/// Where the totals stand in the table of counters.
+/// The key of the totals in the table of counters.
 pub const TOTALS: &[u8] = &[2];
 
-/// What an encrypted store hides of the keys of a table: hashes of what is recorded, and ids.
+/// Returns the key bytes that an encrypted store hides in a table: hashes of recorded data, and
+/// ids.
 #[must_use]
 pub const fn hidden(table: TableId) -> Option<HiddenKeyBytes> {
     Some(match table {
         OBJECT_NAMES | OPERATION_IDS => HiddenKeyBytes::new(0, 16),
-        // Ids are looked for by how they begin.
+        // Ids are looked up by prefix.
         IDS => HiddenKeyBytes { bucket: 2, ..HiddenKeyBytes::new(0, 16) },
         TAGS | HISTORY | BOOKMARKS | SEGMENTS | CHECKPOINT_KEYS => HiddenKeyBytes::new(4, 8),
         FACT_IDS => HiddenKeyBytes::new(5, 8),
@@ -113,73 +115,73 @@ pub const fn hidden(table: TableId) -> Option<HiddenKeyBytes> {
 #[derive(Clone, Debug, Default)]
 pub struct KeyBuilder(Vec<u8>);
 
-/// A key that begins with a session.
+/// Starts a key with a session.
 #[must_use]
 pub fn of(session: SessionNumber) -> KeyBuilder {
     KeyBuilder(session.to_be_bytes().to_vec())
 }
 
 impl KeyBuilder {
-    /// A key without a session.
+    /// Starts a key without a session.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Followed by this number.
+    /// Appends a number.
     #[must_use]
     pub fn number(mut self, number: u64) -> Self {
         self.0.extend_from_slice(&number.to_be_bytes());
         self
     }
 
-    /// Followed by this branch.
+    /// Appends a branch.
     #[must_use]
     pub fn branch(mut self, branch: BranchNumber) -> Self {
         self.0.extend_from_slice(&branch.to_be_bytes());
         self
     }
 
-    /// Followed by this session.
+    /// Appends a session.
     #[must_use]
     pub fn session(self, session: SessionNumber) -> Self {
         self.branch(session)
     }
 
-    /// Followed by this time: earlier times sort first, also those before 1970.
+    /// Appends a time. Earlier times sort first, also before 1970.
     #[must_use]
     pub fn time(self, time: Timestamp) -> Self {
         self.number(time.as_micros().cast_unsigned() ^ (1 << 63))
     }
 
-    /// Followed by this kind.
+    /// Appends a kind.
     #[must_use]
     pub fn kind(mut self, kind: Kind) -> Self {
         self.0.push(kind.code());
         self
     }
 
-    /// Followed by these bytes.
+    /// Appends bytes.
     #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// Followed by a hash of this text.
+    /// Appends the hash of a text.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
         let short = text_hash(text);
         self.bytes(&short)
     }
 
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub fn build(self) -> Vec<u8> {
         self.0
     }
 
-    /// The first key behind all that begin with this one.
+    /// Returns the first key after all keys with this prefix.
     #[must_use]
     pub fn end(mut self) -> Vec<u8> {
         while let Some(last) = self.0.pop() {
@@ -194,57 +196,57 @@ impl KeyBuilder {
 
 const TEXT_CONTEXT: &[u8; 32] = b"forge text in table keys, vers 1";
 
-/// Eight bytes that stand for a text in the keys of tables.
+/// Returns eight bytes that represent a text in table keys.
 #[must_use]
 pub fn text_hash(text: &str) -> [u8; 8] {
     let hash = blake3::keyed_hash(TEXT_CONTEXT, text.as_bytes());
     *hash.as_bytes().first_chunk().expect("8 of 32 bytes")
 }
 
-/// The key of an object's name.
+/// Returns the key of an object's name.
 #[must_use]
 pub fn object_name(id: &ObjectId) -> Vec<u8> {
     super::row::object_key(id).to_vec()
 }
 
-/// The key of a revision's id.
+/// Returns the key of a revision's id.
 #[must_use]
 pub fn revision_id(id: &RevisionId) -> Vec<u8> {
     let half: &[u8; 16] = id.as_bytes().first_chunk().expect("16 of 32 bytes");
     half.to_vec()
 }
 
-/// The key of a checkpoint's id.
+/// Returns the key of a checkpoint's id.
 #[must_use]
 pub fn checkpoint_id(id: &CheckpointId) -> Vec<u8> {
     id.as_bytes().to_vec()
 }
 
-/// The key of an operation's id.
+/// Returns the key of an operation's id.
 #[must_use]
 pub fn operation_id(id: &OperationId) -> Vec<u8> {
     id.as_bytes().to_vec()
 }
 
-/// Reads numbers from the end of a key; the caller knows that they are there.
+/// Reads the number at the end of a key; `None` if the key is too short.
 #[must_use]
 pub fn last_number(key: &[u8]) -> Option<u64> {
     key.last_chunk().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// The number that begins at this byte of a key.
+/// Reads the number at this offset of a key.
 #[must_use]
 pub fn number_at(key: &[u8], offset: usize) -> Option<u64> {
     key.get(offset..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// The session or branch that begins at this byte of a key.
+/// Reads the session or branch at this offset of a key.
 #[must_use]
 pub fn short_at(key: &[u8], offset: usize) -> Option<u32> {
     key.get(offset..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
-/// The time that begins at this byte of a key.
+/// Reads the time at this offset of a key.
 #[must_use]
 pub fn time_at(key: &[u8], offset: usize) -> Option<Timestamp> {
     number_at(key, offset).map(|number| Timestamp::from_micros((number ^ (1 << 63)).cast_signed()))
@@ -302,7 +304,7 @@ mod tests {
             PREWRITTEN,
         ];
         for number in 0..=u8::MAX {
-            // Of a table that is not there yet nobody knows.
+            // Unknown tables count as tables without a session.
             let with = number <= PREWRITTEN.0 && !without.contains(&TableId(number));
             assert_eq!(begins_with_session(TableId(number)), with);
         }

@@ -1,4 +1,5 @@
-//! The file of a store's seal key, which lies outside the store; and the same as one file to carry elsewhere.
+//! The file with a store's seal key, kept outside the store; also as a portable file for another
+//! machine.
 
 use super::format_marker::{check, hex, unhex};
 use crate::model::Timestamp;
@@ -6,19 +7,20 @@ use std::fmt;
 
 const FIRST_LINE: &str = "forge seal key 1";
 
-/// What a key's file says.
+/// The content of a key file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyFile {
-    /// The store's id.
+    /// The id of the store.
     pub store: [u8; 16],
-    /// What its seals are made with.
+    /// The secret of its seals.
     pub secret: [u8; 32],
-    /// What the store is encrypted with, if it is. It stays when the store is taken over.
+    /// The secret of its encryption, if it is encrypted. It does not change when the store is
+    /// adopted.
     pub cipher: Option<[u8; 32]>,
-    /// Where the store ended, and when, as it was taken over: nobody vouches for what stands before. `None` for a store
-    /// that was sealed from its beginning.
+    /// The position and time at which the store was adopted: data before that position is
+    /// unverified. `None` for a store that was sealed from its beginning.
     pub adopted: Option<(u64, Timestamp)>,
-    /// Where the store ended and with which record, when the file was made to be carried elsewhere.
+    /// The end of the store and the hash of its last record when this portable file was made.
     pub witness: Option<(u64, [u8; 32])>,
 }
 
@@ -30,7 +32,7 @@ impl fmt::Debug for KeyFile {
 }
 
 impl KeyFile {
-    /// The text of the file.
+    /// Encodes the text of the file.
     #[must_use]
     pub fn encode(&self) -> String {
         let none = || "-".to_owned();
@@ -48,7 +50,7 @@ impl KeyFile {
         format!("{text}check {}\n", check(&text))
     }
 
-    /// What the text says; `None` if it is no key's file, or is damaged.
+    /// Decodes the text of the file; `None` if it is not a key file, or is damaged.
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         let (before, line) = text.split_at_checked(text.rfind("check ")?)?;

@@ -1,8 +1,9 @@
-//! Every byte forge keeps, apart from the frames of the journal (`backend::journal`) and RocksDB's own files.
+//! The encoding of everything that forge stores, except for the frames of the journal
+//! (`backend::journal`) and RocksDB's own files.
 //!
-//! `docs/format.md` is the specification; this room is its implementation and says nothing twice. Pure: bytes in,
-//! bytes out. Whatever is decoded was written by forge or is damaged, so decoding is strict: an unknown field, a
-//! missing one, a byte too many are errors.
+//! `docs/format.md` is the specification; this module implements it without repeating it. No I/O:
+//! bytes in, bytes out. Input was either written by forge or is damaged, so decoding is strict:
+//! unknown fields, missing fields and trailing bytes are errors.
 #![warn(clippy::indexing_slicing)]
 
 mod bundle;

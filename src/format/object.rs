@@ -1,15 +1,16 @@
-//! Objects: content under the name of its hash, compressed, with enough around it to find it in raw bytes.
+//! Objects: compressed content, named by its hash, with a header by which it can be found in raw
+//! bytes.
 
 use super::codec::{ByteReader, DecodeError};
 use crate::model::ObjectId;
 use std::cell::RefCell;
 use std::io::{Read, Write};
 
-/// What an object holds.
+/// The kind of an object's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ObjectKind {
-    /// A delta or a piece of one.
+    /// A delta or a part of one.
     Delta = 1,
     /// A chunk of a full state.
     Chunk = 2,
@@ -31,7 +32,7 @@ impl ObjectKind {
     }
 }
 
-/// The largest content of one object in bytes.
+/// The maximum content of one object in bytes.
 pub const MAX_OBJECT_BYTES: usize = 64 << 20;
 
 const MAGIC: &[u8; 4] = b"fOb1";
@@ -42,11 +43,11 @@ const HEADER_BYTES: usize = 4 + 1 + 1 + 4 + 4 + 32;
 const CHECK_BYTES: usize = 8;
 const LEVEL: i32 = 3;
 const THOROUGH_LEVEL: i32 = 6;
-/// Below this compressing costs more than it saves.
+/// Below this size, compression costs more than it saves.
 const MIN_COMPRESSED_BYTES: usize = 64;
 
 thread_local! {
-    // Making a context costs more than compressing a small delta.
+    // Creating a context costs more than compressing a small delta.
     static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
@@ -96,18 +97,19 @@ fn put_together(
     sealed
 }
 
-/// The name covers the content alone. This covers how it is stored and what it is too, and holds for an object that takes
-/// a prefix to open. Of content that is stored as it is the name says all: it is hashed only once.
+/// Returns the check of an object. Its name covers only the content; the check also covers kind and
+/// encoding, and needs no prefix to verify. For uncompressed content it covers only the header, so
+/// that the content is hashed once.
 fn check_of(codec: u8, before: &[u8]) -> [u8; CHECK_BYTES] {
     let covered = if codec == CODEC_RAW { HEADER_BYTES.min(before.len()) } else { before.len() };
     let (covered, _) = before.split_at(covered);
     *blake3::hash(covered).as_bytes().first_chunk().expect("8 of 32 bytes")
 }
 
-/// Puts content into an object: its name, and the bytes to store.
+/// Encodes content as an object and returns its name and the bytes to store.
 ///
 /// # Panics
-/// If the content is larger than [`MAX_OBJECT_BYTES`]: callers cut it before.
+/// If the content is larger than [`MAX_OBJECT_BYTES`]: callers must split it first.
 #[must_use]
 pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
     assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
@@ -119,20 +121,22 @@ pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
     assemble(kind, CODEC_RAW, content, content)
 }
 
-/// As [`seal`], but not compressed: for what waits for [`compress_sealed`].
+/// Encodes an object like [`seal`], without compression: for objects that [`compress_sealed`]
+/// compresses later.
 ///
 /// # Panics
-/// As [`seal`].
+/// See [`seal`].
 #[must_use]
 pub fn seal_raw(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
     assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
     assemble(kind, CODEC_RAW, content, content)
 }
 
-/// The same object compressed, under the same name; `None` if it is compressed or would not get smaller.
+/// Compresses an object, keeping its name; `None` if it is compressed already or would not get
+/// smaller.
 ///
 /// # Errors
-/// If these bytes are no object.
+/// [`DecodeError`] if the bytes are not an object.
 pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     let object = parse(sealed)?;
     if object.codec != CODEC_RAW || object.stored.len() < MIN_COMPRESSED_BYTES {
@@ -144,19 +148,20 @@ pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
         .map(|stored| put_together(object.kind, CODEC_ZSTD, object.length, &object.id, &stored)))
 }
 
-/// How much is done to make something small.
+/// How much work to spend on compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressionEffort {
-    /// What is repeated near.
+    /// Finds repetitions nearby.
     Quick,
-    /// What is repeated anywhere, for three times the work a byte.
+    /// Finds repetitions anywhere, for three times the work per byte.
     Thorough,
 }
 
-/// As [`seal`], compressed with what precedes it: to open it takes the same prefix.
+/// Encodes an object like [`seal`], compressed with the preceding content as prefix: the same
+/// prefix is needed to open it.
 ///
 /// # Panics
-/// As [`seal`].
+/// See [`seal`].
 #[must_use]
 pub fn seal_with_prefix(
     kind: ObjectKind,
@@ -185,7 +190,7 @@ pub fn seal_with_prefix(
     }
 }
 
-/// The window must reach over the longest prefix and the content behind it: 16 MiB.
+/// The window must cover the longest prefix and the content after it: 16 MiB.
 const WINDOW_LOG: u32 = 24;
 
 struct ParsedObject<'a> {
@@ -208,7 +213,7 @@ fn parse(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
     Err(DecodeError::new("object", "its check differs: it is not what was written"))
 }
 
-/// As [`parse`], for what is of use without the check.
+/// Parses an object like [`parse`], without verifying its check.
 fn parse_unchecked(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
     let mut reader = ByteReader::new("object", sealed);
     if &reader.array::<4>()? != MAGIC {
@@ -228,58 +233,58 @@ fn parse_unchecked(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
     Ok(ParsedObject { kind, codec, length, id, stored })
 }
 
-/// The name of a stored object, without opening it: nothing vouches for it.
+/// Returns the name of a stored object, without opening it. It is not verified.
 ///
 /// # Errors
-/// If these bytes are no object.
+/// [`DecodeError`] if the bytes are not an object.
 pub fn sealed_id(sealed: &[u8]) -> Result<ObjectId, DecodeError> {
     parse_unchecked(sealed).map(|object| ObjectId::from_bytes(object.id))
 }
 
-/// The kind of a stored object, without opening it.
+/// Returns the kind of a stored object, without opening it.
 ///
 /// # Errors
-/// If these bytes are no object.
+/// [`DecodeError`] if the bytes are not an object.
 pub fn sealed_kind(sealed: &[u8]) -> Result<ObjectKind, DecodeError> {
     parse(sealed).map(|object| object.kind)
 }
 
-/// Whether a stored object is what was written. One that was compressed with what precedes it cannot be opened alone: its
-/// check speaks for that.
+/// Returns whether a stored object is intact. One that was compressed with a prefix cannot be
+/// opened alone, so only its check is verified.
 #[must_use]
 pub fn is_whole(sealed: &[u8]) -> bool {
     parse(sealed)
         .is_ok_and(|object| object.codec == CODEC_ZSTD_PREFIX || content_of(&object, &[]).is_ok())
 }
 
-/// Whether a stored object was compressed by itself, or not at all.
+/// Returns whether a stored object can be opened without a prefix.
 ///
 /// # Errors
-/// If these bytes are no object.
+/// [`DecodeError`] if the bytes are not an object.
 pub fn is_self_contained(sealed: &[u8]) -> Result<bool, DecodeError> {
     parse(sealed).map(|object| object.codec != CODEC_ZSTD_PREFIX)
 }
 
-/// How many bytes of content a stored object has, as it says.
+/// Returns the length of a stored object's content in bytes. It is not verified.
 ///
 /// # Errors
-/// If these bytes are no object.
+/// [`DecodeError`] if the bytes are not an object.
 pub fn content_length(sealed: &[u8]) -> Result<u64, DecodeError> {
     parse_unchecked(sealed).map(|object| object.length as u64)
 }
 
-/// The content of a stored object, checked against its name.
+/// Returns the content of a stored object, checked against its name.
 ///
 /// # Errors
-/// If these bytes are no object of this kind, or not what was written.
+/// [`DecodeError`] if the bytes are not an object of this kind, or are damaged.
 pub fn open(kind: ObjectKind, sealed: &[u8]) -> Result<Vec<u8>, DecodeError> {
     open_with_prefix(kind, &[], sealed)
 }
 
-/// As [`open`], for an object that was sealed with this prefix.
+/// Opens an object like [`open`], if it was encoded with this prefix.
 ///
 /// # Errors
-/// As [`open`].
+/// See [`open`].
 pub fn open_with_prefix(
     kind: ObjectKind,
     prefix: &[u8],
@@ -292,7 +297,7 @@ pub fn open_with_prefix(
     content_of(&object, prefix)
 }
 
-/// The content of a parsed object, checked against its name.
+/// Returns the content of a parsed object, checked against its name.
 fn content_of(object: &ParsedObject<'_>, prefix: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let wrong = |reason: &str| DecodeError::new("object", reason);
     let content = match object.codec {
@@ -379,7 +384,8 @@ mod tests {
         assert!(compress_sealed(b"no object").is_err());
     }
 
-    /// The kind was in no hash: with a bit of it turned over an object of another kind was called whole.
+    /// Regression test: no hash covered the kind, so an object with a wrong bit in it passed as an
+    /// intact object of another kind.
     #[test]
     fn an_object_of_another_kind_than_was_written_is_not_whole_and_is_put_right() {
         for (_, sealed) in
@@ -401,7 +407,7 @@ mod tests {
         assert!(bomb.len() < 10_000);
         let name = *blake3::hash(&[0; 100]).as_bytes();
         for codec in [CODEC_ZSTD, CODEC_ZSTD_PREFIX] {
-            // Its check is right: whoever makes such a thing makes that too.
+            // Its check is right, as an attacker would make it.
             for length in [100, MAX_OBJECT_BYTES + 1, u32::MAX as usize] {
                 let sealed = put_together(ObjectKind::Blob, codec, length, &name, &bomb);
                 assert!(open(ObjectKind::Blob, &sealed).is_err());

@@ -1,15 +1,16 @@
-//! A value beside bytes that may be its own: whether they are exactly what would be written of it (MessagePack, each thing in
-//! its shortest form), told without writing anything.
+//! Comparing a value with its encoded form (MessagePack, each element in its shortest form) without
+//! encoding it.
 
 use crate::model::Value;
 
-/// How the length of a text, a list or a map is written: with the first byte, if it is short, or behind one of these marks.
+/// The markers for the length of a text, list or map: in the first byte if it is short, otherwise
+/// after a marker.
 struct LengthMarkers {
-    /// The first byte of one without anything.
+    /// The first byte of an empty one.
     short: u8,
-    /// So long are those that are written with it.
+    /// Shorter lengths are added to `short`.
     below: usize,
-    /// Before a length of 8 bits; lists and maps have none.
+    /// The marker of a length of 8 bits; lists and maps have none.
     of_8: Option<u8>,
     of_16: u8,
     of_32: u8,
@@ -26,16 +27,16 @@ const NULL: u8 = 0xc0;
 const FALSE: u8 = 0xc2;
 const TRUE: u8 = 0xc3;
 const FLOAT_64: u8 = 0xcb;
-/// Before a number of 8, 16, 32 and 64 bits, without a sign and with one.
+/// The markers of numbers of 8, 16, 32 and 64 bits, unsigned and signed.
 const UNSIGNED: [u8; 4] = [0xcc, 0xcd, 0xce, 0xcf];
 const SIGNED: [u8; 4] = [0xd0, 0xd1, 0xd2, 0xd3];
 
-/// Whether these bytes are what would be written of the value, and no more.
+/// Returns whether these bytes are exactly the encoding of the value.
 pub(super) fn is_packed(bytes: &[u8], value: &Value) -> bool {
     behind(bytes, value).is_some_and(<[u8]>::is_empty)
 }
 
-/// What stands behind the value; `None` if the bytes do not begin with it.
+/// Returns the bytes after the value; `None` if they do not begin with it.
 fn behind<'a>(bytes: &'a [u8], value: &Value) -> Option<&'a [u8]> {
     match value {
         Value::Null => after(bytes, [NULL]),
@@ -65,7 +66,7 @@ fn after<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> Option<&[u8]> {
     (*found == wanted).then_some(rest)
 }
 
-/// Behind a mark and what it stands before.
+/// Returns the bytes after a marker and the `wanted` bytes.
 fn marked<const N: usize>(bytes: &[u8], mark: u8, wanted: [u8; N]) -> Option<&[u8]> {
     after(after(bytes, [mark])?, wanted)
 }
@@ -81,7 +82,7 @@ fn length<'a>(bytes: &'a [u8], marks: &LengthMarkers, length: usize) -> Option<&
     match (marks.of_8, u8::try_from(length), u16::try_from(length)) {
         (Some(mark), Ok(length), _) => marked(bytes, mark, [length]),
         (_, _, Ok(length)) => marked(bytes, marks.of_16, length.to_be_bytes()),
-        // What is longer is never written.
+        // Longer ones are never written.
         _ => marked(bytes, marks.of_32, u32::try_from(length).ok()?.to_be_bytes()),
     }
 }
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers near where they get longer, beside any.
+    /// Numbers near the limits of the encodings, and arbitrary ones.
     fn number() -> impl Strategy<Value = i64> {
         let near = (0_u32..64, -2_i64..3).prop_map(|(bit, by)| (1_i64 << bit).wrapping_add(by));
         prop_oneof![any::<i64>(), near.clone(), near.prop_map(i64::wrapping_neg)]
@@ -148,8 +149,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes of a value, of another, cut off, with more behind them, with a byte that differs: always what comparing
-        /// with what is written says.
+        /// Tries the bytes of the value, of another value, truncated, with a suffix, and with one
+        /// changed byte: the result must be the same as encoding and comparing.
         #[test]
         fn it_says_what_writing_and_comparing_says(
             mine in value(), other in value(), place: prop::sample::Index, byte: u8,
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Every length and number at which another form begins, and one on each side of it.
+    /// Every length and number at which another encoding begins, with one on each side of it.
     #[test]
     fn each_form_is_known_up_to_where_the_next_begins() {
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Records: what one append to the journal says.
+//! Records: the content of one append to the journal.
 
 use super::codec::{DecodeError, pack, pack_into, unpack};
 use super::refs::{BranchChange, BranchHead, StoreRefs};
@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for RecordBytes {
 pub enum DeltaPart {
     /// The stored object itself.
     Inline(RecordBytes),
-    /// An object in a record before this one.
+    /// The name of an object in an earlier record.
     Named(ObjectId),
 }
 
@@ -60,20 +60,21 @@ impl DeltaPart {
     }
 }
 
-/// One thing a record says. Names and fields are durable.
+/// One change in a record. Names and fields are part of the format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum RecordChange {
-    /// All refs as they are before this record: the first thing in every segment.
+    /// All refs as they are before this record: the first change in every segment.
     Refs(Box<StoreRefs>),
-    /// A session begins; its number is the count of sessions before it. It has the branch `main`.
+    /// A session is created; its number is the count of sessions before it. It has the branch
+    /// `main`.
     Session {
-        /// What it is.
+        /// The metadata of the session.
         info: SessionMetadata,
     },
-    /// Which session is current for commands that name none; `None` lets the last one used be it.
+    /// The session that is current for commands that name none; `None` makes it the one last used.
     Pinned {
-        /// The session.
+        /// The session, if one is pinned.
         session: Option<SessionNumber>,
     },
     /// A person or a hook worked in this session: it is current unless another one is pinned.
@@ -81,35 +82,35 @@ pub enum RecordChange {
         /// The session.
         session: SessionNumber,
     },
-    /// A branch begins; its number is the count of the session's branches before it.
+    /// A branch is created; its number is the count of the session's branches before it.
     Branch {
         /// The session.
         session: SessionNumber,
-        /// Its name.
+        /// The name of the branch.
         name: String,
-        /// The branch it begins on.
+        /// The branch it was forked from.
         base: BranchNumber,
-        /// The revision it begins with, if that branch had one.
+        /// The revision it was forked from, if that branch had one.
         head: Option<BranchHead>,
-        /// When, and as what.
+        /// The time of its creation, its status and its metadata.
         change: BranchChange,
     },
-    /// A branch's status or metadata changes.
+    /// A branch's status or metadata change.
     BranchChanged {
         /// The session.
         session: SessionNumber,
         /// The branch.
         branch: BranchNumber,
-        /// To what, when.
+        /// The time of the change, the new status and metadata.
         change: BranchChange,
     },
-    /// A branch was made by mistake and is taken back, or that is taken back.
+    /// The creation of a branch is undone or redone.
     BranchHidden {
         /// The session.
         session: SessionNumber,
         /// The branch.
         branch: BranchNumber,
-        /// Whether it is hidden from now on.
+        /// Whether the branch is hidden from now on.
         hidden: bool,
     },
     /// Another branch is checked out.
@@ -118,10 +119,10 @@ pub enum RecordChange {
         session: SessionNumber,
         /// The branch.
         branch: BranchNumber,
-        /// When.
+        /// The time of the checkout.
         time: Timestamp,
     },
-    /// An object that a later record names, or that is named by its content.
+    /// An object that a later record names, or that is found by its content.
     Object {
         /// The stored object.
         object: RecordBytes,
@@ -132,9 +133,9 @@ pub enum RecordChange {
         session: SessionNumber,
         /// The blob.
         blob: String,
-        /// Where in the blob it begins, in bytes.
+        /// The offset of the segment in the blob, in bytes.
         offset: u64,
-        /// How many bytes before it were its prefix when it was compressed.
+        /// The number of bytes before it that were the prefix for its compression.
         prefix: u64,
         /// The stored object.
         object: RecordBytes,
@@ -147,169 +148,171 @@ pub enum RecordChange {
         header: RecordBytes,
         /// The encoded body.
         body: RecordBytes,
-        /// The delta.
+        /// The parts of the delta.
         delta: Vec<DeltaPart>,
     },
-    /// A checkpoint, new or with the id of one that it replaces.
+    /// A checkpoint: a new one, or a replacement for the one with the same id.
     Checkpoint {
         /// The session.
         session: SessionNumber,
         /// The checkpoint.
         checkpoint: Box<Checkpoint>,
     },
-    /// A checkpoint was made by mistake and is taken back.
+    /// The creation of a checkpoint is undone.
     CheckpointHidden {
         /// The session.
         session: SessionNumber,
         /// The checkpoint.
         id: CheckpointId,
-        /// The time of the latest one that is left.
+        /// The time of the latest remaining checkpoint.
         last: Option<Timestamp>,
     },
-    /// A checkpoint that was taken back is there again, under its id and number.
+    /// The undo of a checkpoint is undone: it exists again, with its id and number.
     CheckpointShown {
         /// The session.
         session: SessionNumber,
         /// The checkpoint.
         checkpoint: Box<Checkpoint>,
     },
-    /// Facts.
+    /// A page of facts.
     Facts {
         /// The session.
         session: SessionNumber,
-        /// How many.
+        /// The number of facts.
         count: u64,
-        /// The earliest.
+        /// The time of the earliest fact.
         first: Timestamp,
-        /// The latest.
+        /// The time of the latest fact.
         last: Timestamp,
         /// The stored page.
         page: DeltaPart,
     },
-    /// How far a source has been imported; `None` is forgotten.
+    /// The progress of an import from a source; `None` removes the bookmark.
     Bookmark {
         /// The session.
         session: SessionNumber,
         /// The source.
         source: String,
-        /// How far.
+        /// The new bookmark.
         bookmark: Option<Box<BookmarkRow>>,
     },
-    /// This operation takes another one back (an undo), which may itself have been an undo (then this is a redo).
+    /// This operation undoes another one. If that one was an undo itself, this is a redo.
     TakesBack {
         /// The session.
         session: SessionNumber,
-        /// The operation taken back.
+        /// The operation that is undone.
         operation: OperationId,
-        /// Whether facts of that operation are hidden from now on, or seen again.
+        /// Whether the facts of that operation are hidden from now on, or visible again.
         facts_hidden: bool,
     },
-    /// This operation prunes: what it takes out of sight can be brought back until it is swept.
+    /// This operation prunes: until it is swept, what it hides can be restored.
     Pruned {
         /// The session.
         session: SessionNumber,
     },
-    /// The revisions of a branch from `first` up to `last`, not included, are folded into `last`.
+    /// The revisions of a branch from `first` to `last` (exclusive) are folded into `last`.
     Folded {
         /// The session.
         session: SessionNumber,
         /// The branch.
         branch: BranchNumber,
-        /// The first of them.
+        /// The first folded revision.
         first: u64,
-        /// The revision they are folded into.
+        /// The revision that they are folded into.
         last: u64,
-        /// The pruning that this is part of: by a redo, the one that is done again.
+        /// The pruning operation that this belongs to; in a redo, the one that is redone.
         pruning: OperationId,
-        /// What they and `last` changed together.
+        /// The combined changes of the folded revisions and `last`.
         delta: Vec<DeltaPart>,
     },
-    /// What was folded into a revision is there again.
+    /// A fold is undone: the folded revisions are visible again.
     Unfolded {
         /// The session.
         session: SessionNumber,
         /// The branch.
         branch: BranchNumber,
-        /// The revision it was folded into.
+        /// The revision that they were folded into.
         last: u64,
     },
-    /// A session is out of sight.
+    /// A session is dropped: pruning hides it.
     SessionDropped {
-        /// The session that prunes.
+        /// The session of the pruning operation.
         session: SessionNumber,
-        /// The session that goes.
+        /// The session that is dropped.
         of: SessionNumber,
-        /// The pruning that this is part of: by a redo, the one that is done again.
+        /// The pruning operation that this belongs to; in a redo, the one that is redone.
         pruning: OperationId,
     },
-    /// A session that was dropped is there again.
+    /// The drop of a session is undone.
     SessionShown {
-        /// The session that had pruned.
+        /// The session of the pruning operation.
         session: SessionNumber,
-        /// The session that comes back.
+        /// The session that is restored.
         of: SessionNumber,
     },
-    /// The beginning of a growing blob is out of sight: what points into it keeps its preview.
+    /// The beginning of a growing blob is dropped: references into it keep only their preview.
     TextDropped {
-        /// The session that prunes.
+        /// The session of the pruning operation.
         session: SessionNumber,
-        /// The session that has the blob.
+        /// The session of the blob.
         of: SessionNumber,
         /// The blob.
         blob: String,
-        /// How many bytes of it.
+        /// The number of bytes that are dropped, from the start of the blob.
         bytes: u64,
-        /// The pruning that this is part of: by a redo, the one that is done again.
+        /// The pruning operation that this belongs to; in a redo, the one that is redone.
         pruning: OperationId,
     },
-    /// What was dropped of a growing blob last is there again.
+    /// The last drop from a growing blob is undone.
     TextShown {
-        /// The session that had pruned.
+        /// The session of the pruning operation.
         session: SessionNumber,
-        /// The session that has the blob.
+        /// The session of the blob.
         of: SessionNumber,
         /// The blob.
         blob: String,
-        /// How many bytes of it are gone for good.
+        /// The number of bytes that stay permanently deleted, from the start of the blob.
         bytes: u64,
     },
-    /// The beginning of a growing blob was gone for good where it comes from.
+    /// The beginning of a growing blob was already permanently deleted in the store it comes from.
     TextMissing {
         /// The session.
         session: SessionNumber,
         /// The blob.
         blob: String,
-        /// How many bytes of it.
+        /// The number of missing bytes, from the start of the blob.
         bytes: u64,
     },
-    /// What a pruning took out of sight is gone for good.
+    /// What a pruning operation hid is permanently deleted.
     Swept {
         /// The session.
         session: SessionNumber,
-        /// The operation that pruned.
+        /// The pruning operation.
         operation: OperationId,
-        /// The large values that nothing else names.
+        /// The large values that nothing else references.
         blobs: Vec<ObjectId>,
     },
-    /// What was written ahead and nothing came to name is gone for good.
+    /// Pre-written objects that nothing came to reference are permanently deleted.
     SweptAhead {
-        /// The names of objects.
+        /// The names of the deleted objects.
         objects: Vec<ObjectId>,
-        /// The keys of parts of growing blobs, in the table of segments.
+        /// The keys of deleted parts of growing blobs, in the table of segments.
         parts: Vec<RecordBytes>,
-        /// The names of objects that turned out to be named: they stay, and need not be looked for again.
+        /// The names of objects that are referenced after all: they stay, and are no longer listed
+        /// as pre-written.
         named: Vec<ObjectId>,
     },
-    /// The session's schedule of checkpoints: one is due at the next write this long after the last.
+    /// The session's schedule of checkpoints: the next write makes one if this long has passed
+    /// since the last.
     Schedule {
         /// The session.
         session: SessionNumber,
-        /// Microseconds between two; `None` for no schedule.
+        /// Microseconds between two checkpoints; `None` for no schedule.
         every_micros: Option<i64>,
     },
 }
 
-/// The session of a change, by reference or by mutable reference as the change is given.
+/// Returns the session of a change, as a shared or a mutable reference like the change.
 macro_rules! session_in {
     ($change:expr) => {
         match $change {
@@ -346,13 +349,14 @@ macro_rules! session_in {
 }
 
 impl RecordChange {
-    /// The session that this changes; `None` if it is about sessions themselves, or an object.
+    /// Returns the session that this changes; `None` if it concerns the list of sessions or an
+    /// object.
     #[must_use]
     pub fn session(&self) -> Option<SessionNumber> {
         session_in!(self).copied()
     }
 
-    /// The same, to be given another number.
+    /// Returns a mutable reference to the session number, to renumber it.
     pub fn session_mut(&mut self) -> Option<&mut SessionNumber> {
         session_in!(self)
     }
@@ -369,25 +373,26 @@ impl RecordChange {
     }
 }
 
-/// One atomic append: all of it counts, or none.
+/// One atomic append: all of it is applied, or none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// What it is part of.
+    /// The operation that the record is a part of.
     pub operation: Operation,
-    /// What it says, in order.
+    /// The changes, in order.
     pub changes: Vec<RecordChange>,
 }
 
 const RAW: u8 = 1;
 const COMPRESSED: u8 = 2;
-/// Below this compressing a record is not worth its time.
+/// Below this size, compressing a record is not worth the time.
 const MIN_COMPRESSED_BYTES: usize = 4096;
-/// Nor is it if less is gained: refs that say nothing of branches are mostly ids and hashes, and each process reads them.
+/// Minimum compression factor. Refs of sessions without branch metadata are mostly ids and hashes,
+/// and every process reads them, so a smaller gain is not worth the decompression.
 const MIN_GAIN: usize = 2;
 
 impl Record {
-    /// The bytes of this record: the payload of a frame.
+    /// Encodes this record: the payload of a frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.inline_bytes() + 512);
@@ -408,16 +413,16 @@ impl Record {
         out
     }
 
-    /// How many bytes of objects the record itself holds.
+    /// Returns the number of bytes of objects inside the record.
     #[must_use]
     pub fn inline_bytes(&self) -> usize {
         self.changes.iter().map(RecordChange::inline_bytes).sum()
     }
 
-    /// The record these bytes stand for.
+    /// Decodes a record.
     ///
     /// # Errors
-    /// If they are not a record.
+    /// [`DecodeError`] if the bytes are not a record.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let wrong = |reason: String| DecodeError::new("record", reason);
         match bytes.split_first() {
@@ -437,7 +442,7 @@ impl Record {
         }
     }
 
-    /// Refuses what nobody could count on from.
+    /// Rejects values that would overflow when counted on, and inconsistent refs.
     fn checked(self) -> Result<Self, DecodeError> {
         for change in &self.changes {
             let right = match change {
@@ -453,35 +458,36 @@ impl Record {
     }
 }
 
-/// What is known of a revision besides its header, and may be dropped.
+/// The data of a revision outside its header; it may be dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevisionBody {
-    /// Random bytes, so that a kept hash of a dropped body cannot be used to guess it.
+    /// Random bytes, so that the hash of a dropped body cannot be used to guess its content.
     pub salt: [u8; 16],
-    /// What it is part of.
+    /// The operation that made the revision.
     pub operation: Operation,
-    /// The hash of the body it stands for, from which a secret was purged.
+    /// The hash of the body that this one replaces, from which a secret was purged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stands_for: Option<ObjectId>,
 }
 
 impl RevisionBody {
-    /// The bytes of this body.
+    /// Encodes this body.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         pack(self)
     }
 
-    /// The body these bytes stand for.
+    /// Decodes a body.
     ///
     /// # Errors
-    /// If they are not a body.
+    /// [`DecodeError`] if the bytes are not a body.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         unpack("revision body", bytes)
     }
 
-    /// The hash by which a revision knows a body of these bytes: that of the one it stands for, if it stands for one.
+    /// Returns the hash by which a revision refers to this encoded body: that of the body it
+    /// replaces, if any.
     #[must_use]
     pub fn name(bytes: &[u8]) -> ObjectId {
         let stands_for = Self::decode(bytes).ok().and_then(|body| body.stands_for);

@@ -1,4 +1,4 @@
-//! Refs: where everything stands now, small enough to be read whole.
+//! Refs: the current state of all sessions and branches, small enough to be read as a whole.
 
 use crate::model::{
     BranchMetadata, BranchName, BranchNumber, BranchStatus, OperationId, RevisionId,
@@ -11,20 +11,20 @@ mod session_table;
 
 pub use session_table::SessionTable;
 
-/// A branch's newest revision (its base's, before it has one of its own).
+/// The head of a branch: its newest revision, or that of its base before it has one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchHead {
-    /// Its sequence number.
+    /// The sequence number of the revision.
     pub sequence: u64,
-    /// Its id.
+    /// The id of the revision.
     pub id: RevisionId,
-    /// Its effective time: its own clock, but never before its parent's.
+    /// Its effective time: its raw time or its parent's effective time, whichever is later.
     pub effective: Timestamp,
     /// The digest of its state.
     #[serde(serialize_with = "write_digest", deserialize_with = "read_digest")]
     pub digest: StateDigest,
-    /// How many claims its state has.
+    /// The number of claims in its state.
     pub count: u64,
 }
 
@@ -36,15 +36,15 @@ fn read_digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StateDigest
     Ok(StateDigest::from_bytes(RevisionId::deserialize(deserializer)?.as_bytes()))
 }
 
-/// What a branch became at a time.
+/// The status and metadata of a branch from a time on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchChange {
-    /// When.
+    /// The time of the change.
     pub time: Timestamp,
-    /// Its status from then on.
+    /// The status from then on.
     pub status: BranchStatus,
-    /// Its metadata from then on.
+    /// The metadata from then on.
     pub metadata: BranchMetadata,
 }
 
@@ -52,25 +52,26 @@ pub struct BranchChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchRefs {
-    /// Its name.
+    /// The name of the branch.
     pub name: BranchName,
-    /// The branch and the revision it began with (0: before the first one); `None` for `main`.
+    /// The branch and sequence number it was forked from (0: before the first revision); `None` for
+    /// `main`.
     pub base: Option<(BranchNumber, u64)>,
-    /// Its newest revision.
+    /// The newest revision.
     pub head: Option<BranchHead>,
-    /// What it became when, earliest first; the first is its making.
+    /// The changes of status and metadata, earliest first; the first is the creation.
     pub changes: Vec<BranchChange>,
-    /// Taken back by an undo.
+    /// Whether its creation was undone.
     pub hidden: bool,
 }
 
-/// How far a source has been imported, in short.
+/// How far a source has been imported, without the details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BookmarkRef {
     /// The source.
     pub source: String,
-    /// Bytes of it that have been taken.
+    /// The number of its bytes that were imported.
     pub bytes: u64,
 }
 
@@ -78,11 +79,11 @@ pub struct BookmarkRef {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRefs {
-    /// What it is.
+    /// The metadata of the session.
     pub info: SessionMetadata,
-    /// The next number in its count of revisions and checkpoints.
+    /// The next sequence number of a revision or checkpoint.
     pub next_sequence: u64,
-    /// Its branches by number.
+    /// The branches by number.
     pub branches: Vec<BranchRefs>,
     /// The branch checked out.
     pub current_branch: BranchNumber,
@@ -90,64 +91,64 @@ pub struct SessionRefs {
     pub first_event: Option<Timestamp>,
     /// The time of its latest revision, checkpoint or fact.
     pub last_event: Option<Timestamp>,
-    /// How many checkpoints it has.
+    /// The number of its checkpoints.
     pub checkpoints: u64,
     /// The time of its latest checkpoint.
     pub last_checkpoint: Option<Timestamp>,
-    /// How many pages of facts it has.
+    /// The number of its pages of facts.
     pub pages: u64,
-    /// How many facts were recorded in it.
+    /// The number of facts recorded in it.
     pub facts: u64,
     /// Operations whose facts are hidden.
     pub hidden: Vec<OperationId>,
-    /// How far its sources have been imported.
+    /// The progress of imports from its sources.
     pub bookmarks: Vec<BookmarkRef>,
     /// Microseconds between scheduled checkpoints.
     pub schedule: Option<i64>,
     /// The growing blobs whose beginning was dropped.
     pub dropped: Vec<DroppedText>,
-    /// Whether it is out of sight.
+    /// How it was removed, if it was.
     pub gone: Option<SessionRemoval>,
 }
 
-/// How a session went.
+/// How a session was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionRemoval {
-    /// By this pruning, which can be taken back.
+    /// By this pruning operation, which can be undone.
     Pruned(OperationId),
-    /// For good: only its number and its id are left.
+    /// Permanently: only its number and its id are left.
     Swept,
 }
 
-/// The beginning of a growing blob, which was dropped.
+/// The dropped beginning of a growing blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DroppedText {
     /// The blob.
     pub blob: String,
-    /// How many bytes of it.
+    /// The number of dropped bytes.
     pub bytes: u64,
-    /// The pruning that did it, while that can be taken back.
+    /// The pruning operation, while it can be undone.
     pub pruning: Option<OperationId>,
 }
 
-/// Where everything stands.
+/// The current state of the store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreRefs {
     /// The sessions by number.
     pub sessions: SessionTable,
-    /// The session chosen to be current.
+    /// The session that was chosen to be current.
     pub pinned: Option<SessionNumber>,
-    /// The session last worked in by a person or a hook.
+    /// The session in which a person or a hook last worked.
     pub last_used: Option<SessionNumber>,
-    /// How often a secret was purged: whoever remembers content from before forgets it.
+    /// The number of purges of secrets: when it changes, caches of older content must be discarded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub purges: u64,
 }
 
 impl StoreRefs {
-    /// Whether they can be those of a store: whoever follows them comes to an end, and whoever counts on overflows nothing.
+    /// Checks that the pinned and the last used session exist.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let known = |session: Option<SessionNumber>| {
             session.is_none_or(|number| (number as usize) < self.sessions.len())

@@ -1,10 +1,11 @@
-//! Puts a single wrong bit right, where a hash proves it.
+//! Correcting a single wrong bit, where a hash proves the result.
 
-/// So many bytes are hashed at most before it is given up: about a second.
+/// Maximum number of bytes hashed before giving up: about a second.
 const MAX_HASHED_BYTES: usize = 1 << 30;
 
-/// Turns every bit in turn until `is_whole` holds. Bytes that cannot be mended are left as they were. What is whole by a
-/// hash of 64 bits or more is what was written: of a hundred million tries none passes by chance.
+/// Flips one bit at a time until `is_whole` accepts the bytes. Returns whether it did; otherwise
+/// the bytes are unchanged. A check by a hash of 64 bits or more proves the original content: in a
+/// hundred million attempts, none passes by chance.
 pub fn repair_bit(bytes: &mut [u8], is_whole: &dyn Fn(&[u8]) -> bool) -> bool {
     let tries = bytes.len().saturating_mul(8);
     if tries.saturating_mul(bytes.len()) > MAX_HASHED_BYTES {

@@ -9,14 +9,15 @@ use crate::model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Primary values begin with this mark, their length and a hash, so that they are found in raw bytes.
+/// The mark of primary values; their length and a hash follow, so that they can be found in raw
+/// bytes.
 const MAGIC: &[u8; 4] = b"fRw1";
 
 fn wrap(content: &[u8]) -> Vec<u8> {
     wrap_as(MAGIC, content)
 }
 
-/// Content behind a mark, its length and the beginning of its hash.
+/// Returns content preceded by a mark, its length and the first 16 bytes of its hash.
 pub(super) fn wrap_as(magic: &[u8; 4], content: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(24 + content.len());
     out.extend_from_slice(magic);
@@ -30,7 +31,7 @@ fn unwrap<'a>(what: &'static str, bytes: &'a [u8]) -> Result<&'a [u8], DecodeErr
     unwrap_as(MAGIC, what, bytes)
 }
 
-/// What [`wrap_as`] wrapped, checked.
+/// Returns the content that was wrapped by [`wrap_as`], after checking it.
 pub(super) fn unwrap_as<'a>(
     magic: &[u8; 4],
     what: &'static str,
@@ -50,10 +51,10 @@ pub(super) fn unwrap_as<'a>(
     Ok(content)
 }
 
-/// The bytes of a row whose content `rewrite` has changed; `None` if it changes nothing.
+/// Returns a row with its content changed by `rewrite`; `None` if it changes nothing.
 ///
 /// # Errors
-/// If the row is damaged.
+/// [`DecodeError`] if the row is damaged.
 pub fn rewrite_row(
     bytes: &[u8],
     rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
@@ -67,16 +68,16 @@ macro_rules! packed_row {
     };
     ($name:ident, $what:literal, $check:expr) => {
         impl $name {
-            /// The bytes of this row's value.
+            /// Encodes this row's value.
             #[must_use]
             pub fn encode(&self) -> Vec<u8> {
                 wrap(&pack(self))
             }
 
-            /// The value these bytes stand for.
+            /// Decodes a row's value.
             ///
             /// # Errors
-            /// If they are damaged, or say what cannot be.
+            /// [`DecodeError`] if the bytes are damaged or inconsistent.
             pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
                 let check: fn(&Self) -> Result<(), &'static str> = $check;
                 let row = unpack($what, unwrap($what, bytes)?)?;
@@ -94,18 +95,18 @@ pub struct RevisionRow {
     pub header: Vec<u8>,
     /// The encoded body.
     pub body: Vec<u8>,
-    /// Its effective time.
+    /// The effective time.
     pub effective: Timestamp,
     /// The numbers of the objects that hold its delta, in key order.
     pub parts: Vec<u64>,
-    /// How many bytes those hold, uncompressed.
+    /// The uncompressed size of these objects in bytes.
     pub bytes: u64,
-    /// How many bytes the keys and entries of its state have.
+    /// The size of the keys and entries of its state in bytes.
     pub state_bytes: u64,
 }
 
 impl RevisionRow {
-    /// The bytes of this row's value.
+    /// Encodes this row's value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.header.len() + self.body.len() + 32);
@@ -119,10 +120,10 @@ impl RevisionRow {
         wrap(&out)
     }
 
-    /// The value these bytes stand for.
+    /// Decodes a row's value.
     ///
     /// # Errors
-    /// If they are damaged.
+    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes == Self::LOST {
             return Err(DecodeError::new("revision", "it was lost before a repair"));
@@ -140,19 +141,19 @@ impl RevisionRow {
     }
 }
 
-/// What a number of a session's one count is.
+/// The meaning of a sequence number in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceRow {
     /// A revision on this branch.
     Revision(BranchNumber),
     /// A checkpoint.
     Checkpoint(CheckpointId),
-    /// A revision on this branch that was folded into the one of this number.
+    /// A revision on this branch that was folded into the revision with this number.
     Folded(BranchNumber, u64),
 }
 
 impl SequenceRow {
-    /// The bytes of this row's value.
+    /// Encodes this row's value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
@@ -164,10 +165,10 @@ impl SequenceRow {
         }
     }
 
-    /// The value these bytes stand for.
+    /// Decodes a row's value.
     ///
     /// # Errors
-    /// If they are damaged.
+    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("sequence number", bytes);
         let row = match reader.byte()? {
@@ -184,21 +185,21 @@ impl SequenceRow {
     }
 }
 
-/// Where a fact lies.
+/// The location of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FactRow {
     /// The number of the object that holds its page.
     pub page: u64,
-    /// Its place on the page.
+    /// The index of the fact in its page.
     pub ordinal: u32,
-    /// How forge knows of it.
+    /// The origin of the fact.
     pub origin: FactOrigin,
     /// The operation that recorded it.
     pub operation: OperationId,
 }
 
 impl FactRow {
-    /// The bytes of this row's value.
+    /// Encodes this row's value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(24);
@@ -213,10 +214,10 @@ impl FactRow {
         out
     }
 
-    /// The value these bytes stand for.
+    /// Decodes a row's value.
     ///
     /// # Errors
-    /// If they are damaged.
+    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("fact", bytes);
         let origin = match reader.byte()? {
@@ -238,7 +239,7 @@ impl FactRow {
 pub struct KeyframeChunk {
     /// The number of the object.
     pub object: u64,
-    /// How many entries it holds.
+    /// The number of its entries.
     pub count: u64,
     /// Its first key.
     pub first: RecordBytes,
@@ -250,9 +251,9 @@ pub struct KeyframeChunk {
 pub struct KeyframeRow {
     /// The digest of the state.
     pub digest: RecordBytes,
-    /// How many entries it has.
+    /// The number of its entries.
     pub count: u64,
-    /// How many bytes its chunks hold, uncompressed.
+    /// The uncompressed size of its chunks in bytes.
     pub bytes: u64,
     /// The chunks in key order.
     pub chunks: Vec<KeyframeChunk>,
@@ -274,48 +275,48 @@ packed_row!(CheckpointRow, "checkpoint");
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BookmarkRow {
-    /// The blob that keeps the source's bytes; empty if none does.
+    /// The blob that keeps the source's bytes; empty if there is none.
     pub blob: String,
-    /// Bytes of the source that have been taken.
+    /// The number of bytes of the source that were imported.
     pub bytes: u64,
-    /// Lines of the source that have been taken.
+    /// The number of lines of the source that were imported.
     pub lines: u64,
-    /// Keyed hashes of the taken bytes, one for every 64 KiB; the last one may be of less.
+    /// Keyed hashes of the imported bytes, one per 64 KiB; the last one may cover less.
     pub blocks: RecordBytes,
-    /// What whoever reads the source needs to go on.
+    /// State that the importer of the source needs to continue.
     pub carry: RecordBytes,
-    /// What was kept, if secrets were taken out.
+    /// What was kept, if secrets were removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleaned: Option<RedactionSummary>,
 }
 packed_row!(BookmarkRow, "bookmark");
 
 impl BookmarkRow {
-    /// Bytes kept: those taken, without secrets.
+    /// Returns the number of bytes kept: the imported ones without secrets.
     #[must_use]
     pub fn kept_bytes(&self) -> u64 {
         self.cleaned.map_or(self.bytes, |cleaned| cleaned.bytes)
     }
 }
 
-/// An object that was written ahead of what is to name it.
+/// A pre-written object: it was written before anything references it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrewrittenRow {
-    /// When: by the clock of the operation that did it last.
+    /// The time of the last operation that wrote it, by its clock.
     pub time: Timestamp,
-    /// Of a part of a growing blob, its key in the table of segments.
+    /// The key in the table of segments, if it is a part of a growing blob.
     pub part: Option<RecordBytes>,
 }
 packed_row!(PrewrittenRow, "object written ahead");
 
-/// What was kept of a source that held secrets.
+/// What was kept of a source that contained secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedactionSummary {
-    /// Bytes kept.
+    /// The number of bytes kept.
     pub bytes: u64,
-    /// Secrets taken out.
+    /// The number of secrets removed.
     pub removed: u64,
 }
 
@@ -325,9 +326,9 @@ pub struct RedactionSummary {
 pub struct SegmentRow {
     /// The number of the object.
     pub object: u64,
-    /// How many bytes it holds.
+    /// The length of the segment in bytes.
     pub length: u64,
-    /// How many bytes before it were its prefix when it was compressed.
+    /// The number of bytes before it that were the prefix for its compression.
     pub prefix: u64,
 }
 packed_row!(SegmentRow, "blob segment");
@@ -336,156 +337,156 @@ packed_row!(SegmentRow, "blob segment");
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FoldRow {
-    /// The first of them.
+    /// The first folded revision.
     pub first: u64,
-    /// How many there are.
+    /// The number of folded revisions.
     pub count: u64,
     /// The operation that folded them.
     pub operation: OperationId,
-    /// Whether their bodies and deltas are gone for good; their headers stay.
+    /// Whether their bodies and deltas are permanently deleted; their headers stay.
     pub swept: bool,
 }
 packed_row!(FoldRow, "fold");
 
-/// Something an operation did, with what it takes to take it back.
+/// An effect of an operation, with what is needed to undo it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum OperationEffect {
     /// Made a revision.
     Revision {
-        /// On this branch.
+        /// The branch of the revision.
         branch: BranchNumber,
-        /// This one.
+        /// The sequence number of the revision.
         sequence: u64,
     },
     /// Made a checkpoint.
     CheckpointMade {
-        /// This one.
+        /// The id of the checkpoint.
         id: CheckpointId,
     },
     /// Replaced a checkpoint.
     CheckpointChanged {
-        /// As it was.
+        /// The checkpoint before.
         old: Box<Checkpoint>,
     },
-    /// Took a checkpoint back.
+    /// Undid the creation of a checkpoint.
     CheckpointHidden {
-        /// As it was.
+        /// The checkpoint before.
         old: Box<Checkpoint>,
     },
-    /// Made a branch.
+    /// Created a branch.
     BranchMade {
-        /// This one.
+        /// The number of the branch.
         branch: BranchNumber,
     },
     /// Changed a branch.
     BranchChanged {
-        /// This one.
+        /// The number of the branch.
         branch: BranchNumber,
-        /// As it was.
+        /// Its status and metadata before.
         old: BranchChange,
     },
-    /// Hid a branch, or brought it back.
+    /// Undid or redid the creation of a branch.
     BranchHidden {
-        /// This one.
+        /// The number of the branch.
         branch: BranchNumber,
-        /// Whether it is hidden now.
+        /// Whether the branch is hidden now.
         hidden: bool,
     },
     /// Checked out another branch.
     Switched {
         /// The branch checked out before.
         old: BranchNumber,
-        /// The one checked out then.
+        /// The branch checked out by this.
         branch: BranchNumber,
-        /// When.
+        /// The time of the checkout.
         time: Timestamp,
-        /// Where the record begins that says so.
+        /// The position of the record with this change.
         position: u64,
     },
     /// Recorded facts.
     Facts {
-        /// How many.
+        /// The number of facts.
         count: u64,
-        /// The number of the object that is their page.
+        /// The number of the object with their page.
         page: u64,
-        /// The name of that object, by which it is found where its number is lost.
+        /// The name of that object, by which it is found if its number is lost.
         name: ObjectId,
     },
     /// Moved a bookmark.
     Bookmark {
         /// The source.
         source: String,
-        /// As it was.
+        /// The bookmark before.
         old: Option<Box<BookmarkRow>>,
-        /// Bytes taken now.
+        /// The number of bytes imported now.
         bytes: u64,
     },
     /// Changed the schedule.
     Schedule {
-        /// As it was.
+        /// The schedule before.
         old: Option<i64>,
     },
     /// Folded revisions into a later one.
     Folded {
-        /// On this branch.
+        /// The branch of the revisions.
         branch: BranchNumber,
-        /// The first of them.
+        /// The first folded revision.
         first: u64,
-        /// The one they were folded into.
+        /// The revision that they were folded into.
         last: u64,
     },
-    /// Brought back what was folded.
+    /// Undid a fold.
     Unfolded {
-        /// On this branch.
+        /// The branch of the revisions.
         branch: BranchNumber,
-        /// The first of them.
+        /// The first folded revision.
         first: u64,
-        /// The one they had been folded into.
+        /// The revision that they had been folded into.
         last: u64,
     },
     /// Dropped a session.
     SessionDropped {
-        /// This one.
+        /// The dropped session.
         of: SessionNumber,
     },
-    /// Brought a session back.
+    /// Undid the drop of a session.
     SessionShown {
-        /// This one.
+        /// The restored session.
         of: SessionNumber,
     },
     /// Dropped the beginning of a growing blob.
     TextDropped {
-        /// The session that has the blob.
+        /// The session of the blob.
         of: SessionNumber,
         /// The blob.
         blob: String,
-        /// How many bytes of it are out of sight now.
+        /// The number of bytes that are dropped now.
         bytes: u64,
-        /// How many were before: they are gone for good.
+        /// The number of bytes dropped before: they are permanently deleted.
         old: u64,
     },
-    /// Brought the beginning of a growing blob back.
+    /// Undid the drop of the beginning of a growing blob.
     TextShown {
-        /// The session that has the blob.
+        /// The session of the blob.
         of: SessionNumber,
         /// The blob.
         blob: String,
-        /// How many bytes of it had been out of sight.
+        /// The number of bytes that had been dropped.
         bytes: u64,
     },
-    /// Pruned what is gone for good: stands in place of all other effects.
+    /// Pruned data that is permanently deleted now. Replaces all other effects.
     Swept {
-        /// The numbers and ids of checkpoints: they are not given out again.
+        /// The numbers and ids of deleted checkpoints, which are not reused.
         checkpoints: Vec<(u64, CheckpointId)>,
-        /// How many revisions.
+        /// The number of deleted revisions.
         revisions: u64,
     },
-    /// Purged a secret from what the session holds: nothing takes that back.
+    /// Purged a secret from the session; this cannot be undone.
     Purged {
-        /// Why, as far as it was said.
+        /// The reason, if one was given.
         reason: Option<String>,
-        /// How often it stood there.
+        /// The number of places in which the secret was found.
         places: u64,
     },
 }
@@ -496,22 +497,23 @@ pub enum OperationEffect {
 pub struct OperationRow {
     /// The operation.
     pub operation: Operation,
-    /// What it did, in order.
+    /// Its effects, in order.
     pub effects: Vec<OperationEffect>,
-    /// The operation it took back.
+    /// The operation that it undid.
     pub takes_back: Option<OperationId>,
-    /// The operation that took it back.
+    /// The operation that undid it.
     pub taken_back_by: Option<OperationId>,
-    /// The number of revisions and checkpoints in the session when it began.
+    /// The last sequence number of the session when it began.
     pub sequence: u64,
     /// The session.
     pub session: SessionNumber,
-    /// Where its first record begins: operations are ordered by when they were recorded, whatever the clock said.
+    /// The position of its first record. Operations are ordered by it, whatever the clock said.
     pub position: u64,
 }
 packed_row!(OperationRow, "operation");
 
-/// The refs at the position of a generation: a second copy of what the journal's first segment begins with.
+/// The refs at the position of a generation: a second copy of those at the start of the journal's
+/// first segment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefsRow {
@@ -520,23 +522,23 @@ pub struct RefsRow {
 }
 packed_row!(RefsRow, "refs", |row| row.refs.check());
 
-/// How many rows there are that nothing else would miss.
+/// Row counts of tables whose missing rows would not be noticed otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TotalsRow {
-    /// Operations.
+    /// The number of operations.
     pub operations: u64,
-    /// Segments of growing blobs.
+    /// The number of segments of growing blobs.
     pub segments: u64,
 }
 packed_row!(TotalsRow, "totals");
 
 impl RevisionRow {
-    /// What stands in place of the row of a revision that a repair could not save: reading it is an error.
+    /// The value of the row of a revision that a repair could not save: decoding it is an error.
     pub const LOST: &'static [u8] = b"fLo1";
 }
 
-/// The name of an object in the table of names: enough of its hash.
+/// Returns the key of an object in the table of names: the first half of its hash.
 #[must_use]
 pub(crate) fn object_key(id: &ObjectId) -> [u8; 16] {
     *id.as_bytes().first_chunk().expect("16 of 32 bytes")

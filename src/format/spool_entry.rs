@@ -1,5 +1,5 @@
-//! What waits in the spool for its place in the journal: a write that says nothing of numbers, parents or digests,
-//! since those are given when it is appended.
+//! Spooled writes, which wait for their place in the journal. They contain no sequence numbers,
+//! parents or digests, since those are assigned when a write is appended.
 
 use super::codec::{DecodeError, pack, unpack};
 use super::record::RecordBytes;
@@ -10,82 +10,84 @@ use serde::{Deserialize, Serialize};
 const MAGIC: &[u8; 4] = b"fSp1";
 const WHAT: &str = "spooled write";
 
-/// A write that waits. Its operation's id is the name of its file.
+/// A spooled write. The id of its operation is the name of its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpoolEntry {
-    /// What it is.
+    /// The operation of the write.
     pub operation: Operation,
-    /// Its session: the one of this id, else the one of this agent's own id, else it begins.
+    /// Its session: the one with this id, otherwise the one with this agent session id, otherwise a
+    /// new one.
     pub session: SessionMetadata,
     /// Whether the session becomes the one last used.
     pub used: bool,
-    /// The branch it goes to; `None` for the one checked out.
+    /// The branch it is written to; `None` for the one checked out.
     pub branch: Option<String>,
-    /// The time of the revision that notes make.
+    /// The time of the revision that the notes make.
     pub time: Timestamp,
-    /// Random bytes that everything random in its record is made from.
+    /// Random bytes from which all randomness in its record is derived.
     pub salt: [u8; 16],
-    /// Objects that its facts name.
+    /// Objects that its facts reference.
     pub objects: Vec<RecordBytes>,
-    /// Its facts.
+    /// The pages of facts.
     pub pages: Vec<SpooledPage>,
-    /// Its notes.
+    /// The notes.
     pub notes: Vec<SpooledNote>,
-    /// Its checkpoints.
+    /// The checkpoints.
     pub checkpoints: Vec<SpooledCheckpoint>,
 }
 
-/// A page of facts that waits.
+/// A spooled page of facts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpooledPage {
-    /// How many facts.
+    /// The number of facts.
     pub count: u64,
-    /// The earliest.
+    /// The time of the earliest fact.
     pub first: Timestamp,
-    /// The latest.
+    /// The time of the latest fact.
     pub last: Timestamp,
     /// The stored page.
     pub page: RecordBytes,
 }
 
-/// A new note that waits.
+/// A new spooled note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpooledNote {
-    /// Its id, unless another note has it by then.
+    /// Its id, unless another note has that id when it is appended.
     pub id: String,
     /// Its encoded entry.
     pub entry: RecordBytes,
 }
 
-/// A checkpoint that waits.
+/// A spooled checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpooledCheckpoint {
-    /// The checkpoint; number and branch are given later, the revision is the last one that was seen.
+    /// The checkpoint. Its number and branch are assigned later; its revision is the last one that
+    /// was seen.
     pub checkpoint: Checkpoint,
-    /// Whether it names a past moment: then its time alone says which revision.
+    /// Whether it is about a past moment: then only its time determines the revision.
     pub past: bool,
 }
 
 impl SpoolEntry {
-    /// The bytes of its file.
+    /// Encodes the content of its file.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         wrap_as(MAGIC, &pack(self))
     }
 
-    /// The write these bytes stand for.
+    /// Decodes a spooled write.
     ///
     /// # Errors
-    /// If they are damaged.
+    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         unpack(WHAT, unwrap_as(MAGIC, WHAT, bytes)?)
     }
 
-    /// Whether there is nothing in it but its session.
+    /// Returns whether it contains nothing but its session.
     #[must_use]
     pub const fn is_session_only(&self) -> bool {
         self.pages.is_empty() && self.notes.is_empty() && self.checkpoints.is_empty()

@@ -1,12 +1,13 @@
-//! The texts in MessagePack: where they stand in its bytes.
+//! Finding the texts in MessagePack data.
 
 use super::codec::{ByteReader, DecodeError};
 use std::ops::Range;
 
-/// Where the strings and byte strings of one encoded value stand, names of fields too, in order.
+/// Returns the ranges of the strings and byte strings in one encoded value, including field names,
+/// in order.
 ///
 /// # Errors
-/// If the bytes are not one value.
+/// [`DecodeError`] if the bytes are not one value.
 pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     let mut reader = ByteReader::new("MessagePack", bytes);
     let mut found = Vec::new();
@@ -68,8 +69,8 @@ pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     Ok(found)
 }
 
-/// The bytes with each text that `rewrite` gives another of the same length for; `None` if there is none, or if the bytes are not
-/// one value.
+/// Replaces each text for which `rewrite` returns another one of the same length. `None` if nothing
+/// is replaced, a length differs, or the bytes are not one value.
 #[must_use]
 pub fn rewrite_texts(
     bytes: &[u8],

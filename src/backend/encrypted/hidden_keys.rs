@@ -1,41 +1,45 @@
-//! Keys on disk: what of a key tells of what it is, a hash or an id, is replaced by a keyed hash of it.
+//! Keys on disk: the part of a key that reveals its subject (a hash or an id) is replaced by a
+//! keyed hash.
 
 use crate::backend::{Cipher, Error, TableId, TableRow};
 use std::borrow::Cow;
 
-/// Which bytes of a table's keys are hidden: numbers and times before and behind them stay, so that rows keep their order.
+/// The bytes of a table's keys that are hidden. Numbers and times before and after them stay
+/// readable, so that rows keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HiddenKeyBytes {
-    /// Where they begin.
+    /// The offset of the first hidden byte.
     pub at: usize,
-    /// How many they are, at most 16.
+    /// The number of hidden bytes, at most 16.
     pub bytes: usize,
-    /// So many of them are hidden by themselves: keys that begin alike up to there are found together.
+    /// The number of leading hidden bytes that are hashed separately, so that keys with the same
+    /// prefix up to there are stored together.
     pub bucket: usize,
 }
 
-/// What is hidden in the keys of each table.
+/// Maps each table to the bytes that are hidden in its keys.
 pub type KeyHidingRule = fn(TableId) -> Option<HiddenKeyBytes>;
 
 impl HiddenKeyBytes {
-    /// These bytes of a key.
+    /// Creates a range of hidden bytes without a bucket.
     #[must_use]
     pub const fn new(at: usize, bytes: usize) -> Self {
         Self { at, bytes, bucket: 0 }
     }
 
-    /// Where the hidden bytes end.
+    /// Returns the offset after the last hidden byte.
     pub(super) const fn end(self) -> usize {
         self.at + self.bytes
     }
 }
 
-/// What stands for `key[hidden.at..upto]`: of what stands before it too, so that the same in two places looks different.
+/// Returns the keyed hash that replaces `key[hidden.at..upto]`. It covers the bytes before too, so
+/// that equal parts in different places have different hashes.
 fn name(cipher: &Cipher, table: TableId, key: &[u8], upto: usize) -> [u8; 32] {
     cipher.name(&[&[table.0, upto as u8], &key[..upto]])
 }
 
-/// A key as it stands on disk; `None` if it is shorter than keys of its table are.
+/// Returns a key as stored on disk; `None` if it is shorter than the keys of its table.
 pub(super) fn stored<'k>(
     cipher: &Cipher,
     hidden: Option<HiddenKeyBytes>,
@@ -56,7 +60,8 @@ pub(super) fn stored<'k>(
     Some(Cow::Owned(stored))
 }
 
-/// How all keys begin on disk that begin as this one does, up to where its bucket ends.
+/// Returns the common prefix on disk of all keys that agree with this key up to the end of its
+/// bucket.
 pub(super) fn bucket(
     cipher: &Cipher,
     hidden: HiddenKeyBytes,
@@ -69,13 +74,13 @@ pub(super) fn bucket(
     start
 }
 
-/// What is encrypted of a row: the bytes that its key hides, then its value.
+/// Returns the plaintext of a row: the hidden bytes of its key, followed by its value.
 pub(super) fn content(hidden: Option<HiddenKeyBytes>, key: &[u8], value: &[u8]) -> Vec<u8> {
     let part = hidden.map_or(&[][..], |hidden| &key[hidden.at..hidden.end()]);
     [part, value].concat()
 }
 
-/// The key and the value of a row, of its key on disk and its content.
+/// Restores the key and value of a row from its key on disk and its decrypted content.
 pub(super) fn decode_row(
     hidden: Option<HiddenKeyBytes>,
     table: TableId,
@@ -92,7 +97,7 @@ pub(super) fn decode_row(
     Ok((key, value))
 }
 
-/// The first key behind all that begin so; empty if there is none.
+/// Returns the smallest key after all keys with this prefix; empty if there is none.
 pub(super) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     let mut key = prefix.to_vec();
     while let Some(last) = key.pop() {

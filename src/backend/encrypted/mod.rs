@@ -1,9 +1,10 @@
-//! An index whose rows are encrypted, on top of any other.
+//! An index whose rows are encrypted, on top of any other index.
 //!
-//! The value of a row is encrypted for its table and its key on disk. In that key the bytes that tell what it is of are
-//! replaced by a keyed hash ([`HiddenKeyBytes`]), and stand in the encrypted value instead. Everything above sees the rows as they
-//! were written, in the order of their own keys: rows whose keys differ only behind what is hidden lie in that order on
-//! disk, others are sorted while they are read (`scan`).
+//! The value of a row is encrypted for its table and its key on disk. In that key, the bytes that
+//! reveal the subject are replaced by a keyed hash ([`HiddenKeyBytes`]); the original bytes are
+//! kept inside the encrypted value. Callers see the rows as they were written, in the order of
+//! their own keys. Rows whose keys differ only after the hidden part have that order on disk
+//! already; others are sorted while they are read (`scan`).
 
 mod hidden_keys;
 mod rescue;
@@ -22,7 +23,7 @@ use scan::ReadAheadWindow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What rows are hidden with.
+/// Encrypts and decrypts rows.
 #[derive(Clone, Debug)]
 struct RowCipher {
     cipher: Cipher,
@@ -40,7 +41,7 @@ impl RowCipher {
         stored.map(std::borrow::Cow::into_owned)
     }
 
-    /// A row as it is written.
+    /// Returns a row as it is written to disk.
     fn seal(
         &self,
         table: TableId,
@@ -75,7 +76,7 @@ impl RowCipher {
         table: TableId,
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        // One that is too short is nobody's key; no row has the key that is asked for instead.
+        // A key that is too short becomes the empty key, which no row has.
         let stored = keys.iter().map(|key| self.stored(table, key).unwrap_or_default());
         let stored: Vec<_> = stored.collect();
         let found = inner.get_many(table, &stored)?;
@@ -87,7 +88,7 @@ impl RowCipher {
         .collect()
     }
 
-    /// The value of a row, if it is that of this key: two may share what stands for them.
+    /// Returns the value of a row if it has this key: two keys may share a hidden key on disk.
     fn value_of(
         &self,
         table: TableId,
@@ -108,7 +109,8 @@ pub struct EncryptedIndex<I> {
 }
 
 impl<I: Index> EncryptedIndex<I> {
-    /// This index, its rows encrypted, and what is said of the keys of each table hidden.
+    /// Wraps an index so that its rows are encrypted, and the key bytes chosen by `hidden` are
+    /// replaced.
     pub const fn new(inner: I, cipher: Cipher, hidden: KeyHidingRule) -> Self {
         Self { inner, layer: RowCipher { cipher, hidden } }
     }
@@ -148,7 +150,7 @@ impl<I: Index> Index for EncryptedIndex<I> {
     }
 }
 
-/// What encrypted rows are read from.
+/// A source of encrypted rows: a snapshot or a writer.
 trait SnapshotSource: Send + Sync {
     fn rows(&self) -> &dyn Snapshot;
 }
@@ -165,7 +167,7 @@ impl SnapshotSource for Box<dyn IndexWriter> {
     }
 }
 
-/// Its rows as they were written.
+/// The decrypted view of a source.
 struct DecryptedSnapshot<S> {
     inner: S,
     layer: RowCipher,
@@ -205,7 +207,7 @@ impl IndexWriter for DecryptedSnapshot<Box<dyn IndexWriter>> {
 
     fn write(&mut self, batch: RowBatch) -> Result<(), Error> {
         super::check_tables(&batch)?;
-        // What was read ahead may be written over.
+        // The write may change rows that were read ahead.
         *self.window.get_mut().unwrap_or_else(PoisonError::into_inner) = ReadAheadWindow::default();
         let mut hidden = RowBatch::default();
         hidden.rows.reserve(batch.rows.len());

@@ -1,15 +1,16 @@
-//! Showing what could be read of a damaged index.
+//! Decrypts the rows that were salvaged from a damaged index.
 
 use super::{KeyHidingRule, RESERVED, RowCipher};
 use crate::backend::journal::BitRepair;
 use crate::backend::rocks::RescuedIndex;
 use crate::backend::{Cipher, EncryptionContext};
 
-/// So many rows are tried to be put right: each takes as long as reading thousands.
+/// Maximum number of rows on which bit repair is tried: each costs as much as reading thousands of
+/// rows.
 const MENDS: usize = 256;
 
-/// The rows as they were written. What does not open is left out, and said; of those with a single wrong bit that is put
-/// right.
+/// Decrypts the salvaged rows. Rows that do not decrypt are left out and reported as a problem; a
+/// single wrong bit in a row is corrected.
 pub(crate) fn rescued(
     stored: RescuedIndex,
     cipher: &Cipher,

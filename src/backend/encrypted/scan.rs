@@ -1,23 +1,25 @@
-//! Rows in the order of their own keys, of rows that lie in the order of their keys on disk.
+//! Scans in the order of the original keys, over rows that are stored in the order of their keys on
+//! disk.
 //!
-//! Rows that begin alike up to what is hidden are a *group*. Groups follow each other on disk as they should, and so do
-//! the rows of one hidden part; within a group they do not. A scan within one hidden part is one on disk. Any other
-//! reads whole groups and sorts each. Most have a row or two; of those that are large, so many rows are kept that
-//! somebody who reads on page by page does not read the group for each page.
+//! Rows with the same prefix before the hidden part form a *group*. Groups have the right order on
+//! disk, and so do the rows that share one hidden part; rows within a group do not. A scan within
+//! one hidden part is a plain scan on disk. Any other scan reads whole groups and sorts each. Most
+//! groups have one or two rows. Of a large group, the sorted rows are cached, so that a reader that
+//! pages through it does not read the whole group for each page.
 
 use super::RowCipher;
 use super::hidden_keys::{self, HiddenKeyBytes, prefix_end};
 use crate::backend::{Error, ScanDirection, Snapshot, TableId, TableRow};
 use std::sync::{Mutex, PoisonError};
 
-/// Rows of a group that are kept at once, if no more are asked for.
+/// Minimum capacity for the sorted rows of a group.
 const WINDOW_ROWS: usize = 1 << 18;
-/// Fewer rows that were not asked for are not worth keeping.
+/// Minimum number of surplus rows that are cached.
 const WORTH_ROWS: usize = 256;
-/// Rows that are read from disk at once.
+/// Rows per read from disk.
 const PAGE_ROWS: usize = 1024;
 
-/// What a scan asks for.
+/// The arguments of a scan.
 #[derive(Clone, Copy)]
 pub(super) struct ScanRequest<'a> {
     pub(super) table: TableId,
@@ -32,7 +34,7 @@ impl ScanRequest<'_> {
         key >= self.from && (self.to.is_empty() || key < self.to)
     }
 
-    /// Whether all keys between its ends begin with the first bytes of `from`, so many.
+    /// Returns whether all keys in the range share the first `bytes` bytes of `from`.
     fn begins_alike(&self, bytes: usize) -> bool {
         let Some(prefix) = self.from.get(..bytes) else { return false };
         let end = prefix_end(prefix);
@@ -40,12 +42,12 @@ impl ScanRequest<'_> {
     }
 }
 
-/// Rows that were read ahead, in order: all there are between the first and the last of them.
+/// A cache of rows that were read ahead, in order and without gaps.
 #[derive(Default)]
 pub(super) struct ReadAheadWindow(Option<(TableId, Vec<TableRow>)>);
 
 impl ReadAheadWindow {
-    /// The rows of a range, if these are surely all of them.
+    /// Returns the rows of a range if the cache certainly holds all of them.
     fn rows(&self, range: &ScanRequest<'_>) -> Option<Vec<TableRow>> {
         let (table, rows) = self.0.as_ref()?;
         let within = *table == range.table
@@ -107,7 +109,7 @@ fn opened(layer: &RowCipher, table: TableId, rows: Vec<TableRow>) -> Result<Vec<
     rows.into_iter().map(|(key, value)| layer.open(table, key, &value)).collect()
 }
 
-/// The ends on disk of a range within one hidden part.
+/// Returns the bounds on disk of a range within one hidden part.
 fn within(
     layer: &RowCipher,
     hidden: HiddenKeyBytes,
@@ -124,7 +126,7 @@ fn within(
     (low, high)
 }
 
-/// The ends on disk around all groups of a range.
+/// Returns the bounds on disk of all groups that a range touches.
 fn around(
     layer: &RowCipher,
     hidden: HiddenKeyBytes,
@@ -143,7 +145,7 @@ fn around(
     (group(range.from), high)
 }
 
-/// Calls for each row between two keys on disk until that says no.
+/// Calls `row` for each row between two keys on disk until it returns `false`.
 fn each(
     layer: &RowCipher,
     inner: &dyn Snapshot,
@@ -151,7 +153,7 @@ fn each(
     (mut low, mut high): (Vec<u8>, Vec<u8>),
     mut row: impl FnMut(TableRow) -> bool,
 ) -> Result<(), Error> {
-    // Who asks for a row or two most often gets them with the first page.
+    // A small first page is usually enough for a scan of one or two rows.
     let mut page = range.limit.saturating_add(1).clamp(4, PAGE_ROWS);
     loop {
         let rows = inner.scan(range.table, &low, &high, range.direction, page)?;
@@ -167,7 +169,7 @@ fn each(
                 return Ok(());
             }
         }
-        // Nothing is before the empty key.
+        // No key precedes the empty key.
         if !more || (range.direction == ScanDirection::Descending && high.is_empty()) {
             return Ok(());
         }
@@ -175,18 +177,18 @@ fn each(
     }
 }
 
-/// Puts the rows of each group in order.
+/// Sorts the rows of each group.
 struct GroupSorter<'a> {
     range: ScanRequest<'a>,
     hidden: HiddenKeyBytes,
     found: Vec<TableRow>,
     group: Vec<TableRow>,
-    /// What the last group holds beyond the limit, in order, without a gap to what was found.
+    /// The rows of the last group beyond the limit, in order; they follow `found` without a gap.
     more: Vec<TableRow>,
 }
 
 impl GroupSorter<'_> {
-    /// Takes a row; whether the next one is wanted.
+    /// Adds a row. Returns whether more rows are needed.
     fn take(&mut self, row: TableRow) -> bool {
         let at = self.hidden.at;
         if self.group.last().is_some_and(|last| last.0.get(..at) != row.0.get(..at)) {
@@ -206,7 +208,7 @@ impl GroupSorter<'_> {
         true
     }
 
-    /// How many rows of the group are kept at least.
+    /// Returns the minimum number of rows to keep of the current group.
     fn room(&self) -> usize {
         (self.range.limit - self.found.len()).max(WINDOW_ROWS)
     }
@@ -218,7 +220,7 @@ impl GroupSorter<'_> {
         });
     }
 
-    /// Ends a group.
+    /// Ends the current group and moves its rows to the result.
     fn close(&mut self) {
         if self.group.is_empty() {
             return;

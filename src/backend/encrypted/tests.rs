@@ -38,7 +38,7 @@ fn inner_rows(inner: &MemoryIndex, table: TableId) -> Vec<TableRow> {
     snapshot.scan(table, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap()
 }
 
-/// Rows of a table: parts of keys that are often alike.
+/// Keys of a table, from few byte values, so that parts are often equal.
 fn key(table: TableId) -> impl Strategy<Value = Vec<u8>> {
     let few = || prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0xfe), Just(0xff)];
     let length = match table {
@@ -115,7 +115,7 @@ fn a_large_group_that_is_read_page_by_page_is_read_ahead_and_whole() {
         assert_eq!(paged, all[..paged.len()], "pages of {page}");
         assert!(page == 1 || paged.len() == all.len());
     }
-    // What was read ahead is not what an applier has written since.
+    // Rows that were read ahead are not used after a write by the same writer.
     let mut applier = index.try_writer().unwrap().unwrap();
     let first = applier.view().scan(LEADING, &[], &[], ScanDirection::Ascending, 2).unwrap();
     let gone = vec![(LEADING, first[1].0.clone(), None)];

@@ -1,4 +1,4 @@
-//! Adding a record.
+//! Appending a record.
 
 use super::layout::{self, FrameKind, MAX_PAYLOAD_BYTES};
 use super::scan::{JournalCursor, JournalWalk, damaged};
@@ -23,8 +23,8 @@ impl Journal {
         self.write_record(tip, &payload).map(Some)
     }
 
-    /// Everything from `from` on, and the end of the journal, cut if it was torn. The append lock
-    /// must be held.
+    /// Returns everything from `from` on and the end of the journal, after cutting a torn tail. The
+    /// caller must hold the append lock.
     pub(super) fn catch_up(&self, from: LogPosition) -> Result<(LogTail, JournalCursor), Error> {
         let known = held(&self.tip).clone();
         if let Some(tip) = known.filter(|tip| tip.end == from && tip.previous.is_some())
@@ -54,8 +54,8 @@ impl Journal {
         Ok((tail, walk.cursor().clone()))
     }
 
-    /// Cuts a torn tail where the walk ended, after making sure that a record ends there: what is
-    /// torn for somebody who began in the middle of a record may be whole.
+    /// Cuts a torn tail at the end of the walk, after checking that a record ends there: a walk
+    /// that began in the middle of a record would see a whole record as torn.
     fn cut(&self, torn: &JournalWalk) -> Result<(), Error> {
         let JournalCursor { segment, end, .. } = torn.cursor();
         let begin = JournalCursor { segment: segment.clone(), end: segment.start, previous: None };
@@ -69,12 +69,13 @@ impl Journal {
         segment.cut(*end)
     }
 
-    /// The hash of the record that ends where the journal ends; zeros if there is none.
+    /// Returns the hash of the last record; zeros if there is none.
     fn hash_before(&self, tip: &JournalCursor) -> Result<RecordHash, Error> {
         if tip.end == 0 {
             return Ok(RecordHash::default());
         }
-        // Mostly this process has just read it. What it read then may have been cut off since: so it is read again.
+        // Usually this process has just read that record. It may have been cut off since, so it is
+        // read again.
         let record = held(&self.last_read).clone();
         let is_last = |record: &Range<LogPosition>| {
             record.end == tip.end && record.start >= tip.segment.start
@@ -88,7 +89,7 @@ impl Journal {
         hash.ok_or_else(|| damaged(tip.end, "no record ends here"))
     }
 
-    /// The hash of the record that ends where the journal ends, found by way of the records from `start` on.
+    /// Returns the hash of the last record, by walking over the records from `start` on.
     fn hash_from(
         &self,
         tip: &JournalCursor,
@@ -101,11 +102,11 @@ impl Journal {
         Ok(found.previous.filter(|_| found.end == tip.end))
     }
 
-    /// Removes a segment that an interrupted rotation left where the journal ends. Once the journal
-    /// goes on past it, nobody could tell that it does not count.
+    /// Removes a segment that an interrupted rotation left at the end of the journal. Once the
+    /// journal grows past that position, the file would be indistinguishable from a linked segment.
     pub(super) fn remove_unlinked(&self, tip: &JournalCursor) -> Result<(), Error> {
         let path = self.folder.join(layout::segment_name(tip.end));
-        // Looking is much cheaper than trying to remove, and this is done at every append.
+        // Checking is much cheaper than trying to remove, and this runs at every append.
         let absent = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
         if tip.end == tip.segment.start || path.symlink_metadata().is_err_and(absent) {
             return Ok(());
@@ -135,7 +136,8 @@ impl Journal {
         Ok(AppendedRecord { position, end, hash })
     }
 
-    /// The frame of a record, its payload encrypted where that is to be, and its hash.
+    /// Returns the frame of a record, with an encrypted payload if the journal is encrypted, and
+    /// its hash.
     pub(super) fn frame_of(
         &self,
         position: LogPosition,
@@ -151,7 +153,7 @@ impl Journal {
         layout::encode(FrameKind::Record, position, synced, previous, payload, &self.seals)
     }
 
-    /// Refuses a payload that no reader would take.
+    /// Rejects a payload that readers would reject.
     pub(super) fn check_size(&self, payload: &[u8]) -> io::Result<()> {
         let more = if self.cipher.is_some() { CIPHER_BYTES } else { 0 };
         if payload.len() + more <= MAX_PAYLOAD_BYTES {

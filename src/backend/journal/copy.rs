@@ -1,4 +1,4 @@
-//! A copy of a journal that is in use.
+//! Copying a journal that is in use.
 
 use super::segment::{self, JournalSegment};
 use super::sync_mark::SyncMarkFile;
@@ -7,18 +7,18 @@ use crate::backend::{Error, LogPosition, SealMode, WriteAheadLog, files};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// So much is read at once.
+/// Maximum number of bytes per read.
 const READ_BYTES: u64 = 4 << 20;
 
-/// Copies what the journal in `from` holds from a position on into the folder `to`, which is made, durably. Gives where it
-/// ends. Every record is checked on the way.
+/// Copies the journal in `from`, from a position on, durably into the new folder `to`. Returns the
+/// end of the copy. Every record is checked on the way.
 ///
 /// # Errors
 /// [`Error::Gone`] if segments were removed meanwhile; [`Error::Damaged`]; [`Error::Io`].
 pub fn copy(from: &Path, to: &Path, position: LogPosition) -> Result<LogPosition, Error> {
-    // The mark lags; read first, it does not lead what is copied.
+    // The mark may lag behind the journal. Read first, it cannot be ahead of the copy.
     let mark = SyncMarkFile::open(from, false)?.read()?;
-    // Seals are copied as they are: whether they are right is for whoever has the key.
+    // Seals are copied unchanged; only a holder of the key can check them.
     let journal = Journal::open_read_only(from)?.with_seals(SealMode::Unknown, None);
     let mut end = position;
     loop {
@@ -33,7 +33,7 @@ pub fn copy(from: &Path, to: &Path, position: LogPosition) -> Result<LogPosition
     files::create_private(&lock).map_err(Error::io("create", &lock))?;
     for (start, next) in between(&segment::list(from)?, position, end)? {
         let name = layout::segment_name(start);
-        // A segment that was gone on from ends with a frame that names the next one.
+        // A segment that has a successor ends with a frame that names it, so all of it is copied.
         let bytes = if next < end { u64::MAX } else { end - start };
         let copied = JournalSegment::open(from, start, false)
             .and_then(|segment| part(&segment, &to.join(&name), bytes));
@@ -52,8 +52,8 @@ pub fn copy(from: &Path, to: &Path, position: LogPosition) -> Result<LogPosition
     Ok(end)
 }
 
-/// Of the segments that are there: those that hold what stands between two positions, each with where the next begins.
-/// The first may have been removed since it was read.
+/// Returns the segments that overlap the range, each with the start of its successor. Fails if the
+/// first was removed since it was read.
 fn between(
     starts: &[LogPosition],
     position: LogPosition,
@@ -67,11 +67,11 @@ fn between(
     Ok(segments.filter(move |(start, next)| *next > position && *start < end))
 }
 
-/// The first bytes of a segment, durably, for its owner only.
+/// Copies the first bytes of a segment durably to a private file.
 fn part(segment: &JournalSegment, to: &Path, bytes: u64) -> io::Result<()> {
     let mut copy = files::create_private(to)?;
     let copied = io::copy(&mut (&segment.file).take(bytes), &mut copy)?;
-    // One that was removed meanwhile is given back piece by piece: nobody knows how much of it was still there.
+    // A segment that was removed meanwhile is truncated in pieces, so the copy may be incomplete.
     if !segment.extent().map_err(io::Error::other)?.named {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -85,8 +85,9 @@ fn part(segment: &JournalSegment, to: &Path, bytes: u64) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A backup beside a writer that publishes a generation took the segments that were left for the whole journal, and
-    /// was refused as damaged: the first had been removed after it was read and before the segments were listed.
+    /// Regression test: a backup during the publication of a generation took the remaining segments
+    /// for the whole journal and reported damage: the first segment had been removed after it was
+    /// read and before the segments were listed.
     #[test]
     fn a_segment_that_was_removed_after_it_was_read_is_gone() {
         let gone = between(&[200, 300], 100, 400).map(Iterator::collect::<Vec<_>>);

@@ -1,5 +1,5 @@
-//! Every byte of a journal: frames, the mark in `SYNCED`, names of segments. Pure. Specified in
-//! `docs/format.md`; a change here is a change there.
+//! The byte layout of a journal: frames, the mark in `SYNCED`, names of segments. No I/O. Specified
+//! in `docs/format.md`; both must change together.
 
 use crate::backend::{LogPosition, RecordHash, SealMode};
 use std::fmt;
@@ -12,7 +12,7 @@ pub(crate) const MAX_PAYLOAD_BYTES: usize = 64 << 20;
 /// Bytes of the mark in `SYNCED`.
 pub(crate) const MARK_BYTES: usize = 64;
 
-/// Begins every frame; the last byte is the version of the layout.
+/// The magic number of a frame; its last byte is the version of the layout.
 pub(crate) const FRAME_MAGIC: [u8; 4] = *b"FRJ\x01";
 const MARK_MAGIC: [u8; 8] = *b"FRJSYNC\x01";
 
@@ -30,42 +30,43 @@ const MARK_POSITION: Range<usize> = 8..16;
 const MARK_HASH: Range<usize> = 16..48;
 const MARK_CHECKSUM: Range<usize> = 56..64;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// A record; its bytes count as positions.
     Record,
-    /// The end of a segment; its payload is the hash of the next segment's first record. It takes
-    /// up no positions.
+    /// The end of a segment; its payload is the hash of the next segment's first record. It
+    /// occupies no positions.
     End,
 }
 
-/// What is wrong with the bytes where a frame should be.
+/// A flaw in the bytes where a frame is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameFlaw {
-    /// Nothing is there.
+    /// There are no bytes.
     Missing,
     /// The file ends within the frame.
     Short,
-    /// It does not begin as a frame does.
+    /// The magic number is wrong.
     Magic,
-    /// Neither a record nor an end, or an end of the wrong size.
+    /// The kind is unknown, or an end frame has the wrong size.
     Kind,
-    /// It claims a payload larger than any may be.
+    /// The payload length exceeds the maximum.
     TooLong,
-    /// It claims to stand elsewhere.
+    /// The frame belongs to another position.
     Position,
-    /// It claims that something behind it was synced.
+    /// The frame claims that a later position was synced.
     Mark,
-    /// Its bytes are not those that were written.
+    /// The checksum does not match.
     Checksum,
-    /// The record before it is not the one it follows.
+    /// The frame does not follow the record before it.
     Link,
-    /// It bears no seal, in a store that has them.
+    /// The seal is missing, in a store that has seals.
     Unsealed,
-    /// Its seal was not made of these bytes with the store's key.
+    /// The seal was not made from these bytes with the store's key.
     Seal,
-    /// Its seal is the right one but for one bit: nobody without the key comes that near.
+    /// Exactly one bit of the seal is wrong. Without the key, no forger comes that close, so it is
+    /// damage.
     SealBit,
 }
 
@@ -88,24 +89,24 @@ impl fmt::Display for FrameFlaw {
     }
 }
 
-/// The first bytes of a frame, taken apart.
+/// The decoded header of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
-    /// What it is.
+    /// The kind of the frame.
     pub(crate) kind: FrameKind,
     /// Bytes of payload, at most [`MAX_PAYLOAD_BYTES`].
     pub(crate) length: usize,
-    /// Where it stands.
+    /// The position of the frame.
     pub(crate) position: LogPosition,
-    /// Everything before this was known to be synced when it was written.
+    /// Everything before this position was known to be synced when the frame was written.
     pub(crate) synced: LogPosition,
-    /// Hash of the record before it.
+    /// The hash of the record before it.
     pub(crate) previous: RecordHash,
 }
 
 impl FrameHeader {
-    /// Takes the header of the frame that should stand at `position` apart. Its checksum is left
-    /// to [`verify`], which needs the payload.
+    /// Decodes the header of the frame expected at `position`. The checksum is left to [`verify`],
+    /// which needs the payload.
     pub(crate) fn decode(
         bytes: &[u8; HEADER_BYTES],
         position: LogPosition,
@@ -132,13 +133,13 @@ impl FrameHeader {
         Ok(Self { kind, length, position, synced, previous: array(bytes, PREVIOUS) })
     }
 
-    /// Bytes of the whole frame.
+    /// Returns the size of the whole frame in bytes.
     pub(crate) fn frame_bytes(&self) -> u64 {
         (HEADER_BYTES + self.length) as u64
     }
 }
 
-/// A frame's bytes and its hash.
+/// Encodes a frame and returns its bytes and its hash.
 ///
 /// The payload must not be larger than [`MAX_PAYLOAD_BYTES`].
 pub(crate) fn encode(
@@ -172,7 +173,7 @@ pub(crate) fn encode(
     (bytes, hash)
 }
 
-/// The hash of a whole frame, if its checksum and its seal agree.
+/// Checks the checksum and seal of a whole frame and returns its hash.
 pub(crate) fn verify(frame: &[u8], seals: &SealMode) -> Result<RecordHash, FrameFlaw> {
     let hash = hash(frame);
     if frame[CHECKSUM] != hash[..8] {
@@ -180,7 +181,8 @@ pub(crate) fn verify(frame: &[u8], seals: &SealMode) -> Result<RecordHash, Frame
     }
     let blank = frame[SEAL].iter().all(|byte| *byte == 0);
     match seals {
-        // Who gave an unsealed store seals may have been interrupted: they say nothing before it is a sealed one.
+        // Adding seals to an unsealed store may have been interrupted, so seals mean nothing until
+        // the store is marked as sealed.
         SealMode::Absent | SealMode::Unknown => Ok(hash),
         SealMode::Keyed(key) => {
             let right = key.record(&hash);
@@ -198,7 +200,7 @@ pub(crate) fn verify(frame: &[u8], seals: &SealMode) -> Result<RecordHash, Frame
     }
 }
 
-/// Gives a whole frame another seal, or none. Its hash stays.
+/// Replaces the seal of a whole frame, or clears it. The hash does not change.
 pub(crate) fn reseal(frame: &mut [u8], seals: &SealMode) {
     let hash = hash(frame);
     match seals.key() {
@@ -207,8 +209,8 @@ pub(crate) fn reseal(frame: &mut [u8], seals: &SealMode) {
     }
 }
 
-/// blake3 of header and payload without the checksum, and with zeros where the seal stands: so the hash stays what it is
-/// whoever seals.
+/// Returns the BLAKE3 hash of header and payload, without the checksum and with zeros for the seal,
+/// so that the hash does not depend on the seal.
 fn hash(frame: &[u8]) -> RecordHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&frame[..CHECKSUM.start]);
@@ -218,17 +220,17 @@ fn hash(frame: &[u8]) -> RecordHash {
     hasher.finalize().into()
 }
 
-/// What `SYNCED` says: everything before `position` is durable.
+/// The content of `SYNCED`: everything before `position` is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SyncMark {
-    /// Where a record ends.
+    /// The end of a record.
     pub(crate) position: LogPosition,
     /// The hash of that record.
     pub(crate) hash: RecordHash,
 }
 
 impl SyncMark {
-    /// Its bytes in the file.
+    /// Encodes the mark for the file.
     pub(crate) fn encode(&self) -> [u8; MARK_BYTES] {
         let mut bytes = [0; MARK_BYTES];
         bytes[..8].copy_from_slice(&MARK_MAGIC);
@@ -239,7 +241,7 @@ impl SyncMark {
         bytes
     }
 
-    /// What the file says, if it is whole.
+    /// Decodes the mark if its magic number and checksum are right.
     pub(crate) fn decode(bytes: &[u8; MARK_BYTES]) -> Option<Self> {
         let checksum = blake3::hash(&bytes[..MARK_CHECKSUM.start]);
         let whole = bytes[..8] == MARK_MAGIC && bytes[MARK_CHECKSUM] == checksum.as_bytes()[..8];
@@ -250,12 +252,12 @@ impl SyncMark {
     }
 }
 
-/// The file name of the segment that starts at a position.
+/// Returns the file name of the segment that starts at a position.
 pub(crate) fn segment_name(start: LogPosition) -> String {
     format!("{start:016x}.log")
 }
 
-/// The position in a segment's file name; `None` if it is not the name of a segment.
+/// Parses the start position from a segment's file name; `None` for other names.
 pub(crate) fn segment_start(name: &str) -> Option<LogPosition> {
     let digits = name.strip_suffix(".log")?;
     let plain =
@@ -377,7 +379,7 @@ mod tests {
         ) {
             let (mut frame, _) = encode(FrameKind::Record, 96, 0, &[1; 32], &payload, &SealMode::Absent);
             let bit = bit.index(frame.len() * 8);
-            // Without a key nobody can tell what a seal should be.
+            // Without a key, seals cannot be checked.
             prop_assume!(!SEAL.contains(&(bit / 8)));
             frame[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(decode(&frame, 96).is_err());

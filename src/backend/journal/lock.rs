@@ -10,31 +10,33 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(super) const NAME: &str = "append.lock";
-/// A holder writes a few KB and is gone: look again a few times before lying down.
+/// Attempts before sleeping: a holder usually writes a few KB and releases the lock.
 const YIELDS: u32 = 16;
 const SHORTEST_PARK: Duration = Duration::from_micros(50);
-/// Who looks rarely while others look often waits longest.
+/// Limit of the sleep between attempts: a waiter that polls rarely loses against those that poll
+/// often.
 const LONGEST_PARK: Duration = Duration::from_micros(250);
-/// Whoever holds it for longer than this is not just writing.
+/// Waits beyond this are not caused by ordinary appends.
 const USUAL_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_LATE_PARK: Duration = Duration::from_millis(2);
 
-/// The file `append.lock`. Never removed, so that everybody locks the same one.
+/// The file `append.lock`. It is never removed, so that every process locks the same file.
 #[derive(Debug)]
 pub(crate) struct AppendLock {
     file: File,
     path: PathBuf,
-    /// Threads of this process share the lock on the file, so they take turns here first.
+    /// Set while a thread of this process has the lock: threads share the lock on the file, so they
+    /// exclude each other here.
     taken: Mutex<bool>,
     freed: Condvar,
 }
 
-/// The lock while it is held.
+/// The append lock, held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct AppendLockGuard<'a>(&'a AppendLock);
 
 impl AppendLock {
-    /// Makes the lock's file if it is not there, and opens it.
+    /// Opens the lock file, creating it if necessary.
     pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(NAME);
         match segment::create_private(&path) {
@@ -45,7 +47,7 @@ impl AppendLock {
         Self::open(folder)
     }
 
-    /// Opens the lock's file.
+    /// Opens the existing lock file.
     pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(NAME);
         let opened = OpenOptions::new().read(true).write(true).open(&path);
@@ -53,7 +55,7 @@ impl AppendLock {
         Ok(Self { file, path, taken: Mutex::new(false), freed: Condvar::new() })
     }
 
-    /// Waits for the lock, at most `timeout`.
+    /// Acquires the lock, waiting at most `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<AppendLockGuard<'_>, Error> {
         let since = Instant::now();
         let mut taken = self.turn();
@@ -119,7 +121,7 @@ impl AppendLock {
 
 impl Drop for AppendLockGuard<'_> {
     fn drop(&mut self) {
-        // Only a file that is not open cannot be unlocked.
+        // Unlocking fails only for a file that is not open.
         let _ = self.0.file.unlock();
         self.0.free();
     }

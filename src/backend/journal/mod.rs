@@ -1,15 +1,16 @@
-//! The journal: a [`WriteAheadLog`] in a folder of append-only segment files, shared by many processes.
+//! The journal: a [`WriteAheadLog`] in a folder of append-only segment files, shared by many
+//! processes.
 //!
-//! A writer takes the append lock, reads what came since, writes one frame, lets go, and only then
-//! syncs: so eight processes share one disk sync instead of queueing for eight. Readers take no
-//! lock at all. The bytes are specified in `docs/format.md`.
+//! A writer takes the append lock, reads new records, writes one frame, releases the lock, and only
+//! then syncs, so that eight processes share one disk sync instead of queueing for eight. Readers
+//! take no lock. The bytes are specified in `docs/format.md`.
 //!
-//! * `layout`: every byte, pure.
-//! * `segment`, `mark`, `lock`: the files of the folder.
-//! * `scan`: reading, and what is a torn tail and what is damage.
-//! * `append`, `sync`, `rotate`: the three ways to change it.
-//! * `witness`: what the journal was seen to reach, noted outside the store.
-//! * `room`: zeros behind the end, so that a sync need not make a longer file durable too.
+//! * `layout`: the byte layout, without I/O.
+//! * `segment`, `sync_mark`, `lock`: the files of the folder.
+//! * `scan`: reading, and telling a torn tail from damage.
+//! * `append`, `sync`, `rotate`: the three ways to change the journal.
+//! * `witness`: how far the journal was seen to reach, noted outside the store.
+//! * `preallocation`: zeros after the end, so that a sync need not make a new file length durable.
 
 mod append;
 mod copy;
@@ -47,7 +48,7 @@ use std::time::Duration;
 use sync::SyncProgress;
 use sync_mark::SyncMarkFile;
 
-/// How often a verdict is formed anew while others change the files under the reader.
+/// Maximum number of attempts to confirm a verdict while other processes change the files.
 const VERDICTS: usize = 5;
 
 /// A journal in a folder. Cheap to open; may be shared by threads.
@@ -58,28 +59,28 @@ pub struct Journal {
     lock: Option<AppendLock>,
     mark: SyncMarkFile,
     seals: SealMode,
-    /// What payloads are encrypted with, if they are.
+    /// The cipher of the payloads, if they are encrypted.
     cipher: Option<Cipher>,
     witness: Option<JournalWitness>,
     /// The end of the journal as last seen under the append lock.
     tip: Mutex<Option<JournalCursor>>,
-    /// Where the last read ended.
+    /// The cursor at which the last read ended.
     place: Mutex<Option<JournalCursor>>,
-    /// Where the last record that was read begins and ends.
+    /// The range of the last record that was read.
     last_read: Mutex<Option<Range<LogPosition>>>,
-    /// Zeros for the next segment.
+    /// A preallocated file for the next segment.
     next: Mutex<Option<File>>,
-    /// Whether who appends through this handle makes more room where it ends.
+    /// Whether appends through this handle preallocate more room.
     keeps_room: AtomicBool,
     progress: SyncProgress,
 }
 
 impl Journal {
-    /// Makes the folder (0700) and an empty journal (0600) in it, durably; one that is there is
-    /// opened.
+    /// Opens the journal in a folder, or durably creates the folder (0700) and an empty journal
+    /// (0600).
     ///
     /// # Errors
-    /// [`Error::Io`], or [`Error::Busy`] if another process is at it for too long.
+    /// [`Error::Io`], or [`Error::Busy`] if another process holds the append lock for too long.
     pub fn create(folder: &Path) -> Result<Self, Error> {
         segment::create_private_folder(folder).map_err(Error::io("create", folder))?;
         let lock = AppendLock::create(folder)?;
@@ -94,7 +95,8 @@ impl Journal {
         Self::new(folder, Some(lock), mark)
     }
 
-    /// Whether a folder holds no more than a journal's own files and one record of this size, if anything.
+    /// Returns whether a folder contains at most the files of a journal with one record of this
+    /// size.
     pub(crate) fn is_at_most(folder: &Path, payload: u64) -> io::Result<bool> {
         let first = layout::segment_name(0);
         for entry in fs::read_dir(folder)? {
@@ -112,10 +114,10 @@ impl Journal {
         Ok(true)
     }
 
-    /// Makes the folder and a journal in it that begins at a position with this record, durably.
+    /// Creates the folder and, durably, a journal that starts at a position with this record.
     ///
     /// # Errors
-    /// [`Error::Io`], also if there is one.
+    /// [`Error::Io`], also if a journal exists there.
     pub(crate) fn create_at(
         folder: &Path,
         start: LogPosition,
@@ -132,7 +134,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens a journal that is there. Files of it that are missing but say nothing by themselves are made again.
+    /// Opens an existing journal. A missing lock file or mark is created again.
     ///
     /// # Errors
     /// [`Error::Damaged`] if its folder is missing; [`Error::Io`].
@@ -148,21 +150,21 @@ impl Journal {
         Self::new(folder, Some(lock), mark)
     }
 
-    /// Opens a journal for reading only: it needs no right to write anything, and every attempt to
-    /// write is refused.
+    /// Opens a journal for reading only. This needs no write permission, and every attempt to write
+    /// fails.
     ///
     /// # Errors
-    /// As [`Journal::open`].
+    /// See [`Journal::open`].
     pub fn open_read_only(folder: &Path) -> Result<Self, Error> {
         check_folder(folder)?;
         Self::new(folder, None, SyncMarkFile::open(folder, false)?)
     }
 
-    /// Opens a journal that never syncs but says it did. Fault tests use it to prove that they
-    /// would see a loss; it keeps no promise.
+    /// Opens a journal that reports syncs without doing them. Fault tests use it to prove that they
+    /// would detect a loss; it guarantees nothing.
     ///
     /// # Errors
-    /// As [`Journal::open`].
+    /// See [`Journal::open`].
     #[doc(hidden)]
     pub fn without_sync_for_canary(folder: &Path) -> Result<Self, Error> {
         let mut journal = Self::open(folder)?;
@@ -188,23 +190,23 @@ impl Journal {
         })
     }
 
-    /// With these seals, and what was seen of it outside the store.
+    /// Sets the seals and the witness.
     pub(crate) fn with_seals(mut self, seals: SealMode, witness: Option<JournalWitness>) -> Self {
         (self.seals, self.witness) = (seals, witness);
         self
     }
 
-    /// With payloads that are encrypted.
+    /// Sets the cipher of the payloads.
     pub(crate) fn with_cipher(self, cipher: Option<Cipher>) -> Self {
         Self { cipher, ..self }
     }
 
-    /// What is known from outside: where it ended when it was last seen.
+    /// Returns the end of the journal as last seen by the witness.
     fn last_seen(&self) -> Result<Option<SyncMark>, Error> {
         self.witness.as_ref().map_or(Ok(None), JournalWitness::read)
     }
 
-    /// How to walk over its records.
+    /// Returns the context of a walk: the marks, the seals and the cipher.
     fn walk_context(&self) -> Result<scan::WalkContext, Error> {
         let mark = self.mark.read()?;
         let witnessed = self.last_seen()?;
@@ -213,7 +215,7 @@ impl Journal {
         Ok(scan::WalkContext { write, mark, witnessed, seals, cipher })
     }
 
-    /// The append lock, if this journal may write.
+    /// Returns the append lock, or an error if the journal is read-only.
     fn writer(&self, action: &'static str) -> Result<&AppendLock, Error> {
         self.lock.as_ref().ok_or_else(|| {
             let source = io::Error::new(
@@ -224,13 +226,14 @@ impl Journal {
         })
     }
 
-    /// A walk from `from` on, from a place seen before if that helps.
+    /// Starts a walk at `from`, at a known cursor if that is possible.
     fn walk(&self, from: LogPosition, known: Option<JournalCursor>) -> Result<JournalWalk, Error> {
         let about = self.walk_context()?;
-        // A mark may name the record before `from`: then the chain is checked across it.
+        // If a mark names the record before `from`, the hash chain is checked across `from`.
         let marks = [about.witnessed, about.mark].into_iter().flatten();
         let named = marks.into_iter().find(|mark| mark.position == from).map(|mark| mark.hash);
-        // Not behind the cursor: the bytes there may be the end frame, which takes no positions.
+        // The cursor must not end before `from`: the next bytes may be an end frame, which occupies
+        // no positions.
         let holds = |cursor: &JournalCursor| (cursor.segment.start..=cursor.end).contains(&from);
         let mut taken_away = false;
         if let Some(mut cursor) = known.filter(holds) {
@@ -246,7 +249,7 @@ impl Journal {
         }
         let mut walk = JournalWalk::locate(&self.folder, about.clone(), from)?;
         if taken_away && self.seals.key().is_some() {
-            // Another file stands in its place, perhaps sealed with another key.
+            // The segment was replaced by another file, perhaps sealed with another key.
             let segment = walk.cursor().segment.clone();
             let begin = JournalCursor { end: segment.start, segment, previous: None };
             let mut before = JournalWalk::resume(&self.folder, about, begin);
@@ -256,8 +259,8 @@ impl Journal {
         Ok(walk)
     }
 
-    /// Tries until a verdict of damage is reached twice at one position: what looked like it may
-    /// have been a file that another process was just replacing.
+    /// Retries until two attempts find damage at the same position: a single finding may be a file
+    /// that another process was just replacing.
     fn confirmed<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         let (mut before, mut told) = (None, None);
         for _ in 1..VERDICTS {
@@ -268,7 +271,8 @@ impl Journal {
                     *held(&self.place) = None;
                 }
                 Err(Error::Breach { what, .. }) if told.as_ref() != Some(&what) => {
-                    // Where this process stood before tells whether another file took the place of its own.
+                    // The cursors are kept: they show whether another file took the place of the
+                    // known segment.
                     told = Some(what);
                 }
                 verdict => return verdict,
@@ -360,7 +364,7 @@ impl WriteAheadLog for Journal {
     }
 }
 
-/// Whether there is a folder that can be read: a store without it is damaged.
+/// Checks that the folder exists and is readable: a store without it is damaged.
 fn check_folder(folder: &Path) -> Result<(), Error> {
     match folder.read_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -370,13 +374,13 @@ fn check_folder(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whether a file of this name in a journal's folder is one of its own.
+/// Returns whether a file name in a journal's folder belongs to the journal.
 pub(crate) fn is_own(name: &str) -> bool {
     layout::segment_start(name).is_some()
         || [lock::NAME, sync_mark::NAME, preallocation::NEXT_SEGMENT_FILE].contains(&name)
 }
 
-/// What a mutex guards, also after a panic: every value put there is whole.
+/// Locks a mutex, also after a panic: every guarded value is assigned as a whole.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

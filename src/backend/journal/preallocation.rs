@@ -1,8 +1,8 @@
-//! Room behind the end: zeros that are on the disk already.
+//! Preallocation: durable zeros after the end of the journal.
 //!
-//! To sync a record that made its file longer, the file system commits the new length to a log of its own, and shares
-//! that log with whoever else is writing to the disk. To sync a record written over zeros it writes the record's bytes
-//! and nothing else.
+//! Syncing a record that made its file longer also commits the new length to the file system's own
+//! journal, which is shared with every other process that writes to the disk. Syncing a record
+//! written over zeros writes only the bytes of the record.
 
 use super::scan::JournalCursor;
 use super::{Journal, held, segment, sync};
@@ -15,17 +15,19 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// Behind each piece of zeros ([`PIECE_BYTES`]) that is written aside, so that who syncs a record meanwhile has its turn.
+/// Pause after each piece of zeros ([`PIECE_BYTES`]) written in the background, so that concurrent
+/// syncs of records can proceed.
 const PAUSE: Duration = Duration::from_micros(100);
-/// So many zeros are written behind a record that reaches beyond the room: one record in five or so then takes half as long again,
-/// and the others as long as in room that was made before.
+/// Zeros written after a record that ends beyond the preallocated room. About one record in five
+/// then takes half as long again; the others are as fast as in room that was preallocated.
 static EXTRA_ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-/// The file that the next segment will be. The name is no segment's: it holds nothing but zeros.
+/// The preallocated file for the next segment. It has no segment name, because it contains only
+/// zeros.
 pub(super) const NEXT_SEGMENT_FILE: &str = "next.room";
 
 impl Journal {
-    /// Sees to it that there are at least half of so many zeros behind the end, durably. All at once: whoever syncs a record
-    /// meanwhile waits, and in pieces somebody would for each.
+    /// Ensures that at least `bytes / 2` of durable zeros follow the end. They are synced at once:
+    /// a concurrent sync of a record waits for that, but writing in pieces would delay several.
     pub(super) fn write_zeros(&self, from: LogPosition, bytes: u64) -> Result<(), Error> {
         self.keeps_room.store(true, Ordering::Relaxed);
         let zeros = vec![0; bytes as usize];
@@ -40,13 +42,14 @@ impl Journal {
         self.flush(&tip)
     }
 
-    /// Writes the zeros that the next segment begins with, while nobody is held up by it: those who append go on in a
-    /// file of their own.
+    /// Writes the zeros for the next segment. This delays no appends: they continue in the current
+    /// file.
     pub(super) fn write_next(&self, bytes: u64) -> Result<(), Error> {
         self.keeps_room.store(true, Ordering::Relaxed);
         let path = self.next_path();
         let lock = self.writer("make room in")?.acquire(sync::LOCK_TIMEOUT)?;
-        // One that is there was left by a crash, or is another process's: that one's next segment begins without.
+        // An existing file was left by a crash, or belongs to another process, which then rotates
+        // without it.
         segment::remove(&path)?;
         let file = segment::create_private(&path).map_err(Error::io("create", &path))?;
         drop(lock);
@@ -60,17 +63,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes more room behind a record of so many bytes about to be written at the end, if it reaches beyond what is left and this
-    /// handle was told to keep room. The sync of the record makes it durable. The append lock must be held.
+    /// Writes more zeros after a record of `bytes` bytes that is about to be appended, if it ends
+    /// beyond the room left and this handle keeps room. The sync of the record makes them durable.
+    /// The caller must hold the append lock.
     pub(super) fn keep_room(&self, tip: &JournalCursor, bytes: usize) {
-        // What a larger one costs is its own bytes.
+        // A larger record is dominated by the cost of its own bytes.
         let is_worth_it = bytes <= EXTRA_ZEROS.len() / 2;
         let end = tip.end + bytes as u64;
         if is_worth_it
             && self.keeps_room.load(Ordering::Relaxed)
             && let Err(error) = tip.segment.extend_room(end, &EXTRA_ZEROS)
         {
-            // Syncs take longer without, and that is all.
+            // The only consequence is that syncs take longer.
             tracing::debug!(%error, "no more room was made in the journal");
         }
     }
@@ -79,15 +83,15 @@ impl Journal {
         self.folder.join(NEXT_SEGMENT_FILE)
     }
 
-    /// The file of zeros that this process has written, unless another one has taken its place. The append lock must be
-    /// held.
+    /// Returns the file of zeros that this process wrote, unless another file has replaced it. The
+    /// caller must hold the append lock.
     pub(super) fn take_next(&self) -> Option<File> {
         let file = held(&self.next).take()?;
         let (own, there) = (file.metadata().ok()?, self.next_path().symlink_metadata().ok()?);
         ((own.dev(), own.ino()) == (there.dev(), there.ino())).then_some(file)
     }
 
-    /// Ends the last segment's file where its records end, and keeps no room from then on.
+    /// Truncates the last segment after its last record, and stops keeping room.
     pub(super) fn cut_zeros(&self, from: LogPosition) -> Result<(), Error> {
         self.keeps_room.store(false, Ordering::Relaxed);
         let _held = self.writer("give back room of")?.acquire(sync::LOCK_TIMEOUT)?;

@@ -1,4 +1,4 @@
-//! Reading what can be read of a damaged journal.
+//! Salvaging the readable records of a damaged journal.
 
 use super::is_own;
 use super::layout::{self, FRAME_MAGIC, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
@@ -8,28 +8,29 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Where a frame's header says at which position it stands.
+/// Offset of the position in a frame header.
 const POSITION_AT: usize = 16;
 
-/// A piece of a journal, in order.
+/// A piece of a salvaged journal, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalPiece {
-    /// A record that is whole; whether a single wrong bit was put right.
+    /// A whole record, and whether a single wrong bit in it was corrected.
     Record(LogFrame, bool),
-    /// Nothing that can be read stands from here on up to there.
+    /// A range without any readable record.
     Lost {
-        /// From here.
+        /// The start of the range.
         from: LogPosition,
-        /// Up to there.
+        /// The end of the range.
         to: LogPosition,
     },
 }
 
-/// Puts bytes right so that they are whole, if it can.
+/// Corrects bytes so that the given check accepts them; returns whether it could.
 pub type BitRepair<'a> = &'a dyn Fn(&mut [u8], &dyn Fn(&[u8]) -> bool) -> bool;
 
-/// Everything that can be read of the journal in this folder, and where it ends. What was cut off by a crash, and was
-/// never known to be durable, is not counted as lost; what does not bear the seal it must is. Writes nothing.
+/// Reads everything readable of the journal in a folder and returns it with the end of the journal.
+/// A torn tail that was never known to be durable is not reported as lost; a record without a valid
+/// seal is. Writes nothing.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be read.
@@ -51,7 +52,8 @@ pub fn rescue(
         }
         end = end.max(*start);
         let next = segments.get(place + 1).map(|(next, _)| *next);
-        // A segment that was begun was linked with a durable first record, and what it ends before is durable.
+        // A segment is linked only once its first record is durable, and so is everything before
+        // its start.
         durable = durable.max(next.unwrap_or(0));
         let mut at = usize::try_from(end - start).unwrap_or(usize::MAX);
         while at < bytes.len() && next.is_none_or(|next| start + (at as u64) < next) {
@@ -67,7 +69,7 @@ pub fn rescue(
                     end = frame.end;
                     pieces.push(match shown(frame, cipher) {
                         Ok(frame) => JournalPiece::Record(frame, mended),
-                        // Whole, and not written with this key.
+                        // The record is whole, but was not written with this key.
                         Err(_) => JournalPiece::Lost { from: position, to: end },
                     });
                 }
@@ -88,9 +90,10 @@ pub fn rescue(
     Ok((pieces, end))
 }
 
-/// The segments in this folder with their bytes, by where they start. Each record says where it stands, so a file that was given
-/// another name is one too, where no other file holds what it holds, it follows what precedes it, and the record that was known
-/// to be durable is in it if it reaches so far.
+/// Returns the segments in a folder with their bytes, by start. Records contain their position, so
+/// a renamed file is recognised too. It is used if no other file holds the same records, if it
+/// follows the segment before it, and if it contains the record of the sync mark, provided it
+/// reaches that far.
 fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPosition, Vec<u8>)> {
     let (mut segments, mut strays, mut unread) = (BTreeMap::new(), Vec::new(), Vec::new());
     for entry in folder.read_dir().into_iter().flatten().flatten() {
@@ -101,7 +104,7 @@ fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPos
         {
             continue;
         }
-        // A file that the disk refuses is as good as lost.
+        // An unreadable file is treated as empty.
         let bytes = fs::read(entry.path()).unwrap_or_default();
         let fits = |start: &LogPosition| following(&bytes, 0, *start, seals).is_some();
         if let Some(start) = named.filter(fits) {
@@ -112,7 +115,7 @@ fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPos
             unread.push((start, bytes));
         }
     }
-    // Whether the record that was known to be durable is in it; nobody knows of one that ends before.
+    // Whether the file contains the record of the sync mark; `None` if it ends before that.
     let is_own = |(start, bytes): &(LogPosition, Vec<u8>)| {
         let mark = mark.filter(|mark| *start < mark.position)?;
         let mut own = beginning(bytes, *start, seals).map(|(_, frame)| frame);
@@ -152,7 +155,7 @@ fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPos
     segments.into_iter().collect()
 }
 
-/// Where a segment starts by what its first whole record says of itself.
+/// Derives the start of a segment from the position in its first whole record.
 fn own_start(bytes: &[u8], seals: &SealMode) -> Option<LogPosition> {
     let magics = bytes.windows(FRAME_MAGIC.len()).enumerate();
     magics.filter(|(_, four)| *four == FRAME_MAGIC).find_map(|(at, _)| {
@@ -163,7 +166,7 @@ fn own_start(bytes: &[u8], seals: &SealMode) -> Option<LogPosition> {
     })
 }
 
-/// The whole records that a segment begins with.
+/// Iterates over the whole records at the beginning of a segment.
 fn beginning(
     bytes: &[u8],
     start: LogPosition,
@@ -177,8 +180,8 @@ fn beginning(
     })
 }
 
-/// The first records of the journal in this folder that are whole, so many at most: as they were written, encrypted or not. What is
-/// damaged is passed over.
+/// Returns up to `most` whole records from the start of the journal, as stored (encrypted or not).
+/// Damaged parts are skipped.
 #[must_use]
 pub fn first_records(folder: &Path, most: usize) -> Vec<LogFrame> {
     let mut found = Vec::new();
@@ -203,14 +206,14 @@ pub fn first_records(folder: &Path, most: usize) -> Vec<LogFrame> {
     found
 }
 
-/// The record with what it says.
+/// Returns the record with its payload decrypted.
 fn shown(frame: LogFrame, cipher: Option<&Cipher>) -> Result<LogFrame, Error> {
     let Some(cipher) = cipher else { return Ok(frame) };
     let payload = cipher.open(EncryptionContext::Record(frame.position), &frame.payload)?;
     Ok(LogFrame { payload, ..frame })
 }
 
-/// The whole frame that stands at this byte.
+/// Returns the frame at this offset if it is whole.
 fn frame(
     bytes: &[u8],
     at: usize,
@@ -226,7 +229,7 @@ fn frame(
     Some((header, LogFrame { position, end, hash, payload }))
 }
 
-/// Where the next whole frame begins.
+/// Returns the offset of the next whole frame.
 fn following(bytes: &[u8], from: usize, start: LogPosition, seals: &SealMode) -> Option<usize> {
     let mut at = from;
     loop {
@@ -239,7 +242,8 @@ fn following(bytes: &[u8], from: usize, start: LogPosition, seals: &SealMode) ->
     }
 }
 
-/// The frame at this byte with one wrong bit put right: it reaches to the next whole one, to the end, or as far as it says.
+/// Returns the frame at this offset after correcting one wrong bit. The end of the frame is tried
+/// at the next whole frame, at its declared length, and at the end of the file.
 fn mended(
     bytes: &[u8],
     (at, position, start): (usize, LogPosition, LogPosition),

@@ -1,4 +1,4 @@
-//! Giving every record another seal. Hashes and positions stay what they are.
+//! Replacing the seals of all records. Hashes and positions do not change.
 
 use super::layout::{self, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
 use super::{Journal, segment};
@@ -7,15 +7,16 @@ use std::path::Path;
 use std::time::Duration;
 
 impl Journal {
-    /// Seals every record anew, and gives where the journal ends. Each segment is written to a new file that takes the
-    /// place of the old one once it is synced. To be opened without looking at seals.
+    /// Seals every record again and returns the end of the journal. Each segment is written to a
+    /// new file, which replaces the old one once it is synced. The journal must be opened without
+    /// checking seals.
     ///
     /// # Errors
-    /// As every read of all of it; [`Error::Busy`], [`Error::Io`].
+    /// [`Error::Damaged`] as from reading the whole journal; [`Error::Busy`], [`Error::Io`].
     pub(crate) fn reseal(&self, timeout: Duration, seals: &SealMode) -> Result<SyncMark, Error> {
         let _held = self.writer("seal")?.acquire(timeout)?;
         let oldest = segment::list(&self.folder)?.first().copied().unwrap_or(0);
-        // All of it is walked over: what is damaged is not taken over.
+        // Reads the whole journal first, so that a damaged one is not resealed.
         let (_, tip) = self.catch_up(oldest)?;
         self.remove_unlinked(&tip)?;
         for start in segment::list(&self.folder)? {

@@ -1,4 +1,4 @@
-//! Beginning a segment, and removing those that are no longer needed.
+//! Starting a new segment, and removing segments that are no longer needed.
 
 use super::layout::{self, FrameKind};
 use super::scan::{self, JournalCursor, JournalWalk};
@@ -25,7 +25,7 @@ impl Journal {
         let Some(payload) = first(&tail) else { return Ok(None) };
         self.check_size(&payload).map_err(Error::io("rotate", &self.folder))?;
         if tip.end == tip.segment.start {
-            // Nothing to end yet: the record begins the segment that is there.
+            // The current segment is still empty, so the record becomes its first.
             let appended = self.write_record(tip, &payload)?;
             let (_, tip) = self.catch_up(appended.end)?;
             self.flush_or_write_again(&tip)?;
@@ -34,8 +34,8 @@ impl Journal {
         self.link_next(&tip, &payload).map(Some)
     }
 
-    /// Syncs what is known to be there, so that whoever waits for the lock waits less. What comes of it is seen under the
-    /// lock.
+    /// Syncs what is known to be written before the lock is taken, to shorten the time under the
+    /// lock. Errors are handled by the sync under the lock.
     fn sync_ahead(&self) {
         let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end > self.progress.known())
@@ -57,8 +57,8 @@ impl Journal {
         self.write_again()
     }
 
-    /// Writes the next segment's first record, then the end of this one that links to it: before
-    /// the link is written nobody counts the new file, after that everybody does.
+    /// Writes the next segment's first record, then the end frame of this segment that links to it.
+    /// Readers ignore the new file before the link is written, and use it after that.
     fn link_next(&self, tip: &JournalCursor, payload: &[u8]) -> Result<AppendedRecord, Error> {
         let position = tip.end;
         let path = self.folder.join(layout::segment_name(position));
@@ -74,7 +74,7 @@ impl Journal {
         let (tip, next) = match begun {
             Ok((tip, next)) => (tip, Arc::new(next)),
             Err(error) => {
-                // It does not count, so it does not matter if it stays.
+                // The file is not linked, so it does no harm if it stays.
                 for left in [&path, &self.next_path()] {
                     let _ = segment::remove(left);
                 }
@@ -94,7 +94,8 @@ impl Journal {
         Ok(AppendedRecord { position, end, hash })
     }
 
-    /// The next segment with its first record, durable under its name, as is all that stands before it.
+    /// Writes the next segment with its first record, durably under its name, after everything
+    /// before it is durable.
     fn write_next_first(
         &self,
         tip: &JournalCursor,
@@ -105,26 +106,28 @@ impl Journal {
         let file = match self.take_next() {
             Some(file) => file,
             None => {
-                // What is there was left by a crash: only who rotates makes it.
+                // Only rotation creates this file, so it was left by a crash.
                 segment::remove(&draft)?;
                 segment::create_private(&draft).map_err(Error::io("create", &draft))?
             }
         };
         let next = JournalSegment::in_room(tip.end, path.to_owned(), file)?;
         next.write_or_cut(tip.end, frame)?;
-        // Others wait meanwhile: it goes to the disk beside the two syncs that must come first.
+        // Starts writing to disk while the two syncs that must come first run, to shorten the time
+        // under the lock.
         next.write_out(tip.end, frame.len() as u64);
         self.flush_or_write_again(tip)?;
-        // A sync that failed has had the records written again, to another file.
+        // After a failed sync the records were written again, to another file.
         let (_, tip) = self.catch_up(tip.end)?;
-        // Not before: a file that stands behind where a crash lets the journal end would be in the way of what is written then.
+        // The rename must come last: after a crash, a named segment beyond the end of the journal
+        // would collide with the records appended there.
         fs::rename(&draft, path).map_err(Error::io("rename", path))?;
         segment::sync_folder(&self.folder)?;
         self.progress.sync(&next.file).map_err(Error::io("sync", path))?;
         Ok((tip, next))
     }
 
-    /// Writes the first record of a journal that begins at a position.
+    /// Writes the first record of a journal that starts at a position.
     pub(super) fn begin_at(&self, start: LogPosition, payload: &[u8]) -> Result<(), Error> {
         self.check_size(payload).map_err(Error::io("begin", &self.folder))?;
         let none = RecordHash::default();
@@ -151,7 +154,7 @@ impl Journal {
         };
         for start in segment::list(&self.folder)?.into_iter().take_while(|start| *start < kept) {
             segment::remove_large(&self.folder.join(layout::segment_name(start)))?;
-            // One by one, oldest first: a power cut must not leave a hole between segments.
+            // One by one, oldest first, so that a power cut cannot leave a gap between segments.
             segment::sync_folder(&self.folder)?;
         }
         Ok(())

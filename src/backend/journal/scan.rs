@@ -1,10 +1,10 @@
-//! Reading: from record to record, over segments, to where the journal ends; and the judgement
-//! whether it ends there because nothing more was written, or because something is damaged.
+//! Reading records in order over all segments, and deciding at the end whether nothing more was
+//! written or something is damaged.
 //!
 //! A *floor* is a position below which everything is known to have been durable: the mark in
-//! `SYNCED`, the marks in readable frames, and the first record of a segment that another one
-//! links to. What is wrong at or above the floor was never acknowledged: a torn tail, as a crash
-//! leaves it. What is wrong below it is damage.
+//! `SYNCED`, the marks in readable frames, and the first record of a linked segment. A flaw at or
+//! above the floor is a torn tail, as a crash leaves it: it was never acknowledged. A flaw below
+//! the floor is damage.
 
 use super::layout::{self, FRAME_MAGIC, FrameFlaw, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
 use super::segment::{self, JournalSegment, SegmentWindow};
@@ -15,19 +15,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a walk stands: an open segment, a position in it, and the record before that.
+/// The place of a walk: an open segment, a position in it, and the hash of the record before.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalCursor {
-    /// The segment that holds the position, or ends there.
+    /// The segment that contains the position, or ends there.
     pub(crate) segment: Arc<JournalSegment>,
-    /// Where the next record begins.
+    /// The position of the next record.
     pub(crate) end: LogPosition,
     /// The hash of the record that ends there, if known.
     pub(crate) previous: Option<RecordHash>,
 }
 
 impl JournalCursor {
-    /// Whether nothing has been written behind it since it was found to be the end of the journal.
+    /// Returns whether nothing has been written after this cursor, which was the end of the
+    /// journal.
     pub(crate) fn is_last(&self) -> Result<bool, Error> {
         let extent = self.segment.extent()?;
         let blank = || self.segment.is_blank(self.end);
@@ -35,22 +36,22 @@ impl JournalCursor {
     }
 }
 
-/// What is known of a journal before it is read. The marks must be read first.
+/// What is known about a journal before it is read. The marks must be read first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WalkContext {
-    /// Whether segments are opened to be written.
+    /// Whether segments are opened for writing.
     pub(crate) write: bool,
-    /// How far it is durable, as the folder says.
+    /// The sync mark: how far the journal is durable.
     pub(crate) mark: Option<SyncMark>,
-    /// How far it reached when it was last seen, as is known outside the store.
+    /// The witness's mark: how far the journal was last seen to reach.
     pub(crate) witnessed: Option<SyncMark>,
-    /// What seals its records must bear.
+    /// How the seals of records are checked.
     pub(crate) seals: SealMode,
-    /// What their payloads are encrypted with, if they are.
+    /// The cipher of the payloads, if they are encrypted.
     pub(crate) cipher: Option<Cipher>,
 }
 
-/// A walk over the records from some position on.
+/// A walk over the records from a position on.
 #[derive(Debug)]
 pub(crate) struct JournalWalk {
     folder: PathBuf,
@@ -58,9 +59,9 @@ pub(crate) struct JournalWalk {
     cursor: JournalCursor,
     window: SegmentWindow,
     floor: LogPosition,
-    /// What the segment before says of the record that begins this one.
+    /// The hash of this segment's first record, as given by the end frame of the previous segment.
     linked: Option<RecordHash>,
-    /// Segments that stand behind without being linked yet.
+    /// Later segments that the walk has not reached, and which may not be linked.
     later: Vec<LogPosition>,
     state: WalkState,
 }
@@ -68,14 +69,14 @@ pub(crate) struct JournalWalk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WalkState {
     Walking,
-    /// All whole records were read; whether unreadable bytes follow them.
+    /// All whole records were read; `torn` if unreadable bytes follow them.
     Ended {
         torn: bool,
     },
 }
 
 impl JournalWalk {
-    /// Finds `from` by the names of the segments.
+    /// Starts a walk at `from`, in the segment found by name.
     pub(crate) fn locate(
         folder: &Path,
         known: WalkContext,
@@ -90,7 +91,7 @@ impl JournalWalk {
         }
         let mut index = starts.partition_point(|start| *start <= from) - 1;
         let mut linked = None;
-        // Only the newest file can be one that a crash left before it was linked.
+        // Only the newest segment can be one that a crash left unlinked.
         let synced = known.mark.map_or(0, |mark| mark.position);
         if index > 0 && index + 1 == starts.len() && synced <= starts[index] {
             linked = link(folder, starts[index - 1], starts[index], &known.seals)?;
@@ -115,10 +116,10 @@ impl JournalWalk {
         Ok(walk)
     }
 
-    /// Goes on where another walk ended.
+    /// Continues at the cursor of another walk.
     pub(crate) fn resume(folder: &Path, known: WalkContext, cursor: JournalCursor) -> Self {
         let start = cursor.segment.start;
-        // Every segment but the very first was linked with a durable first record.
+        // Every segment but the first was linked after its first record was durable.
         let begun = if start > 0 { start + 1 } else { 0 };
         Self {
             folder: folder.to_owned(),
@@ -132,22 +133,22 @@ impl JournalWalk {
         }
     }
 
-    /// The first record must follow the one of this hash, if given.
+    /// Requires the first record to follow the record with this hash, if given.
     pub(crate) fn expect_after(&mut self, previous: Option<RecordHash>) {
         self.cursor.previous = previous;
     }
 
-    /// Where it stands.
+    /// Returns the current cursor.
     pub(crate) fn cursor(&self) -> &JournalCursor {
         &self.cursor
     }
 
-    /// Whether it ended at bytes that are no record.
+    /// Returns whether the walk ended at bytes that are not a record.
     pub(crate) fn is_torn(&self) -> bool {
         self.state == WalkState::Ended { torn: true }
     }
 
-    /// The next record; `None` at the end of the journal.
+    /// Returns the next record; `None` at the end of the journal.
     pub(crate) fn next(&mut self) -> Result<Option<LogFrame>, Error> {
         while self.state == WalkState::Walking {
             let position = self.cursor.end;
@@ -181,7 +182,7 @@ impl JournalWalk {
         Ok(None)
     }
 
-    /// Whether a whole record is the one that was written here.
+    /// Checks a whole record against the link from the previous segment and against the marks.
     fn check(&mut self, frame: &LogFrame) -> Result<(), Error> {
         if self.linked.take().is_some_and(|linked| linked != frame.hash) {
             return Err(damaged(frame.position, "the segment is not the one that was begun here"));
@@ -199,7 +200,7 @@ impl JournalWalk {
         Ok(())
     }
 
-    /// Goes over to the next segment, whose first record has this hash.
+    /// Continues in the next segment, whose first record has this hash.
     fn follow(&mut self, first: RecordHash) -> Result<(), Error> {
         let start = self.cursor.end;
         match JournalSegment::open(&self.folder, start, self.known.write) {
@@ -223,15 +224,15 @@ impl JournalWalk {
         Ok(())
     }
 
-    /// Ends the walk before a flaw, or says that it is damage.
+    /// Ends the walk before a flaw, or returns an error if the flaw is damage.
     fn stop(&mut self, flaw: FrameFlaw) -> Result<(), Error> {
         let at = self.cursor.end;
         let extent = self.cursor.segment.extent()?;
-        // What was removed, or another file took the place of, says nothing of the journal.
+        // A file that was removed or replaced proves nothing about the journal.
         if !extent.named {
             return Err(damaged(at, "the segment was taken away"));
         }
-        // No crash leaves a whole record with a seal that does not fit.
+        // A crash cannot leave a whole record with a wrong seal.
         let breach = match flaw {
             FrameFlaw::Seal => Some(IntegrityBreach::Altered),
             FrameFlaw::Unsealed => Some(IntegrityBreach::Unsealed),
@@ -260,7 +261,7 @@ impl JournalWalk {
                 Ok(segment) if marks(&segment, start, &self.known.seals)? > at => {
                     return Err(wrong());
                 }
-                // One that is gone proves nothing.
+                // A segment that was removed proves nothing.
                 _ => {}
             }
         }
@@ -269,7 +270,8 @@ impl JournalWalk {
     }
 }
 
-/// The greatest position that any whole frame in a segment, from `from` on, says was synced.
+/// Returns the greatest position that any whole frame in a segment, from `from` on, records as
+/// synced.
 fn marks(
     segment: &JournalSegment,
     from: LogPosition,
@@ -298,8 +300,8 @@ fn marks(
     }
 }
 
-/// The hash of the first record of `next` as the end of the segment before it gives it; `None` if
-/// there is no such end.
+/// Returns the hash of the first record of `next` from the end frame of the segment before it;
+/// `None` if there is no end frame.
 fn link(
     folder: &Path,
     start: LogPosition,
@@ -322,7 +324,7 @@ fn link(
 
 type ParsedFrame<'w> = Result<(FrameHeader, RecordHash, &'w [u8]), FrameFlaw>;
 
-/// The frame at a position, checked by itself.
+/// Parses the frame at a position, without checking it against its neighbours.
 fn parse<'w>(
     window: &'w mut SegmentWindow,
     segment: &JournalSegment,
@@ -343,12 +345,12 @@ fn parse<'w>(
     Ok(layout::verify(frame, seals).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
 }
 
-/// Damage at a position.
+/// Creates a damage error for a position.
 pub(crate) fn damaged(position: LogPosition, reason: &str) -> Error {
     Error::Damaged { position, reason: reason.to_owned() }
 }
 
-/// The journal ends before what its witness saw.
+/// Creates the error for a journal that ends before what its witness saw.
 pub(crate) fn rolled_back_error(end: LogPosition, witnessed: LogPosition) -> Error {
     let what = format!(
         "the store ends at position {end}, and its witness saw it reach {witnessed}: it was cut short, or an older \
@@ -357,7 +359,7 @@ pub(crate) fn rolled_back_error(end: LogPosition, witnessed: LogPosition) -> Err
     Error::Breach { breach: IntegrityBreach::RolledBack, what }
 }
 
-/// Another record stands where the witness saw the journal end.
+/// Creates the error for a journal with another record where the witness saw it end.
 pub(crate) fn replaced(position: LogPosition) -> Error {
     let what = format!(
         "the record at position {position} is not the one that the store's witness saw: another copy of the store was \

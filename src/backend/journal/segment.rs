@@ -1,4 +1,4 @@
-//! Segments as files: made private, found by name, read at an offset.
+//! Segment files: created private, found by name, read at an offset.
 
 use super::{held, layout};
 pub(crate) use crate::backend::files::{
@@ -12,9 +12,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Read at a time, in bytes.
+/// Minimum number of bytes per read.
 const WINDOW_BYTES: u64 = 64 << 10;
-/// How the name of a copy ends.
+/// The file extension of a replacement copy.
 const COPY: &str = "new";
 
 /// An open segment.
@@ -22,20 +22,20 @@ const COPY: &str = "new";
 pub(crate) struct JournalSegment {
     /// The position of its first byte.
     pub(crate) start: LogPosition,
-    /// Where it is.
+    /// The path of its file.
     pub(crate) path: PathBuf,
-    /// Its bytes.
+    /// Its open file.
     pub(crate) file: File,
-    /// Where nothing but zeros was seen.
+    /// A range that is known to contain only zeros.
     zeros: Mutex<Range<LogPosition>>,
 }
 
-/// How a segment's file is now.
+/// The current size and state of a segment's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentExtent {
-    /// Where its bytes end.
+    /// The position at which the file ends.
     pub(crate) end: LogPosition,
-    /// Whether it still has its name; without it another file took its place, or none.
+    /// Whether the file still has its name; otherwise it was removed or replaced.
     pub(crate) named: bool,
 }
 
@@ -44,44 +44,44 @@ impl JournalSegment {
         Self { start, path, file, zeros: Mutex::default() }
     }
 
-    /// A segment in a file of zeros.
+    /// Creates a segment in a preallocated file of zeros.
     pub(crate) fn in_room(start: LogPosition, path: PathBuf, file: File) -> Result<Self, Error> {
         let segment = Self::new(start, path, file);
         *held(&segment.zeros) = start..segment.extent()?.end;
         Ok(segment)
     }
 
-    /// Opens a segment, for writing too if asked.
+    /// Opens a segment, optionally for writing.
     pub(crate) fn open(folder: &Path, start: LogPosition, write: bool) -> io::Result<Self> {
         let path = folder.join(layout::segment_name(start));
         let file = OpenOptions::new().read(true).write(write).open(&path)?;
         Ok(Self::new(start, path, file))
     }
 
-    /// Makes a new, empty segment; there must be none of that name.
+    /// Creates a new, empty segment; fails if the name exists.
     pub(crate) fn create(folder: &Path, start: LogPosition) -> io::Result<Self> {
         let path = folder.join(layout::segment_name(start));
         let file = create_private(&path)?;
         Ok(Self::new(start, path, file))
     }
 
-    /// How far it reaches now.
+    /// Returns the current extent of the file.
     pub(crate) fn extent(&self) -> Result<SegmentExtent, Error> {
         let (length, names) = size(&self.file).map_err(Error::io("look at", &self.path))?;
         Ok(SegmentExtent { end: self.start.saturating_add(length), named: names > 0 })
     }
 
-    /// Writes all bytes at a position, or leaves the file ending there.
+    /// Writes all bytes at a position; on failure truncates the file there.
     pub(crate) fn write_or_cut(&self, position: LogPosition, bytes: &[u8]) -> Result<(), Error> {
         let offset = position - self.start;
         self.file.write_all_at(bytes, offset).map_err(|source| {
-            // What a cut that fails leaves behind is a torn tail: the next appender's business.
+            // If truncating fails too, the rest is a torn tail, which the next writer cuts.
             let _ = self.file.set_len(offset);
             Error::io("append to", &self.path)(source)
         })
     }
 
-    /// Writes zeros behind a position that the file does not reach.
+    /// Appends zeros at a position that the file does not reach yet.
     pub(crate) fn extend_room(&self, position: LogPosition, zeros: &[u8]) -> Result<(), Error> {
         if held(&self.zeros).end >= position || self.extent()?.end >= position {
             return Ok(());
@@ -91,12 +91,12 @@ impl JournalSegment {
         Ok(())
     }
 
-    /// Has the system begin to write these bytes to the disk, so that the sync that must come yet takes less. It makes nothing
-    /// durable.
+    /// Asks the system to start writing these bytes to disk, so that the following sync takes less
+    /// time. It makes nothing durable.
     pub(crate) fn write_out(&self, position: LogPosition, bytes: u64) {
         #[cfg(target_os = "linux")]
         {
-            // Linux writes out first what it is told to forget.
+            // For dirty pages, Linux starts writing them out on this advice.
             let (offset, bytes) = (position - self.start, std::num::NonZero::new(bytes));
             let _ = rustix::fs::fadvise(&self.file, offset, bytes, rustix::fs::Advice::DontNeed);
         }
@@ -104,7 +104,7 @@ impl JournalSegment {
         let _ = (position, bytes);
     }
 
-    /// Whether no frame has been begun at a position: only zeros stand there, or nothing.
+    /// Returns whether no frame begins at a position: there are only zeros, or nothing.
     pub(crate) fn is_blank(&self, position: LogPosition) -> Result<bool, Error> {
         let mut bytes = [0; layout::HEADER_BYTES];
         let offset = position - self.start;
@@ -112,9 +112,9 @@ impl JournalSegment {
         Ok(bytes[..count].iter().all(|byte| *byte == 0))
     }
 
-    /// Whether only zeros stand from a position on: room that was made for records to come. Where they were seen before, only the
-    /// beginning is looked at again: whoever writes there writes from the beginning. Bytes behind a gap are left by a crash
-    /// of the system, and no process outlives that.
+    /// Returns whether only zeros follow a position: preallocated room for records. In a range
+    /// known to be zeros, only the beginning is read again, because a writer starts there. Only a
+    /// crash of the system can leave bytes after a gap, and no process survives that.
     pub(crate) fn is_room(&self, position: LogPosition) -> Result<bool, Error> {
         if !self.is_blank(position)? {
             return Ok(false);
@@ -134,7 +134,7 @@ impl JournalSegment {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Error::io("read", &self.path)(error)),
             };
-            // All of them together, not up to the first that is another: many go at once then.
+            // Combines all bytes without an early exit, which lets the compiler vectorise the loop.
             if bytes[..count].iter().fold(0, |all, byte| all | byte) != 0 {
                 return Ok(false);
             }
@@ -144,20 +144,21 @@ impl JournalSegment {
         Ok(true)
     }
 
-    /// Ends the file at a position.
+    /// Truncates the file at a position.
     pub(crate) fn cut(&self, position: LogPosition) -> Result<(), Error> {
         self.file.set_len(position - self.start).map_err(Error::io("cut", &self.path))
     }
 }
 
-/// How many bytes a file has, and how many names. No times are asked for: Linux notes that somebody knows a file's times and
-/// from then on keeps them exact, so that the next write changes them, and the sync behind it writes a block more.
+/// Returns the size of a file and its number of names. It asks for no timestamps: once a timestamp
+/// was queried, Linux keeps finer ones for the file, so the next write changes them and its sync
+/// writes one more block.
 #[cfg(target_os = "linux")]
 fn size(file: &File) -> io::Result<(u64, u64)> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     match statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::SIZE | StatxFlags::NLINK) {
         Ok(found) => Ok((found.stx_size, found.stx_nlink.into())),
-        // Not in every sandbox.
+        // `statx` is not allowed in every sandbox.
         Err(_) => file.metadata().map(|found| (found.len(), found.nlink())),
     }
 }
@@ -167,7 +168,7 @@ fn size(file: &File) -> io::Result<(u64, u64)> {
     file.metadata().map(|found| (found.len(), found.nlink()))
 }
 
-/// A stretch of a segment in memory: what is read in pieces without reading twice.
+/// A window of a segment in memory, to read in pieces without reading bytes twice.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentWindow {
     bytes: Vec<u8>,
@@ -175,8 +176,8 @@ pub(crate) struct SegmentWindow {
 }
 
 impl SegmentWindow {
-    /// At least `wanted` bytes from `position` on, fewer only where the file ends. The caller has
-    /// checked that `wanted` is sane.
+    /// Returns at least `wanted` bytes from `position` on, fewer only at the end of the file. The
+    /// caller has checked that `wanted` is reasonable.
     pub(crate) fn at(
         &mut self,
         segment: &JournalSegment,
@@ -194,8 +195,8 @@ impl SegmentWindow {
         Ok(&self.bytes[(position - self.begin) as usize..])
     }
 
-    /// Bytes that are held. Many at its end are given away: memory for a copy of them would have to be touched first, which takes
-    /// longer than to copy them.
+    /// Takes bytes out of the window. If they are many and at its end, the buffer itself is
+    /// returned: faulting in memory for a copy would take longer than copying.
     pub(crate) fn take(&mut self, wanted: Range<LogPosition>) -> Vec<u8> {
         let [from, to] = [wanted.start, wanted.end].map(|end| (end - self.begin) as usize);
         if to < self.bytes.len() || self.bytes.len() as u64 <= WINDOW_BYTES {
@@ -206,7 +207,7 @@ impl SegmentWindow {
         taken
     }
 
-    /// Forgets what was read: the segment is another one, or has changed.
+    /// Clears the window: the segment has changed, or is another one.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.begin = 0;
@@ -221,7 +222,7 @@ impl SegmentWindow {
         let there = segment.extent()?.end.saturating_sub(position);
         let length = there.min(WINDOW_BYTES.max(wanted as u64)) as usize;
         if length > self.bytes.capacity() {
-            // The system gives zeros: none are written, and nothing is moved that is not wanted any more.
+            // A fresh zeroed allocation avoids both writing zeros and moving old bytes.
             self.bytes = vec![0; length];
         } else {
             self.bytes.clear();
@@ -243,7 +244,7 @@ impl SegmentWindow {
     }
 }
 
-/// The starts of all segments in a folder, ascending.
+/// Lists the starts of all segments in a folder, ascending.
 pub(crate) fn list(folder: &Path) -> Result<Vec<LogPosition>, Error> {
     let mut starts = Vec::new();
     for entry in folder.read_dir().map_err(Error::io("list", folder))? {
@@ -254,12 +255,12 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<LogPosition>, Error> {
     Ok(starts)
 }
 
-/// A copy of a segment that is to take its place.
+/// Returns the path of a copy that is to replace a segment.
 pub(super) fn copy_of(segment: &Path) -> PathBuf {
     segment.with_extension(COPY)
 }
 
-/// Removes the copies that were not finished. The caller holds the append lock, so nobody is at one.
+/// Removes unfinished copies. The caller holds the append lock, so no copy is being written.
 pub(super) fn remove_copies(folder: &Path) -> Result<(), Error> {
     for entry in folder.read_dir().map_err(Error::io("list", folder))? {
         let path = entry.map_err(Error::io("list", folder))?.path();
@@ -296,20 +297,21 @@ mod tests {
         }
     }
 
-    /// Whoever found the end of the journal read all of the room behind it, at each record of another thread or process: after a
-    /// rotation 3 MB, under the append lock.
+    /// Regression test: finding the end of the journal once read all the room after it, for each
+    /// record of another thread or process: 3 MB after a rotation, under the append lock.
     #[test]
     fn room_that_was_seen_is_not_read_again_and_what_is_behind_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let segment = JournalSegment::create(folder.path(), 100).unwrap();
         segment.file.write_all_at(&[0; 200_000], 0).unwrap();
         assert!(segment.is_room(100).unwrap());
-        // What no process that lives can meet shows what is read.
+        // A byte that changes inside the known zeros, which no live process can see, shows what is
+        // read.
         segment.file.write_all_at(b"x", 150_000).unwrap();
         assert!(segment.is_room(100).unwrap() && segment.is_room(5_000).unwrap());
         let other = JournalSegment::open(folder.path(), 100, false).unwrap();
         assert!(!other.is_room(100).unwrap() && other.is_room(150_101).unwrap());
-        // A record that was begun, and more room with something in it.
+        // A record that was begun, and more room that is not all zeros.
         segment.file.write_all_at(b"FRJ", 10_000).unwrap();
         assert!(!segment.is_room(10_100).unwrap());
         segment.file.write_all_at(b"x", 300_000).unwrap();

@@ -1,4 +1,4 @@
-//! Making records durable, and what happens when the disk says no.
+//! Making records durable, and recovering from failed syncs.
 
 use super::layout::SyncMark;
 use super::scan::{JournalCursor, JournalWalk, damaged};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long to wait for the append lock where the caller has not said.
+/// Timeout for the append lock where the caller gives none.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const NEVER: LogPosition = LogPosition::MAX;
 
@@ -19,9 +19,10 @@ const NEVER: LogPosition = LogPosition::MAX;
 #[derive(Debug)]
 pub(super) struct SyncProgress {
     known: AtomicU64,
-    /// From where on a failed sync may have lost what is written; [`NEVER`] if none failed.
+    /// The position from which a failed sync may have lost data; [`NEVER`] if none failed.
     failed: AtomicU64,
-    /// One thread syncs; those that come meanwhile mostly find their records durable afterwards.
+    /// Held by the thread that syncs; waiting threads usually find their records durable
+    /// afterwards.
     turn: Mutex<()>,
     count: AtomicU64,
     left_out: bool,
@@ -50,7 +51,7 @@ impl SyncProgress {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Everything before this is durable.
+    /// Returns the position before which everything is durable.
     pub(super) fn known(&self) -> LogPosition {
         self.known.load(Ordering::Acquire)
     }
@@ -109,7 +110,7 @@ impl Journal {
         if self.progress.covers(to) { Ok(()) } else { Err(beyond(to)) }
     }
 
-    /// An end of the journal at or behind `to`.
+    /// Returns an end of the journal at or after `to`.
     fn tip_behind(&self, to: LogPosition) -> Result<JournalCursor, Error> {
         let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end >= to) {
@@ -125,7 +126,7 @@ impl Journal {
         })
     }
 
-    /// Syncs everything up to `tip` and notes it. A sync that fails is remembered.
+    /// Syncs everything up to `tip` and updates the marks. A failed sync is remembered.
     pub(super) fn flush(&self, tip: &JournalCursor) -> Result<(), Error> {
         let known = self.progress.known();
         for segment in self.unsynced(known, tip)? {
@@ -138,7 +139,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes that everything before `tip` is durable.
+    /// Records that everything before `tip` is durable, in the sync mark and the witness.
     pub(super) fn note(&self, tip: &JournalCursor) {
         self.progress.advance(tip.end);
         if let Some(hash) = tip.previous {
@@ -150,8 +151,9 @@ impl Journal {
         }
     }
 
-    /// The segments with bytes that may not be durable: those that reach `known`, up to the tip's.
-    /// A segment that ends exactly there counts: its last frame, the link, takes up no position.
+    /// Returns the segments that may have unsynced bytes: from the one that reaches `known` to the
+    /// one of `tip`. A segment that ends exactly at `known` counts: its end frame occupies no
+    /// positions.
     fn unsynced(
         &self,
         known: LogPosition,
@@ -163,7 +165,8 @@ impl Journal {
                 if pair[1] >= known && pair[1] <= tip.segment.start {
                     match JournalSegment::open(&self.folder, pair[0], true) {
                         Ok(segment) => segments.push(Arc::new(segment)),
-                        // Removed meanwhile: so it was applied, and synced before that.
+                        // A segment is removed only after it was applied, and it was synced before
+                        // that.
                         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                         Err(error) => return Err(Error::io("open", &self.folder)(error)),
                     }
@@ -174,10 +177,10 @@ impl Journal {
         Ok(segments)
     }
 
-    /// After a failed sync the system may count pages as written that are not. Everything that is
-    /// not known to be durable is written to new files, which take the place of the old ones once
-    /// they are synced. Byte for byte the same, so nobody has to know. The append lock must be
-    /// held.
+    /// After a failed sync, the system may treat pages as written that are not on disk. Everything
+    /// not known to be durable is therefore written to new files, which replace the old ones once
+    /// they are synced. The bytes are the same, so readers need no notice. The caller must hold the
+    /// append lock.
     pub(super) fn write_again(&self) -> Result<(), Error> {
         let from = self.progress.failed.load(Ordering::Acquire).min(self.progress.known());
         let starts = segment::list(&self.folder)?;
@@ -209,7 +212,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes a segment's bytes up to `end` to a new file, syncs it, and lets it take the place.
+    /// Copies a segment's bytes up to `end` to a new file, syncs it, and renames it over the
+    /// segment.
     fn replace(&self, old: &JournalSegment, end: LogPosition) -> Result<(), Error> {
         let path = segment::copy_of(&old.path);
         segment::remove(&path)?;

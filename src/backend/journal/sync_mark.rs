@@ -1,4 +1,5 @@
-//! The file `SYNCED`: how far the journal is known to be durable. It may lag, never lead.
+//! The file `SYNCED`: how far the journal is known to be durable. It may lag behind the journal,
+//! but is never ahead of it.
 
 use super::layout::{MARK_BYTES, SyncMark};
 use super::segment;
@@ -10,22 +11,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub(super) const NAME: &str = "SYNCED";
-/// How often a mark is read that somebody is overwriting just then.
+/// Attempts to read a mark that another process may be overwriting.
 const READS: usize = 4;
 
-/// The open file `SYNCED`; without it nothing is known.
+/// The open file `SYNCED`; without the file, nothing is known to be durable.
 #[derive(Debug)]
 pub(crate) struct SyncMarkFile {
     file: Option<File>,
     path: PathBuf,
-    /// Where in the file it stands.
+    /// The offset of the mark in the file.
     offset: u64,
-    /// Threads of one process share the lock on the file, so they need one of their own.
+    /// Threads of one process share the lock on the file, so they exclude each other here.
     turn: Mutex<()>,
 }
 
 impl SyncMarkFile {
-    /// Opens the file; one that is missing knows nothing. A writer makes it again.
+    /// Opens the file. A writer creates a missing file; for a reader it counts as an empty mark.
     pub(crate) fn open(folder: &Path, write: bool) -> Result<Self, Error> {
         let path = folder.join(NAME);
         let file = match OpenOptions::new().read(true).write(write).open(&path) {
@@ -37,7 +38,7 @@ impl SyncMarkFile {
         Ok(Self::of(file, path, 0))
     }
 
-    /// The mark that stands at an offset of an open file; without the file nothing is known.
+    /// Wraps the mark at an offset of an open file; without a file, nothing is known to be durable.
     pub(crate) const fn of(file: Option<File>, path: PathBuf, offset: u64) -> Self {
         Self { file, path, offset, turn: Mutex::new(()) }
     }
@@ -49,7 +50,7 @@ impl SyncMarkFile {
             Ok(file)
         });
         match made {
-            // Another process made it just now.
+            // Another process has just created it.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let file = OpenOptions::new().read(true).write(true).open(path);
                 file.map(Some).map_err(Error::io("open", path))
@@ -58,7 +59,7 @@ impl SyncMarkFile {
         }
     }
 
-    /// What it says; `None` if it says nothing whole.
+    /// Reads the mark; `None` if there is no valid one.
     pub(crate) fn read(&self) -> Result<Option<SyncMark>, Error> {
         let Some(file) = &self.file else { return Ok(None) };
         let mut bytes = [0; MARK_BYTES];
@@ -78,7 +79,8 @@ impl SyncMarkFile {
         Ok(None)
     }
 
-    /// Moves the mark forward, unless somebody else is at it. Nothing depends on its success. Says whether it moved.
+    /// Moves the mark forward, unless another thread or process is doing so. Returns whether it
+    /// moved; correctness does not depend on it.
     pub(crate) fn note(&self, mark: &SyncMark) -> bool {
         let (Some(file), Ok(_turn)) = (&self.file, self.turn.try_lock()) else { return false };
         if file.try_lock().is_err() {
@@ -92,14 +94,14 @@ impl SyncMarkFile {
         moved
     }
 
-    /// Makes what it says durable.
+    /// Makes the mark durable; errors are ignored.
     pub(crate) fn sync(&self) {
         if let Some(file) = &self.file {
             let _ = file.sync_data();
         }
     }
 
-    /// The position it names, 0 if none.
+    /// Returns the position of the mark, 0 if there is none.
     pub(crate) fn position(&self) -> Result<LogPosition, Error> {
         Ok(self.read()?.map_or(0, |mark| mark.position))
     }

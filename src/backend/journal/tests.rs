@@ -96,8 +96,9 @@ fn build_when_called_sees_what_others_appended_since() {
     assert_eq!(all(&mine, 0), ["one", "two", "three"]);
 }
 
-/// Of the record that the next one follows only that record is read again, not the segment from its beginning: with eight
-/// writers each read all that all had written, before every one of its own.
+/// Regression test: to append after another writer's record, only that record is read again, not
+/// its segment from the beginning. Otherwise each of eight writers read everything before every
+/// append.
 #[test]
 fn a_record_follows_the_one_that_is_there_though_another_was_read_in_its_place() {
     let place = Place::new();
@@ -105,7 +106,7 @@ fn a_record_follows_the_one_that_is_there_though_another_was_read_in_its_place()
     let one = add(&theirs, 0, "one");
     let two = add(&theirs, one.end, "two");
     assert_eq!(all(&mine, 0), ["one", "two"]);
-    // Its writer's write failed in the end, and it took it back; another one's is just as long.
+    // Its writer undid it after a failed write; another writer's record has the same length.
     let file = fs::OpenOptions::new().write(true).open(place.segment(0)).unwrap();
     file.set_len(one.end).unwrap();
     let other = add(&place.open(), one.end, "owt");
@@ -237,7 +238,8 @@ fn segments_when_removed_are_gone_and_the_rest_is_read() {
     assert_eq!(all(&journal, more.position), ["more", "two"]);
 }
 
-/// A removed segment is given back from its end on. Who was in the middle of it took that for a journal that had been set back.
+/// Regression test: a removed segment is truncated from its end. A reader in the middle of it took
+/// that for a rollback of the journal.
 #[test]
 fn a_segment_that_is_removed_under_a_reader_is_gone_and_no_breach() {
     let place = Place::new();
@@ -269,7 +271,7 @@ fn a_segment_left_by_an_interrupted_rotation_does_not_count() {
         journal.sync(one.end).unwrap();
         (one, rotate(&journal, one.end, "refs"))
     };
-    // As if killed before the link was written, and before the mark was.
+    // As if killed before the link and the mark were written.
     let old = File::options().write(true).open(place.segment(0)).unwrap();
     old.set_len(one.end).unwrap();
     let mark = SyncMark { position: one.end, hash: one.hash };
@@ -293,7 +295,7 @@ fn a_record_in_a_segment_whose_link_is_not_synced_syncs_the_link_too() {
     let one = add(&journal, 0, "one");
     journal.sync(one.end).unwrap();
     let refs = rotate(&journal, one.end, "refs");
-    // As if the process that rotated was killed before the link was synced.
+    // As if the rotating process was killed before the link was synced.
     let mark = SyncMark { position: one.end, hash: one.hash };
     fs::write(place.folder().join("SYNCED"), mark.encode()).unwrap();
     let other = place.open();
@@ -345,7 +347,7 @@ fn rotation_when_any_of_its_syncs_fails_leaves_a_whole_journal() {
         let place = Place::new();
         let journal = place.create();
         let one = add(&journal, 0, "one");
-        // The first syncs succeed: let the failures begin at each in turn.
+        // The first syncs succeed; the failures begin at each later one in turn.
         journal.sync(one.end).unwrap();
         let two = add(&journal, one.end, "two");
         journal.progress.failures.store(failing, Ordering::Relaxed);
@@ -471,15 +473,15 @@ fn room_for_the_next_segment_is_its_makers_alone_and_what_is_left_of_it_goes() {
     other.make_room_in_next(1000).unwrap();
     other.give_back_room(theirs.end).unwrap();
     assert!(!place.next_room().exists());
-    // As a crash leaves it.
+    // A file as left by a crash.
     place.open().make_room_in_next(1000).unwrap();
     rotate(&journal, theirs.end, "last");
     assert!(!place.next_room().exists());
     assert_eq!(all(&place.open(), 0), ["one", "mine", "theirs", "last"]);
 }
 
-/// A power cut may keep the end of a record and lose its beginning. What is left of it must not stand behind the next
-/// record as if it belonged there.
+/// A power cut may keep the end of a record and lose its beginning. These bytes must not become
+/// part of the journal after the next record.
 #[test]
 fn bytes_in_the_room_that_follow_nothing_are_cut_by_the_next_writer() {
     let place = Place::new();
@@ -569,7 +571,7 @@ fn threads_of_one_journal_append_each_record_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever a segment holds, reading ends with records or an error.
+    /// Whatever a segment contains, reading ends with records or an error.
     #[test]
     fn arbitrary_bytes_when_read_never_panic(
         garbage in proptest::collection::vec(any::<u8>(), 0..400),
@@ -585,7 +587,7 @@ proptest! {
         }
         let mut bytes = fs::read(place.segment(0)).unwrap();
         bytes.extend(&garbage);
-        // A frame that claims any length at all, somewhere behind.
+        // A frame that declares any length, somewhere after the records.
         if let Some(room) = garbage.len().checked_sub(8) {
             let place = end as usize + at.index(room + 1);
             bytes[place..place + 4].copy_from_slice(&layout::FRAME_MAGIC);

@@ -1,5 +1,6 @@
-//! The witness: how far the journal was seen to be durable, noted outside the store, where nobody who changes the store
-//! reaches it. It moves forward only; it may lag behind the journal, and never leads.
+//! The witness: how far the journal was seen to be durable, recorded outside the store, out of
+//! reach of a process that can only change the store. It only moves forward; it may lag behind the
+//! journal, but is never ahead of it.
 
 use super::layout::{MARK_BYTES, SyncMark};
 use super::sync_mark::SyncMarkFile;
@@ -13,30 +14,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The store's id stands before the mark.
+/// Bytes of the store's id, which precedes the mark.
 const ID_BYTES: usize = 16;
-/// So long what it says may wait to become durable.
+/// Maximum time before a new mark is synced.
 const SYNC_AFTER: Duration = Duration::from_secs(5);
-/// A thread that waits needs no more.
+/// Stack size of the thread that waits to sync.
 const STACK_BYTES: usize = 64 << 10;
 
 /// The open witness of a store.
 #[derive(Debug)]
 pub(crate) struct JournalWitness {
     mark: Arc<SyncMarkFile>,
-    /// While something of it is not durable: a thread waits for its time, or for this to be dropped.
+    /// Set while the mark is unsynced. A thread syncs it after a delay, and exits if the sender is
+    /// dropped.
     unsynced: Arc<Mutex<Option<Sender<()>>>>,
     sync_after: Duration,
 }
 
 impl JournalWitness {
-    /// The witness of this store in a file; `None` if there is none, or one of another store.
+    /// Opens the witness of this store; `None` if the file is missing, or belongs to another store.
     pub(crate) fn open(path: &Path, store: &[u8; 16]) -> Result<Option<Self>, Error> {
         let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         let file = match OpenOptions::new().read(true).write(true).open(path) {
             Ok(file) => file,
             Err(error) if absent(&error) => return Ok(None),
-            // Where it cannot be written it lags, and goes on to be looked at.
+            // A witness that cannot be written lags, but is still checked.
             Err(_) => match plain_file::open(path) {
                 Ok(file) => file,
                 Err(error) if absent(&error) => return Ok(None),
@@ -53,7 +55,7 @@ impl JournalWitness {
         Ok(witness.read()?.is_some().then_some(witness))
     }
 
-    /// Makes the witness of a store that has seen it reach this far; one that is there is replaced.
+    /// Creates, or replaces, the witness of a store whose journal reaches this far.
     pub(crate) fn create(path: &Path, store: &[u8; 16], seen: &SyncMark) -> Result<(), Error> {
         let mut bytes = [0; ID_BYTES + MARK_BYTES];
         bytes[..ID_BYTES].copy_from_slice(store);
@@ -62,12 +64,12 @@ impl JournalWitness {
         files::sync_folder(files::folder_of(path))
     }
 
-    /// What it has seen.
+    /// Returns the recorded mark.
     pub(crate) fn read(&self) -> Result<Option<SyncMark>, Error> {
         self.mark.read()
     }
 
-    /// Notes what is durable in the journal by now. Nothing depends on its success.
+    /// Records what is durable in the journal. Correctness does not depend on it.
     pub(crate) fn note(&self, mark: &SyncMark) {
         if !self.mark.note(mark) {
             return;
@@ -78,14 +80,15 @@ impl JournalWitness {
         }
     }
 
-    /// Begins a thread that makes it durable in time, also if nothing else is written. Where there can be none it is at once.
+    /// Starts a thread that syncs the mark after a delay, even if nothing else is written. If no
+    /// thread can be started, syncs at once.
     fn sync_later(&self) -> Option<Sender<()>> {
         let (waiting, closed) = channel();
         let (mark, unsynced) = (Arc::clone(&self.mark), Arc::clone(&self.unsynced));
         let sync_after = self.sync_after;
         let sync = move || {
             if closed.recv_timeout(sync_after) == Err(RecvTimeoutError::Timeout) {
-                // What is noted from here on has its own time.
+                // Marks recorded from here on start a new delay.
                 unsynced.lock().unwrap_or_else(PoisonError::into_inner).take();
                 mark.sync();
             }
@@ -127,7 +130,8 @@ mod tests {
         JournalWitness::open(&path, &STORE).unwrap().unwrap()
     }
 
-    /// It was made durable only when something else was noted later: whoever wrote once and then waited left it to the system.
+    /// Regression test: a mark became durable only when another one was recorded, so the last one
+    /// was left to the system.
     #[test]
     fn what_is_noted_once_becomes_durable_while_nothing_else_is_written() {
         let folder = tempfile::tempdir().unwrap();
@@ -153,7 +157,7 @@ mod tests {
         assert!(!is_durable(&unsynced));
         drop(witness);
         assert!(is_durable(&unsynced));
-        // The thread that waited for its time ends.
+        // The waiting thread exits.
         while Arc::strong_count(&unsynced) > 1 {
             thread::yield_now();
         }

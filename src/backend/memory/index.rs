@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// An [`Index`] in memory. Clones are handles on the same index.
+/// An [`Index`] in memory. Clones are handles to the same index.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryIndex {
     shared: Arc<MemoryIndexState>,
@@ -24,10 +24,10 @@ struct MemoryIndexState {
     applying: AtomicBool,
 }
 
-/// The rows of a table.
+/// The rows of a table, sorted by key.
 type SortedRows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// One generation. Tables are shared between generations until one of them is written.
+/// One generation. Generations share each table until it is written.
 #[derive(Clone, Debug, Default)]
 struct MemoryGeneration {
     position: LogPosition,

@@ -7,18 +7,18 @@ use crate::backend::{
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Bytes of a frame beside its payload, so that even an empty record moves the position on.
+/// Bytes of a frame besides its payload, so that even an empty record advances the position.
 const FRAME_BYTES: u64 = 8;
 
-/// A [`WriteAheadLog`] in memory. Clones are handles on the same log.
+/// A [`WriteAheadLog`] in memory. Clones are handles to the same log.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLog {
     shared: Arc<Mutex<MemorySegments>>,
-    /// Held by whoever appends. Reading does without it, also while a record is being built.
+    /// Held during an append. Reads do not need it, also while a record is being built.
     writer: Arc<Mutex<()>>,
 }
 
-/// The records kept, oldest first, and where each segment starts.
+/// The retained records, oldest first, and the start of each segment.
 #[derive(Debug)]
 struct MemorySegments {
     starts: Vec<LogPosition>,

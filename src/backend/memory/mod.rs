@@ -1,6 +1,6 @@
-//! A log and an index in memory: for tests and throw-away stores.
+//! A log and an index in memory: for tests and temporary stores.
 //!
-//! Clones share what they hold, as two processes share a folder. Nothing survives the last of them.
+//! Clones share their content, as two processes share a folder. It is lost with the last clone.
 
 mod index;
 mod log;
@@ -10,7 +10,8 @@ pub use log::MemoryLog;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks, also after a panic elsewhere: every change here is made in one assignment, so none is ever half done.
+/// Locks a mutex, also after a panic: every change is a single assignment, so none is left half
+/// done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,10 @@
-//! The one wrong bit of a file, found by the file's BLAKE3 hash.
+//! Finding the one wrong bit of a file by the file's BLAKE3 hash.
 //!
-//! BLAKE3 hashes chunks of 1,024 bytes and then pairs of hashes, level by level, of which the last one of a level that has no partner
-//! goes up as it is (the [paper](https://github.com/BLAKE3-team/BLAKE3-specs/blob/master/blake3.pdf), 2.1). With all of them at
-//! hand, to try a bit takes its chunk and one pair a level: a microsecond, however large the file is.
+//! BLAKE3 hashes chunks of 1,024 bytes and then pairs of hashes, level by level; the last hash of a
+//! level without a partner moves up unchanged (the
+//! [paper](https://github.com/BLAKE3-team/BLAKE3-specs/blob/master/blake3.pdf), 2.1). With all
+//! these hashes in memory, trying a bit means hashing its chunk and one pair per level: a
+//! microsecond, whatever the size of the file.
 
 use blake3::hazmat::{
     ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
@@ -14,14 +16,14 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::thread::{available_parallelism, scope};
 
-/// Turns the bit among those of `places` that makes `bytes` what has this hash. Says whether there is one; else they stay as
-/// they are.
+/// Flips the bit within `places` that gives `bytes` this hash. Returns whether there is one;
+/// otherwise `bytes` is unchanged.
 pub(super) fn by_hash(bytes: &mut [u8], hash: &Hash, places: Range<usize>) -> bool {
     let Some((byte, mask)) = wrong_bit(bytes, hash, &places) else { return false };
     bytes.get_mut(byte).map(|byte| *byte ^= mask).is_some()
 }
 
-/// The byte and the bit of it.
+/// Returns the index of the byte and the mask of the wrong bit.
 fn wrong_bit(bytes: &[u8], hash: &Hash, places: &Range<usize>) -> Option<(usize, u8)> {
     let tree = HashTree::of(bytes);
     let chunks = places.start / CHUNK_LEN..places.end.min(bytes.len()).div_ceil(CHUNK_LEN);
@@ -33,7 +35,7 @@ fn wrong_bit(bytes: &[u8], hash: &Hash, places: &Range<usize>) -> Option<(usize,
                 break;
             }
             if let Some(bit) = tree.wrong_bit(bytes, chunk, places, hash) {
-                // Of two bits that do, one hash would have two contents.
+                // At most one bit fits: two would be two contents with the same hash.
                 let _ = found.set(bit);
             }
         }
@@ -46,7 +48,7 @@ fn wrong_bit(bytes: &[u8], hash: &Hash, places: &Range<usize>) -> Option<(usize,
     found.into_inner()
 }
 
-/// The hashes of a file's chunks and, level by level, of pairs of those, up to the last pair.
+/// The hashes of a file's chunks and, level by level, of pairs of hashes, up to the last pair.
 struct HashTree(Vec<Vec<ChainingValue>>);
 
 impl HashTree {
@@ -69,7 +71,7 @@ impl HashTree {
     ) -> Option<(usize, u8)> {
         let start = number * CHUNK_LEN;
         let mut chunk = bytes.get(start..bytes.len().min(start + CHUNK_LEN))?.to_vec();
-        // What precedes the bit in its chunk is hashed once for all bits of a block.
+        // The part of the chunk before a block is hashed once for all bits of the block.
         let mut before = begun(number);
         for block in (0..chunk.len()).step_by(BLOCK_LEN) {
             let end = chunk.len().min(block + BLOCK_LEN);
@@ -89,7 +91,8 @@ impl HashTree {
         None
     }
 
-    /// The hash of the file if its chunk of this number were `chunk`, which `hasher` has hashed.
+    /// Returns the hash of the file with chunk `number` replaced by `chunk`, which `hasher` has
+    /// hashed.
     fn root_with(&self, number: usize, hasher: &Hasher, chunk: &[u8]) -> Hash {
         let [chunks, ..] = self.0.as_slice() else { return blake3::hash(chunk) };
         if chunks.len() == 1 {

@@ -1,4 +1,4 @@
-//! A copy of the newest generation, while others use it.
+//! Copying the newest generation while it is in use.
 
 use super::folder::IndexFolder;
 use crate::backend::{Error, LogPosition, files};
@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Copies the newest generation of the index in `from` into the folder `to`, which is made, durably. Gives its position;
-/// 0 if there is none yet.
+/// Copies the newest generation of the index in `from` durably into the new folder `to`. Returns
+/// its position; 0 if there is no generation yet.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -16,7 +16,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<LogPosition, Error> {
     files::create_private_folder(to).map_err(Error::io("create", to))?;
     loop {
         let Some(generation) = folder.newest()? else { return Ok(0) };
-        // Gone already: then there is a newer one.
+        // The generation was removed meanwhile, so there is a newer one.
         let Some(_lease) = folder.hold(generation)? else { continue };
         let (source, target) = (folder.path(generation), copy.path(generation));
         files::create_private_folder(&target).map_err(Error::io("create", &target))?;

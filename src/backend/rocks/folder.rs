@@ -1,12 +1,12 @@
-//! The folder of an index: what is in it, and who may remove what.
+//! The folder of an index: its files, and the rules for removing them.
 //!
 //! ```text
-//! apply.lock                   held by whoever writes the next generation; never removed
-//! published                    there is at least one generation: a listing without any was made during a change
+//! apply.lock                   held by the writer of the next generation; never removed
+//! published                    a generation exists: a listing without any is unreliable
 //! work/                        the next generation, not finished
 //! 7-00000000000003e8/          generation 7, at position 1000; never changed
-//! 7-00000000000003e8.lease     read-locked by its readers, locked by whoever removes it
-//! retired-6-00000000000001f4/  on its way out
+//! 7-00000000000003e8.lease     lock file: shared for readers, exclusive for removal
+//! retired-6-00000000000001f4/  being removed
 //! ```
 
 use super::generation_seal::SEAL;
@@ -25,10 +25,10 @@ const LOCK: &str = "apply.lock";
 const PUBLISHED: &str = "published";
 const WORK: &str = "work";
 const RETIRED: &str = "retired-";
-/// How often a folder is listed again while it changes under the reader.
+/// Maximum number of listings while the folder keeps changing.
 const LOOKS: usize = 1_000;
 
-/// A generation's name: a number that counts up and the position it is at.
+/// The name of a generation: an increasing number and the position of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GenerationId {
     pub(super) number: u64,
@@ -42,7 +42,7 @@ impl fmt::Display for GenerationId {
 }
 
 impl GenerationId {
-    /// Reads back exactly what `Display` writes, nothing else.
+    /// Parses exactly what `Display` writes.
     fn parse(name: &str) -> Option<Self> {
         let (number, position) = name.split_once('-')?;
         let position = LogPosition::from_str_radix(position, 16).ok()?;
@@ -51,7 +51,7 @@ impl GenerationId {
     }
 }
 
-/// The folder of an index, which need not exist.
+/// The folder of an index. It need not exist.
 #[derive(Clone, Debug)]
 pub(super) struct IndexFolder {
     path: PathBuf,
@@ -70,7 +70,7 @@ impl IndexFolder {
         self.path(WORK)
     }
 
-    /// Says that there has been a generation.
+    /// Returns the path of the file that exists once a generation was published.
     pub(super) fn published(&self) -> PathBuf {
         self.path(PUBLISHED)
     }
@@ -79,14 +79,14 @@ impl IndexFolder {
         self.path(format_args!("{generation}{LEASE}"))
     }
 
-    /// The newest generation, if there has ever been one.
+    /// Returns the newest generation, if there has ever been one.
     pub(super) fn newest(&self) -> Result<Option<GenerationId>, Error> {
         for _ in 0..LOOKS {
             if let Some(newest) = self.generations()?.into_iter().max() {
                 return Ok(Some(newest));
             }
-            // A listing that began before a generation came and ended after its forerunner went shows neither.
-            // Nothing is removed before `published` exists.
+            // A listing that began before a generation was published and ended after its
+            // predecessor was removed shows neither. Nothing is removed before `published` exists.
             let published = self.published();
             if !published.try_exists().map_err(Error::io("look for", &published))? {
                 return Ok(None);
@@ -114,7 +114,8 @@ impl IndexFolder {
         }
     }
 
-    /// Keeps a generation's files from being removed while the answer lives. `None` if it is gone or going.
+    /// Takes a lease that keeps a generation's files from being removed. `None` if it is removed or
+    /// being removed.
     pub(super) fn hold(&self, generation: GenerationId) -> Result<Option<GenerationLease>, Error> {
         let path = self.lease(generation);
         let folder = self.path(generation);
@@ -125,10 +126,10 @@ impl IndexFolder {
                 if !present()? {
                     return Ok(None);
                 }
-                // Somebody copied the folder without its leases.
+                // The folder was copied without its lease files.
                 match private(OpenOptions::new().read(true).write(true).create(true), &path) {
                     Ok(file) => file,
-                    // Where no lease can be made nothing can be removed either.
+                    // Where no lease can be created, nothing can be removed either.
                     Err(_) => return Ok(Some(GenerationLease { _file: None })),
                 }
             }
@@ -140,13 +141,13 @@ impl IndexFolder {
         Ok(if present()? { Some(GenerationLease { _file: Some(file) }) } else { None })
     }
 
-    /// The right to write the next generation, if it is free. Creates the folder.
+    /// Takes the write lock if it is free. Creates the folder.
     pub(super) fn try_lock(&self) -> Result<Option<LockedFile>, Error> {
         let (path, file) = self.lock_file()?;
         LockedFile::exclusive(file).map_err(Error::io("lock", &path))
     }
 
-    /// As [`try_lock`](Self::try_lock), waiting for it, at most `timeout`.
+    /// Takes the write lock like [`try_lock`](Self::try_lock), but waits up to `timeout`.
     pub(super) fn lock(&self, timeout: Duration) -> Result<LockedFile, Error> {
         let since = Instant::now();
         let (path, file) = self.lock_file()?;
@@ -177,7 +178,8 @@ impl IndexFolder {
         }
     }
 
-    /// Makes the finished working copy a generation, sealed by `seal`. The caller holds the lock.
+    /// Turns the finished working copy into a generation, sealed by `seal`. The caller holds the
+    /// lock.
     pub(super) fn publish<T>(
         &self,
         generation: GenerationId,
@@ -191,17 +193,18 @@ impl IndexFolder {
             .map_err(Error::io("create", &lease))?;
         fs::rename(&work, &folder).map_err(Error::io("rename", &work))?;
         if let Err(error) = sync(&self.path) {
-            // Not known to be durable, so it must not be seen: what comes before it may be about to go.
+            // The name is not known to be durable, so it must be undone: older generations may be
+            // removed soon.
             fs::rename(&folder, &work).map_err(Error::io("rename", &folder))?;
             return Err(error);
         }
-        // Without it nothing is removed, and that is all.
+        // Without this file nothing is removed; that is the only consequence.
         let _ = private(OpenOptions::new().write(true).create(true), &self.published());
         Ok(sealed)
     }
 
-    /// Removes generations older than the newest that nobody reads, and what crashes have left. The caller holds the
-    /// lock. What cannot be removed now is left to the next one.
+    /// Removes generations older than the newest that have no readers, and leftovers of crashes.
+    /// The caller holds the lock. What cannot be removed now is left for the next call.
     pub(super) fn tidy(&self) -> Result<(), Error> {
         let names = self.names()?;
         let newest = names.iter().filter_map(|name| GenerationId::parse(name)).max();
@@ -222,7 +225,7 @@ impl IndexFolder {
         Ok(())
     }
 
-    /// How many bytes the tables of a generation have.
+    /// Returns the size in bytes of the tables of a generation.
     pub(super) fn table_bytes(&self, generation: GenerationId) -> Result<u64, Error> {
         let folder = self.path(generation);
         let mut bytes = 0;
@@ -235,7 +238,7 @@ impl IndexFolder {
         Ok(bytes)
     }
 
-    /// The folders of generations older than the newest, and of those on their way out.
+    /// Returns the folders of generations older than the newest, and of those being removed.
     pub(super) fn older(&self) -> Result<Vec<PathBuf>, Error> {
         let names = self.names()?;
         let newest = names.iter().filter_map(|name| GenerationId::parse(name)).max();
@@ -246,7 +249,8 @@ impl IndexFolder {
         Ok(names.iter().filter(is_older).map(|name| self.path(name)).collect())
     }
 
-    /// Renamed first, so that a generation is whole for as long as it has its name.
+    /// Removes a generation without readers. It is renamed first, so that a folder with a
+    /// generation's name is always complete.
     fn retire(&self, generation: GenerationId) {
         let lease = self.lease(generation);
         let mut open = OpenOptions::new();
@@ -262,11 +266,11 @@ impl IndexFolder {
         }
     }
 
-    /// Makes `work/` a copy of a generation: its tables, which never change, by hard links, the rest by copying. The
-    /// caller holds the lock.
+    /// Makes `work/` a copy of a generation, or empty: tables, which never change, are hard-linked,
+    /// other files are copied. The caller holds the lock.
     pub(super) fn copy_to_work(&self, generation: Option<GenerationId>) -> Result<(), Error> {
         let work = self.work();
-        // Whatever a crash left there would be a part of the next generation.
+        // Leftovers of a crash would become a part of the next generation.
         match fs::remove_dir_all(&work) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(Error::io("remove", &work)(error));
@@ -286,7 +290,8 @@ impl IndexFolder {
                 continue;
             }
             fs::copy(&from, &to).map_err(Error::io("copy", &from))?;
-            // Who settles it takes a table of its mode for one that is durable. All else is synced then.
+            // [`settle`] treats a table with mode 0600 as durable already, so it is synced here.
+            // Everything else is synced there.
             if table {
                 sync(&to)?;
             }
@@ -295,14 +300,14 @@ impl IndexFolder {
     }
 }
 
-/// Whether a file or folder of this name in an index's folder is one of its own.
+/// Returns whether a name in an index's folder belongs to the index.
 pub(crate) fn is_own(name: &str) -> bool {
     let generation = name.strip_suffix(LEASE).unwrap_or(name);
     let generation = generation.strip_prefix(RETIRED).unwrap_or(generation);
     GenerationId::parse(generation).is_some() || [LOCK, PUBLISHED, WORK].contains(&name)
 }
 
-/// Keeps a generation from being removed.
+/// Keeps a generation from being removed while it exists.
 pub(super) struct GenerationLease {
     _file: Option<LockedFile>,
 }
@@ -311,12 +316,12 @@ pub(super) fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sst")
 }
 
-/// Whether a generation needs the file.
+/// Returns whether a file is a part of a generation.
 fn is_part(path: &Path, name: &str) -> bool {
     is_table(path) || name == "CURRENT" || name.starts_with(manifest::NAME)
 }
 
-/// Refuses a generation with files that none has.
+/// Rejects a generation that contains foreign files.
 pub(super) fn check_names(generation: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(generation).map_err(Error::io("list", generation))? {
         let entry = entry.map_err(Error::io("list", generation))?;
@@ -330,7 +335,8 @@ pub(super) fn check_names(generation: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Leaves only what a reader needs, private and, but for the names, durable.
+/// Removes files that readers do not need, and makes the others private and durable (except for
+/// their names).
 fn settle(work: &Path) -> Result<(), Error> {
     let mut changed = Vec::new();
     for entry in fs::read_dir(work).map_err(Error::io("list", work))? {
@@ -339,19 +345,21 @@ fn settle(work: &Path) -> Result<(), Error> {
         let name = name.to_string_lossy();
         let needed = is_part(&path, &name);
         if !needed {
-            // Options, lock, identity and the empty log of a closed database: made anew when it is opened to write.
+            // Options, lock, identity and the empty log of a closed database: RocksDB creates them
+            // again when it opens one for writing.
             fs::remove_file(&path).map_err(Error::io("remove", &path))?;
             continue;
         }
         let mode = entry.metadata().map_err(Error::io("look at", &path))?.permissions().mode();
-        // A table of mode 0600 came from an older generation, or has been here before: it is synced already.
+        // A table with mode 0600 came from an older generation, or was settled before: it is synced
+        // already.
         if mode & 0o777 != 0o600 || !is_table(&path) {
             fs::set_permissions(&path, Permissions::from_mode(0o600))
                 .map_err(Error::io("set the mode of", &path))?;
             changed.push(path);
         }
     }
-    // All at once: the system commits what is new about all of them with the first.
+    // All files are synced at the end: the first sync commits the metadata of all of them.
     changed.iter().try_for_each(|path| sync(path))
 }
 
@@ -359,13 +367,13 @@ fn sync(path: &Path) -> Result<(), Error> {
     File::open(path).and_then(|file| file.sync_all()).map_err(Error::io("sync", path))
 }
 
-/// A folder for its owner only, whatever the umask.
+/// Creates a folder for its owner only, whatever the umask.
 fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     fs::set_permissions(path, Permissions::from_mode(0o700))
 }
 
-/// A file for its owner only, whatever the umask.
+/// Opens or creates a file for its owner only, whatever the umask.
 fn private(open: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = open.truncate(false).mode(0o600).open(path)?;
     if file.metadata()?.permissions().mode() & 0o777 != 0o600 {

@@ -1,8 +1,10 @@
-//! What a sealed generation consists of: a list of its files with their hashes, in the file `SEAL`, under the store's key.
+//! The seal of a generation: a list of its files with their hashes, in the file `SEAL`,
+//! authenticated with the store's key.
 //!
-//! A generation never changes, so its files can be checked as wholes. To read all of them at every opening would take too
-//! long. So it is noted outside the store which files were found right, each by its inode with the times at which the
-//! system last saw it change: only what is not noted so is read. See `docs/integrity.md` for what that leaves open.
+//! A generation never changes, so its files can be checked as a whole. Reading all of them at every
+//! opening would take too long, so verified files are recorded outside the store, each by its inode
+//! and the times of its last change. Only files without a matching entry are read. See
+//! `docs/integrity.md` for what this does not detect.
 
 use super::folder::GenerationId;
 use super::sst_blocks;
@@ -13,25 +15,25 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The file with the list.
+/// The name of the file with the list.
 pub(super) const SEAL: &str = "SEAL";
-/// A list that is being written.
+/// The name of a list while it is written.
 const UNFINISHED: &str = "SEAL.new";
 const MAGIC: &[u8; 4] = b"fIs1";
 const CHECKED_MAGIC: &[u8; 8] = b"forgeCk1";
 const HASH_BYTES: usize = 32;
-/// The largest note of what was checked that is read.
+/// The maximum size of the cache of verified files.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
 
-/// How the index of a sealed store is checked.
+/// Seals and checks the generations of a sealed store.
 #[derive(Clone, Debug)]
 pub(super) struct IndexSealer {
     key: SealKey,
-    /// Where is noted what was found right; `None`: everything is read every time.
+    /// The file that caches verified files; `None`: all files are read every time.
     checked: Option<PathBuf>,
 }
 
-/// What was sealed of a file.
+/// The sealed properties of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SealedFile {
     size: u64,
@@ -41,10 +43,11 @@ pub(super) struct SealedFile {
 /// The files of a generation by name.
 pub(super) type SealedFileList = BTreeMap<String, SealedFile>;
 
-/// What files held before bits of them turned, by name.
+/// The repaired contents of files with wrong bits, by name.
 pub(super) type RepairedFiles = BTreeMap<String, Vec<u8>>;
 
-/// A file as the system knows it: the same again, and nobody has written to it, nor set its times back.
+/// The size and times of a file. If they are unchanged, the file was not written to, and its times
+/// were not set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileStamp {
     size: u64,
@@ -62,7 +65,7 @@ impl FileStamp {
     }
 }
 
-/// Which files were found to be what: by device and inode.
+/// The cache of verified file hashes, by device and inode.
 type VerifiedFiles = HashMap<(u64, u64), (FileStamp, [u8; HASH_BYTES])>;
 
 impl IndexSealer {
@@ -70,7 +73,8 @@ impl IndexSealer {
         Self { key, checked }
     }
 
-    /// Checks that a generation is what was sealed: each of its files, no other file, at this position.
+    /// Checks that a generation is exactly what was sealed: all its files, no others, at this
+    /// position.
     pub(super) fn check(
         &self,
         folder: &Path,
@@ -129,8 +133,8 @@ impl IndexSealer {
         Ok(list)
     }
 
-    /// The files of a generation in which bits are wrong, as they were sealed: at most one bit of each, found by the hash of the file.
-    /// `None` if more is wrong than that: then nobody knows what was there.
+    /// Returns the original contents of the files of a generation that have a wrong bit: at most
+    /// one bit per file, found by the file's hash. `None` if more is wrong than that.
     pub(super) fn mended(
         &self,
         folder: &Path,
@@ -179,7 +183,8 @@ impl IndexSealer {
         Ok(Some(mended))
     }
 
-    /// Whether the file had to be read. Fails with `None` if it is another one.
+    /// Checks a file, and returns whether it had to be read. Fails with `None` if the content
+    /// differs.
     fn check_file(
         &self,
         path: &Path,
@@ -202,13 +207,14 @@ impl IndexSealer {
         Ok(true)
     }
 
-    /// Removes a list that whoever sealed a generation anew was killed over.
+    /// Removes the unfinished list of a process that was killed while it sealed a generation.
     pub(super) fn tidy(folder: &Path) -> Result<(), Error> {
         files::remove(&folder.join(UNFINISHED)).map(drop)
     }
 
-    /// Lists the files of a generation that is about to get its name, and writes the list; its name is durable
-    /// once the folder is synced. Files that are links of those in `base` are known.
+    /// Lists the files of a generation that is about to be published, and writes the list; its name
+    /// is durable once the folder is synced. The hashes of files hard-linked from `base` are taken
+    /// from its list.
     pub(super) fn seal(
         &self,
         folder: &Path,
@@ -239,8 +245,8 @@ impl IndexSealer {
         Ok(list)
     }
 
-    /// Notes that the files of a generation are what is listed. To link and unlink them changes what the system knows of
-    /// them, so this is said anew by whoever did.
+    /// Records the files of a generation as verified. Creating and removing hard links changes
+    /// their times, so this must be repeated after that.
     pub(super) fn note(&self, list: &SealedFileList, folder: &Path) {
         let mut known = VerifiedFiles::new();
         for (name, sealed) in list {
@@ -259,7 +265,8 @@ impl IndexSealer {
         bytes.and_then(|bytes| decode_checked(&bytes)).unwrap_or_default()
     }
 
-    /// Keeps what is known of the files of one generation. Where that cannot be written they are read again.
+    /// Writes the cache for the files of one generation. If that fails, they are read again next
+    /// time.
     fn keep(&self, list: &SealedFileList, folder: &Path, known: &VerifiedFiles) {
         let Some(path) = &self.checked else { return };
         let of = |name: &String| {
@@ -312,10 +319,10 @@ fn encode(generation: GenerationId, list: &SealedFileList, key: &SealKey) -> Vec
     out
 }
 
-/// What a list says, if it was sealed with this key for this generation.
+/// Decodes a list, if it was sealed with this key for this generation.
 fn decode(bytes: &[u8], generation: GenerationId, key: &SealKey) -> Option<SealedFileList> {
     let (said, seal) = bytes.split_at_checked(bytes.len().checked_sub(HASH_BYTES)?)?;
-    // Compared in constant time.
+    // `blake3::Hash` compares in constant time.
     if key.generation(said) != blake3::Hash::from_bytes(seal.try_into().ok()?) {
         return None;
     }
@@ -390,7 +397,7 @@ mod tests {
     }
 
     impl Place {
-        /// A generation of two files, sealed.
+        /// Creates a sealed generation of two files.
         fn new() -> Self {
             let root = tempfile::tempdir().unwrap();
             let guard = IndexSealer::new(key(1), Some(root.path().join("checked")));
@@ -415,7 +422,7 @@ mod tests {
         }
     }
 
-    /// Made by another implementation of blake3, from what `docs/format.md` says.
+    /// The bytes were computed by another implementation of BLAKE3, following `docs/format.md`.
     #[test]
     fn a_list_has_the_golden_bytes() {
         let list =

@@ -18,23 +18,24 @@ use rocksdb::{
 use std::collections::HashMap;
 use std::fs;
 
-/// Object files below this size, or half of what they become, are merged once there are [`SMALL_FILES`] of them. Objects are
-/// therefore written few times, and a store of any size has few files.
+/// Object files below this size, or below half of the target size, are merged once there are
+/// [`SMALL_FILES`] of them. Each object is thus rewritten only a few times, and a store of any size
+/// has few files.
 const SMALL_BYTES: u64 = 8 << 20;
 const SMALL_FILES: usize = 16;
-/// RocksDB's own default, which is not changed in `options`.
+/// The last level by RocksDB's default, which `options` does not change.
 const LAST_LEVEL: i32 = 6;
-/// Rows of an apply that are read back before it is published.
+/// Maximum number of written rows that are read back before publishing.
 const SAMPLE_ROWS: usize = 512;
 
-/// What an applier does before it publishes, beyond what the files need.
+/// The amount of compaction before a generation is published.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompactionMode {
     /// Only what keeps the number of files bounded.
     AsNeeded,
-    /// Everything, so that nothing overwritten or deleted is left in the files.
+    /// Everything, so that nothing overwritten or deleted remains in the files.
     Full,
-    /// Nothing: for [`RocksApplier::rewrite_piece`].
+    /// None: for [`RocksIndexWriter::rewrite_piece`].
     Never,
 }
 
@@ -47,13 +48,14 @@ pub(super) struct RocksIndexWriter {
     compaction: CompactionMode,
     object_file_bytes: u64,
     guard: Option<IndexSealer>,
-    /// What is sealed of the generation that it began with.
+    /// The sealed files of the generation that it started from.
     sealed: SealedFileList,
     _lock: LockedFile,
 }
 
 impl RocksIndexWriter {
-    /// Opens a working copy of the newest generation, or an empty one to take its place. `lock` is the right to do so.
+    /// Opens a working copy of the newest generation, or an empty one that will replace it. `lock`
+    /// is the write lock.
     pub(super) fn open(
         index: &RocksIndex,
         lock: LockedFile,
@@ -125,7 +127,7 @@ impl RocksIndexWriter {
             self.merge_small_objects()?;
         }
         rocks.wait_for_compact(&wait).map_err(index_error("compact"))?;
-        // A compaction asked for by range reports its errors here only.
+        // This is the only place where a compaction of a range reports its errors.
         match rocks.property_int_value(BACKGROUND_ERRORS).map_err(index_error("compact"))? {
             None | Some(0) => Ok(()),
             Some(_) => Err(Error::Index {
@@ -154,12 +156,13 @@ impl RocksIndexWriter {
         Ok(())
     }
 
-    /// Writes what is left of one file of objects anew, the next behind this key of which enough was deleted. It takes no more
-    /// room than that, and when this is published the file goes. Returns its last key.
+    /// Rewrites the live objects of one file: the next one after this key in which enough was
+    /// deleted. Needs only as much space as they take; the old file is removed when this is
+    /// published. Returns its last key.
     pub(super) fn rewrite_piece(&mut self, behind: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut files =
             self.database().rocks().live_files().map_err(index_error("list the files of"))?;
-        // Of a file further up others may hide what lies below.
+        // In a file of a higher level, deletions may hide objects of lower levels.
         files.retain(|file| file.column_family_name == OBJECTS && file.level == LAST_LEVEL);
         files.sort_by(|one, two| one.start_key.cmp(&two.start_key));
         for file in files {
@@ -203,7 +206,7 @@ impl RocksIndexWriter {
             }
             None => Ok(None),
         })?;
-        // The generation stands: what cannot be tidied away now is tidied away by the next applier.
+        // The generation is published: what cannot be removed now is removed by the next writer.
         let _ = self.folder.tidy();
         if let (Some(guard), Some(list)) = (&self.guard, list) {
             guard.note(&list, &self.folder.path(next));
@@ -249,7 +252,7 @@ impl Drop for RocksIndexWriter {
         self.database = None;
         let work = self.folder.work();
         if work.exists() {
-            // If it stays, the next applier removes it.
+            // If it stays, the next writer removes it.
             let _ = fs::remove_dir_all(work);
             if let (Some(guard), Some(base)) = (&self.guard, self.base)
                 && !self.sealed.is_empty()
@@ -260,7 +263,7 @@ impl Drop for RocksIndexWriter {
     }
 }
 
-/// Rows spread evenly over an apply of any length, and what must be read back for them.
+/// Rows spread evenly over any number of writes, with the hash of the value to read back.
 struct ReadBackSample {
     rows: HashMap<(TableId, Vec<u8>), Option<blake3::Hash>>,
     seen: u64,

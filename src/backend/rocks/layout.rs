@@ -1,37 +1,39 @@
-//! Where rows lie on disk.
+//! The order of rows on disk.
 //!
-//! Rows lie table by table, but those of *clustered* tables lie together by the first four bytes of their keys, and table by table
-//! within: of a store, all rows of one session. Whoever looks at one of a thousand sessions so reads what lies side by side in a
-//! file or two, instead of a block here and there in every table. Each generation says which of its tables are clustered.
+//! Rows are stored table by table, except for *clustered* tables: their rows are grouped by the
+//! first four bytes of their keys (the session, in a store), and table by table within each group.
+//! Reading one of a thousand sessions then touches adjacent blocks in one or two files, instead of
+//! a few blocks in every table. Each generation records which of its tables are clustered.
 
 use crate::backend::{CLUSTERS, Error, OBJECTS, RowBatch, TableId};
 use std::borrow::Cow;
 
-/// By so many bytes at the beginning of their keys rows are clustered.
+/// Number of leading key bytes by which rows are clustered.
 const CLUSTER_BYTES: usize = 4;
-/// In front of a row's key within its table: the number that stands for all clusters, the cluster, the table.
+/// Bytes before a row's key within its table: the number for all clusters, the cluster, the table.
 const LEAD_BYTES: usize = 1 + CLUSTER_BYTES + 1;
 
-/// What rows are clustered by.
+/// The leading bytes of a key that identify its cluster.
 pub(super) type ClusterPrefix = [u8; CLUSTER_BYTES];
 
-/// The tables whose rows are clustered, a bit each; none from number 64 on.
+/// The set of clustered tables as a bit mask; table numbers from 64 on are never clustered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClusteredTables(pub(super) u64);
 
 impl ClusteredTables {
-    /// The tables of which this is true. Their keys are of four bytes at least.
+    /// Creates the set of tables for which `is_clustered` is true. Their keys must have at least
+    /// four bytes.
     pub fn new(is_clustered: impl Fn(TableId) -> bool) -> Self {
         let bit = |number: u8| u64::from(is_clustered(TableId(number))) << number;
         Self((0..64).map(bit).fold(0, |bits, bit| bits | bit))
     }
 
-    /// Whether the rows of this table are clustered.
+    /// Returns whether the rows of this table are clustered.
     pub(super) const fn holds(self, table: TableId) -> bool {
         table.0 < 64 && self.0 >> table.0 & 1 == 1
     }
 
-    /// Refuses rows of clustered tables that no scan would find, since they belong to no cluster.
+    /// Rejects rows of clustered tables with keys too short for a cluster: no scan would find them.
     pub(super) fn check(self, batch: &RowBatch) -> Result<(), Error> {
         let lost = |table: TableId, key: &[u8]| self.holds(table) && key.len() < CLUSTER_BYTES;
         match batch.rows.iter().find(|(table, key, _)| lost(*table, key)) {
@@ -44,7 +46,7 @@ impl ClusteredTables {
         }
     }
 
-    /// The key at which a row is stored.
+    /// Returns the key at which a row is stored.
     pub(super) fn stored_key(self, table: TableId, key: &[u8]) -> Cow<'_, [u8]> {
         if table == OBJECTS {
             return Cow::Borrowed(key);
@@ -64,13 +66,13 @@ impl ClusteredTables {
     }
 }
 
-/// What the stored keys of a table's rows in a cluster begin with.
+/// Returns the prefix of the stored keys of a table's rows in a cluster.
 pub(super) fn lead(cluster: ClusterPrefix, table: TableId) -> [u8; LEAD_BYTES] {
     let [a, b, c, d] = cluster;
     [CLUSTERS.0, a, b, c, d, table.0]
 }
 
-/// What is stored of a cluster begins with this, and nothing of it comes behind the other.
+/// Returns the bounds of the stored keys of a cluster: the first key, and the end (exclusive).
 pub(super) fn around(cluster: ClusterPrefix) -> (Vec<u8>, Vec<u8>) {
     let first = [&[CLUSTERS.0], &cluster[..]].concat();
     let end = match u32::from_be_bytes(cluster).checked_add(1) {
@@ -80,14 +82,14 @@ pub(super) fn around(cluster: ClusterPrefix) -> (Vec<u8>, Vec<u8>) {
     (first, end)
 }
 
-/// The cluster that a stored key belongs to.
+/// Returns the cluster that a stored key belongs to.
 pub(super) fn cluster_of(stored: &[u8]) -> Option<ClusterPrefix> {
     let (&number, rest) = stored.split_first()?;
     rest.first_chunk().copied().filter(|_| number == CLUSTERS.0)
 }
 
-/// The table and key of a stored key. Keys of objects are numbers far below 2^56, so they begin with a zero, which is no
-/// other table's number.
+/// Splits a stored key into table and key. Keys of objects are numbers far below 2^56, so their
+/// first byte is zero, which is the number of no other table.
 pub(super) fn row_key(stored: &[u8]) -> Option<(TableId, Vec<u8>)> {
     let (&number, key) = stored.split_first()?;
     if TableId(number) == CLUSTERS {
@@ -101,7 +103,7 @@ pub(super) fn row_key(stored: &[u8]) -> Option<(TableId, Vec<u8>)> {
     }
 }
 
-/// The key, within its table, of a stored key.
+/// Returns the key within its table of a stored key.
 pub(super) fn key_in(table: TableId, stored: &[u8]) -> Vec<u8> {
     match row_key(stored) {
         Some((_, key)) if table != OBJECTS => key,
@@ -118,11 +120,11 @@ pub(super) struct TableKeyRange<'a> {
 }
 
 impl TableKeyRange<'_> {
-    /// The ends of the stored keys of a table that is not clustered.
+    /// Returns the bounds of the stored keys, for a table that is not clustered.
     pub(super) fn stored(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         let stored = |key| ClusteredTables::default().stored_key(self.table, key).into_owned();
         let end = match self.to {
-            // There can be something behind the last table, and nothing behind the last object.
+            // Other data may follow the last table, but nothing follows the last object.
             [] if self.table == OBJECTS => None,
             [] => self.table.0.checked_add(1).map(|next| vec![next]),
             to => Some(stored(to)),
@@ -130,7 +132,7 @@ impl TableKeyRange<'_> {
         (stored(self.from), end)
     }
 
-    /// The ends of what is stored of the clusters that can hold some of them.
+    /// Returns the bounds of the stored keys of all clusters that may contain rows of the range.
     pub(super) fn clusters(&self) -> (Vec<u8>, Vec<u8>) {
         let begin = |key: &[u8]| [&[CLUSTERS.0], key].concat();
         let end = match self.to.split_first_chunk() {
@@ -141,13 +143,13 @@ impl TableKeyRange<'_> {
         (begin(self.from.get(..CLUSTER_BYTES).unwrap_or(self.from)), end)
     }
 
-    /// The one cluster that can hold some, if there is but one.
+    /// Returns the only cluster that may contain rows of the range, if there is just one.
     pub(super) fn only_cluster(&self) -> Option<ClusterPrefix> {
         let cluster = *self.from.first_chunk()?;
         (self.clusters().1 <= around(cluster).1).then_some(cluster)
     }
 
-    /// The ends of the stored keys of those in one cluster.
+    /// Returns the bounds of the stored keys of the range within one cluster.
     pub(super) fn stored_in(&self, cluster: ClusterPrefix) -> (Vec<u8>, Vec<u8>) {
         let begins = lead(cluster, self.table);
         let rest = |key: &[u8]| key.strip_prefix(&cluster).map(<[u8]>::to_vec);
@@ -212,7 +214,7 @@ mod tests {
         assert!(ClusteredTables::default().check(&batch(2, &[])).is_ok());
     }
 
-    /// These bytes are on disks: they stay what they are.
+    /// Existing stores contain these bytes, so they must not change.
     #[test]
     fn stored_keys_and_the_list_of_clustered_tables_are_those_of_the_format() {
         let key = |table| clustered().stored_key(TableId(table), &[1, 2, 3, 4, 5]).into_owned();

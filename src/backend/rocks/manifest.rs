@@ -1,21 +1,22 @@
-//! The list of a generation's files, looked at before RocksDB reads it.
+//! Checking the manifest, the list of a generation's files, before RocksDB reads it.
 //!
-//! It is a log of RocksDB's: blocks of 32 KiB of records, each with a header of 7 bytes (checksum, length, kind) that no block's
-//! end divides. RocksDB's `db/log_format.h` has the kinds.
+//! The manifest is a RocksDB log: blocks of 32 KiB of records, each with a header of 7 bytes
+//! (checksum, length, kind) that never crosses a block boundary. The kinds are listed in RocksDB's
+//! `db/log_format.h`.
 
 use crate::backend::Error;
 use std::fs;
 use std::path::Path;
 
-/// How its name begins.
+/// The prefix of its file name.
 pub(super) const NAME: &str = "MANIFEST-";
 const BLOCK_BYTES: usize = 32 << 10;
 const HEADER_BYTES: usize = 7;
 
-/// Refuses a list with a record of a kind that only logs have whose files are used again. RocksDB 11.8 does not pass over it,
-/// but reads it again and again without end; one wrong bit makes one of a sound record.
+/// Rejects a manifest with a record of a kind that occurs only in recycled logs. RocksDB 11.8 reads
+/// such a record again and again without end, and one wrong bit can turn a valid record into one.
 pub(super) fn check(generation: &Path) -> Result<(), Error> {
-    // What cannot be read is told by RocksDB.
+    // RocksDB reports a file that cannot be read.
     let entries = fs::read_dir(generation).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
         let path = entry.path();
@@ -31,7 +32,7 @@ fn is_recycled(kind: u8) -> bool {
     matches!(kind, 5..=8 | 11 | 131)
 }
 
-/// The kinds of the records of a log, as far as their lengths lead.
+/// Iterates over the kinds of the records of a log, as far as their lengths can be followed.
 fn kinds(bytes: &[u8]) -> impl Iterator<Item = u8> {
     bytes.chunks(BLOCK_BYTES).flat_map(|block| {
         let mut rest = block;

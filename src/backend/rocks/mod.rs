@@ -1,9 +1,10 @@
 //! An index in RocksDB, published in generations.
 //!
-//! Whoever holds the lock copies the newest generation (hard links and a few small files) to a folder `work/`, writes
-//! to that, closes it and renames it: a generation never changes once it has its name, and a crash leaves the last one
-//! whole. RocksDB's own write-ahead log is off; the [`Log`](super::WriteAheadLog) is the log. Readers open generations
-//! read-only, and keep them by a shared lock on a lease file.
+//! The holder of the write lock copies the newest generation (hard links and a few small files) to
+//! the folder `work/`, writes to that, closes it and renames it. A generation never changes once it
+//! has its name, and a crash leaves the previous one intact. RocksDB's own write-ahead log is off;
+//! the [`WriteAheadLog`](super::WriteAheadLog) replaces it. Readers open generations read-only, and
+//! keep them from being removed by a shared lock on a lease file.
 
 mod bit_repair;
 mod copy;
@@ -41,23 +42,24 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// Where the position stands, big-endian.
+/// The key of the row that holds the position, big-endian.
 const POSITION_KEY: [u8; 1] = [RESERVED.0];
 
 /// An [`Index`] in a folder of its own.
 pub struct RocksIndex {
     folder: IndexFolder,
-    /// The last generation opened here: opened once for all that read it at the same time.
+    /// The last generation opened here, shared by all its concurrent readers.
     open: Mutex<Option<(GenerationId, Weak<LeasedGeneration>)>>,
     cache: Cache,
-    /// The tables that are clustered in an index made anew.
+    /// The tables that are clustered in a new index.
     clustered: ClusteredTables,
-    /// How its generations are sealed, if they are.
+    /// Seals and checks its generations, if the store is sealed.
     guard: Option<IndexSealer>,
 }
 
 impl RocksIndex {
-    /// The index in this folder. Touches nothing: the folder is made by the first applier.
+    /// Creates a handle for the index in this folder. Nothing is touched: the first writer creates
+    /// the folder.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             folder: IndexFolder::new(path.into()),
@@ -68,22 +70,23 @@ impl RocksIndex {
         }
     }
 
-    /// With these tables clustered where it is made anew; one that is there stays as it is.
+    /// Sets the tables that are clustered in a new or rebuilt index; an existing one keeps its
+    /// layout.
     #[must_use]
     pub fn with_clustered(self, clustered: ClusteredTables) -> Self {
         Self { clustered, ..self }
     }
 
-    /// With these seals; which files were found right is noted in the file `checked`.
+    /// Sets the seals; verified files are recorded in the file `checked`.
     #[must_use]
     pub fn with_seals(self, seals: &SealMode, checked: Option<PathBuf>) -> Self {
         Self { guard: seals.key().map(|key| IndexSealer::new(key.clone(), checked)), ..self }
     }
 
-    /// The right to change the index. Waits for who is applying, at most `timeout`.
+    /// Takes the write lock, waiting for another holder at most `timeout`.
     ///
     /// # Errors
-    /// [`Error::Busy`] if it could not be had, with who has it.
+    /// [`Error::Busy`], with the holder, if it could not be acquired.
     pub(crate) fn lock(&self, timeout: Duration) -> Result<files::LockedFile, Error> {
         self.folder.lock(timeout)
     }
@@ -91,7 +94,7 @@ impl RocksIndex {
     /// Seals the newest generation as it is.
     ///
     /// # Errors
-    /// As [`Index::snapshot`]; [`Error::Index`] if there is a file in it that no generation has.
+    /// See [`Index::snapshot`]; [`Error::Index`] if it contains a file that does not belong to it.
     pub(crate) fn reseal(&self, _lock: &files::LockedFile) -> Result<(), Error> {
         let Some(guard) = &self.guard else { return Ok(()) };
         let Some(generation) = self.folder.newest()? else { return Ok(()) };
@@ -101,7 +104,7 @@ impl RocksIndex {
         let list = guard.seal(&path, generation, None)?;
         files::sync_folder(&path)?;
         guard.note(&list, &path);
-        // What cannot be opened is not taken over.
+        // A generation that cannot be opened is not accepted.
         RocksDatabase::open_read_only(&path, generation.position, &self.cache)?;
         Ok(())
     }
@@ -114,8 +117,8 @@ impl RocksIndex {
         Ok(true)
     }
 
-    /// Writes the files of objects anew of which much was deleted, one by one, as far as there is room. Returns whether there were
-    /// any, and nobody else was at it.
+    /// Rewrites the object files in which much was deleted, one at a time, as far as there is
+    /// space. Returns whether any was rewritten; stops if another writer has the lock.
     fn compact_pieces(&self) -> Result<bool, Error> {
         let (mut behind, mut done) = (Vec::new(), false);
         loop {
@@ -153,7 +156,7 @@ impl Index for RocksIndex {
             return Ok(false);
         }
         match self.compact_whole() {
-            // What the files hold that was dropped makes room, file by file.
+            // Dropping deleted data file by file frees space.
             Err(error) if error.is_disk_full() && self.compact_pieces()? => {
                 match self.compact_whole() {
                     Err(error) if error.is_disk_full() => Ok(true),
@@ -176,7 +179,7 @@ impl Index for RocksIndex {
             {
                 return Ok(held);
             }
-            // Gone already: then there is a newer one.
+            // The generation was removed meanwhile, so there is a newer one.
             let Some(lease) = self.folder.hold(generation)? else { continue };
             let path = self.folder.path(generation);
             if let Some(guard) = &self.guard {
@@ -212,7 +215,7 @@ impl Index for RocksIndex {
     }
 }
 
-/// An open generation and what keeps its files. The database is closed first.
+/// An open generation with its lease. The database is closed before the lease is released.
 struct LeasedGeneration {
     database: RocksDatabase,
     _lease: GenerationLease,
@@ -249,7 +252,8 @@ impl Snapshot for LeasedGeneration {
     }
 }
 
-/// Hides RocksDB's error type. What it calls corrupt, or misses, takes a repair; anything else another try.
+/// Converts RocksDB's errors. Corruption and missing files need a repair; after any other error the
+/// caller may retry.
 fn index_error(action: &'static str) -> impl FnOnce(rocksdb::Error) -> Error {
     move |source| {
         let is_missing = source.as_ref().contains("No such file or directory");

@@ -1,4 +1,4 @@
-//! How RocksDB is set up. The figures that led here are in `docs/benchmarks.md`.
+//! The configuration of RocksDB. The measurements behind it are in `docs/benchmarks.md`.
 
 use crate::backend::files::PIECE_BYTES;
 use rocksdb::{
@@ -6,31 +6,33 @@ use rocksdb::{
     LruCacheOptions, Options,
 };
 
-/// The family of all tables but `OBJECTS`; a key begins with its table's number.
+/// The column family of all tables but `OBJECTS`; its keys begin with the table's number.
 pub(super) const ROWS: &str = "default";
-/// The family of the table `OBJECTS`.
+/// The column family of the table `OBJECTS`.
 pub(super) const OBJECTS: &str = "objects";
 
 const MB: usize = 1 << 20;
-/// Blocks of rows, their indexes and their filters, of all generations that one handle has open.
+/// Cache for blocks of rows, their indexes and their filters, of all generations open through one
+/// handle.
 const CACHE_BYTES: usize = 32 * MB;
-/// What an applier holds in memory before RocksDB writes it out by itself.
+/// Memory for written rows before RocksDB flushes them by itself.
 const MEMORY_BYTES: usize = 32 * MB;
-/// Between two pieces ([`PIECE_BYTES`]) whoever applies waits this many microseconds, so that who syncs a record meanwhile has its
-/// turn: 330 MB/s.
+/// Pause in microseconds between two pieces ([`PIECE_BYTES`]) that the index writer writes, so that
+/// concurrent syncs of records can proceed: 330 MB/s.
 pub(super) const PIECE_MICROS: i64 = 200;
-/// Files open at once, per generation, of who writes one.
+/// Maximum number of open files per generation, for the writer.
 const OPEN_FILES: i32 = 256;
-/// The same of who reads. RocksDB opens a quarter of so many at once, whichever they are; ten it keeps for other things.
+/// Maximum number of open files per generation, for readers. RocksDB opens a quarter of this number
+/// when it opens a database, and reserves ten for other purposes.
 const READ_FILES: i32 = 42;
-/// How often RocksDB halves the cache of blocks, and that of open files, so that not all wait for one lock. It is 6 times if
-/// nothing is said, and each part is memory that a process touches for the first time.
+/// Number of shard bits of the block cache and of the table cache (shards reduce lock contention).
+/// The default is 6, and every shard costs memory that a process touches for the first time.
 const CACHE_HALVINGS: i32 = 2;
 const FILE_CACHE_HALVINGS: i32 = 0;
-/// Files of level 0 that start a compaction. Until then an apply only adds files.
+/// Number of level 0 files that start a compaction. Below it, a write only adds files.
 const LEVEL_ZERO_FILES: i32 = 10;
 
-/// A cache for one handle. Tables that two generations share are in it once.
+/// Creates the cache of one handle. Tables shared by two generations are cached once.
 pub(super) fn cache() -> Cache {
     let mut options = LruCacheOptions::default();
     options.set_capacity(CACHE_BYTES);
@@ -38,7 +40,7 @@ pub(super) fn cache() -> Cache {
     Cache::new_lru_cache_opts(&options)
 }
 
-/// What the whole database shares.
+/// Returns the options of the whole database.
 pub(super) fn database() -> Options {
     let mut options = Options::default();
     options.set_atomic_flush(true);
@@ -53,7 +55,7 @@ pub(super) fn database() -> Options {
     options.set_manifest_preallocation_size(64 << 10);
     options.set_writable_file_max_buffer_size(PIECE_BYTES);
     options.set_bytes_per_sync(PIECE_BYTES);
-    // With a logger of our own RocksDB writes no LOG file into the folder.
+    // With its own logger set, RocksDB writes no LOG file into the folder.
     options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Error, |level, text| {
         if matches!(level, LogLevel::Error | LogLevel::Fatal) {
             tracing::debug!(target: "forge_store::backend::rocks", "{text}");
@@ -62,14 +64,14 @@ pub(super) fn database() -> Options {
     options
 }
 
-/// As [`database`], to be read only.
+/// Returns the [`database`] options for reading only.
 pub(super) fn database_to_read() -> Options {
     let mut options = database();
     options.set_max_open_files(READ_FILES);
     options
 }
 
-/// As [`database`], to be written to.
+/// Returns the [`database`] options for writing.
 pub(super) fn database_to_write() -> Options {
     const FAIRNESS: i32 = 10;
     let mut options = database();
@@ -78,14 +80,15 @@ pub(super) fn database_to_write() -> Options {
     options
 }
 
-/// How large files of objects become in an index of so many bytes: a 32nd of it. So there are few of them, and on a full disk one
-/// can be written anew without what was dropped from it in the room that is kept for that.
+/// Returns the target size of object files in an index of `bytes` bytes: a 32nd of it. This keeps
+/// the number of files low, and on a full disk one file can be compacted within the space reserved
+/// for that.
 pub(super) fn object_file_bytes(bytes: u64) -> u64 {
     (bytes / 32).clamp(256 << 10, 64 * MB as u64)
 }
 
-/// Both families. `ROWS` is merged level by level; in `OBJECTS` keys only grow, so its files never overlap and are
-/// moved from level to level without being read.
+/// Returns both column families. `ROWS` is compacted level by level; keys of `OBJECTS` only grow,
+/// so its files never overlap and are moved from level to level without being read.
 pub(super) fn families(
     cache: &Cache,
     object_file_bytes: u64,
@@ -98,8 +101,9 @@ pub(super) fn families(
     named(rows, objects)
 }
 
-/// Both families, to be read only. Of the rows' lowest level filters are left alone: most of what is asked for is there, a
-/// block tells of the rest, and a process that asks little would read 400 KB of filter to read one of 8.
+/// Returns both column families for reading only. The filters of the rows' last level are not used:
+/// most requested keys exist there, a block shows when one does not, and a process with few reads
+/// would load 400 KB of filter to read a block of 8 KB.
 pub(super) fn families_to_read(cache: &Cache) -> [ColumnFamilyDescriptor; 2] {
     let (mut rows, objects) = (rows(cache), objects(cache, object_file_bytes(0)));
     rows.set_optimize_filters_for_hits(true);
@@ -116,21 +120,21 @@ fn rows(cache: &Cache) -> Options {
     let mut options = family(&blocks);
     options.set_write_buffer_size(16 * MB);
     options.set_target_file_size_base(8 * MB as u64);
-    // Small, because the lowest levels are rewritten by whoever happens to apply.
+    // Small, because the last levels are rewritten by an ordinary write.
     options.set_max_bytes_for_level_base(8 * MB as u64);
     options
 }
 
 fn objects(cache: &Cache, file_bytes: u64) -> Options {
     let mut blocks = blocks(cache);
-    // Reads of objects leave the cache alone, so what says where they are stays with the open file. With one in sixteen of
-    // its keys whole it is half as large.
+    // Reads of objects bypass the cache, so their index stays with the open file. Storing only one
+    // in sixteen keys in full halves its size.
     blocks.set_cache_index_and_filter_blocks(false);
     blocks.set_index_block_restart_interval(16);
     let mut options = family(&blocks);
     options.set_write_buffer_size(32 * MB);
     options.set_target_file_size_base(file_bytes);
-    // One level below level 0 is enough where nothing is ever merged.
+    // Nothing is ever merged, so one level below level 0 is enough.
     options.set_max_bytes_for_level_base(1 << 50);
     options
 }

@@ -1,7 +1,8 @@
-//! Sending what RocksDB writes to the disk bit by bit.
+//! Writing RocksDB's tables to disk at a steady pace.
 //!
-//! RocksDB hands a table over to the disk in pieces, but for its last megabyte, which all goes when it syncs the file. Whoever
-//! syncs a record meanwhile waits for that megabyte: 0.8 ms instead of 0.2. So it is synced piece by piece while it is written.
+//! RocksDB hands a table over to the disk in pieces, except for its last megabyte, which is written
+//! when it syncs the file. A concurrent sync of a record would wait for that megabyte: 0.8 ms
+//! instead of 0.2. So tables are synced piece by piece while they are written.
 
 use super::folder::is_table;
 use super::options::PIECE_MICROS;
@@ -16,17 +17,17 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_micros(PIECE_MICROS.unsigned_abs());
 
-/// Does this work, which makes RocksDB write tables into a folder, and syncs what they hold so far meanwhile. Whether they are
-/// durable is for RocksDB to say: it syncs them once more.
+/// Runs `work`, which makes RocksDB write tables into a folder, and meanwhile syncs what they
+/// contain. Durability is still up to RocksDB, which syncs them once more.
 pub(super) fn with_paced_sync<T>(folder: &Path, work: impl FnOnce() -> T) -> T {
     let mut tables = UnsyncedTables::new(folder);
     thread::scope(|scope| {
         let (_working, ended) = channel::<()>();
-        // Without a thread for it RocksDB does it all at once.
+        // If no thread can be started, RocksDB writes the data at its final sync.
         let _ = thread::Builder::new().spawn_scoped(scope, move || {
             while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 for table in tables.due() {
-                    // RocksDB is told of an error as well: it has had the file open for longer.
+                    // RocksDB, which opened the file earlier, gets the error too.
                     let _ = table.sync_data();
                 }
             }
@@ -38,7 +39,8 @@ pub(super) fn with_paced_sync<T>(folder: &Path, work: impl FnOnce() -> T) -> T {
 /// The tables in a folder that are being written.
 struct UnsyncedTables {
     folder: PathBuf,
-    /// How much of each was synced, and it; nothing of those that were there before.
+    /// The open file and number of synced bytes of each table; `None` for tables that existed
+    /// before.
     known: HashMap<OsString, Option<(File, u64)>>,
 }
 
@@ -48,7 +50,7 @@ impl UnsyncedTables {
         Self { folder: folder.to_owned(), known }
     }
 
-    /// Those with a piece more than when they were due before.
+    /// Returns the tables that grew by at least a piece since they were last returned.
     fn due(&mut self) -> Vec<&File> {
         for name in names(&self.folder) {
             let path = self.folder.join(&name);

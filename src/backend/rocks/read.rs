@@ -9,10 +9,10 @@ use crate::backend::{
 use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, ReadOptions};
 use std::path::Path;
 
-/// The first stored key, and the one behind the last unless nothing can be behind it.
+/// The first stored key, and the end (exclusive), if any.
 type StoredKeyBounds<'a> = (&'a [u8], Option<&'a [u8]>);
 
-/// An open database and the position it was opened at.
+/// An open database and its position.
 pub(super) struct RocksDatabase {
     db: DB,
     position: LogPosition,
@@ -34,8 +34,8 @@ impl RocksDatabase {
         Self::checked(db, Some(position), ClusteredTables::default())
     }
 
-    /// Opens a working copy of the generation at `position`; makes an empty one, with these tables clustered, if there is no
-    /// generation yet.
+    /// Opens a working copy of the generation at `position`, or creates an empty one with these
+    /// clustered tables if there is none.
     pub(super) fn open_work(
         path: &Path,
         position: Option<LogPosition>,
@@ -50,7 +50,8 @@ impl RocksDatabase {
         Self::checked(db, position, clustered)
     }
 
-    /// Checks that the rows are those that the folder's name promises. If there are none the tables are clustered that way.
+    /// Checks that the position of the rows is the one in the folder's name. The clustered tables
+    /// are those stored in the rows, if any.
     fn checked(
         db: DB,
         expected: Option<LogPosition>,
@@ -71,7 +72,7 @@ impl RocksDatabase {
         Ok(database)
     }
 
-    /// The position, and which tables are clustered: none if it does not say so.
+    /// Returns the position and the clustered tables; no tables if the row does not contain them.
     fn position_row(&self) -> Result<Option<(LogPosition, ClusteredTables)>, Error> {
         let row = self.db.get_pinned_cf(self.family(ROWS)?, POSITION_KEY);
         let Some(row) = row.map_err(index_error("read"))? else { return Ok(None) };
@@ -90,7 +91,7 @@ impl RocksDatabase {
         }
     }
 
-    /// What the position's row says at this position.
+    /// Returns the value of the position row for this position.
     pub(super) fn position_bytes(&self, position: LogPosition) -> Vec<u8> {
         let mut bytes = position.to_be_bytes().to_vec();
         if self.clustered != ClusteredTables::default() {
@@ -114,13 +115,14 @@ impl RocksDatabase {
     }
 }
 
-/// The family a table lives in.
+/// Returns the column family of a table.
 pub(super) const fn family_of(table: TableId) -> &'static str {
     if table.0 == backend::OBJECTS.0 { OBJECTS } else { ROWS }
 }
 
-/// How a table is read. Objects stay out of the cache: whoever opens one keeps it, and of most of their blocks one is asked for. What
-/// is freed at once goes to the next block, where the cache would take memory that the process has never touched, page by page.
+/// Returns the read options of a table. Objects bypass the cache: their readers keep what they
+/// open, and rarely read another object of the same block. Memory freed at once is reused for the
+/// next block, while the cache would touch new pages.
 fn reading(table: TableId) -> ReadOptions {
     let mut reading = ReadOptions::default();
     reading.fill_cache(table != backend::OBJECTS);
@@ -176,7 +178,7 @@ impl Snapshot for RocksDatabase {
 }
 
 impl RocksDatabase {
-    /// Rows of one table, by the ends of their stored keys.
+    /// Returns rows of one table, by the bounds of their stored keys.
     fn rows(
         &self,
         table: TableId,
@@ -192,7 +194,7 @@ impl RocksDatabase {
         Ok(rows)
     }
 
-    /// The rows of a clustered table, cluster by cluster.
+    /// Returns rows of a clustered table, cluster by cluster.
     fn rows_of_clusters(
         &self,
         range: TableKeyRange<'_>,
@@ -200,7 +202,7 @@ impl RocksDatabase {
         limit: usize,
     ) -> Result<Vec<TableRow>, Error> {
         let mut rows = Vec::new();
-        // What is still to be looked through.
+        // The range that is still to be scanned.
         let (mut first, mut end) = range.clusters();
         while rows.len() < limit
             && let Some(cluster) = self.next_cluster((&first, Some(&end)), direction)?
@@ -217,7 +219,7 @@ impl RocksDatabase {
         Ok(rows)
     }
 
-    /// The next cluster that holds anything.
+    /// Returns the next cluster that contains rows.
     fn next_cluster(
         &self,
         ends: StoredKeyBounds<'_>,
@@ -231,7 +233,7 @@ impl RocksDatabase {
         Ok(found)
     }
 
-    /// Calls for each stored row between these ends until that says no.
+    /// Calls `row` for each stored row within the bounds until it returns `false`.
     fn each(
         &self,
         table: TableId,
@@ -259,7 +261,8 @@ impl RocksDatabase {
                 ScanDirection::Descending => iterator.prev(),
             }
         }
-        // A damaged file only ends the iterator: without this the answer would be shorter, not an error.
+        // A damaged file only ends the iterator: without this check the result would be shorter,
+        // not an error.
         iterator.status().map_err(index_error("scan"))
     }
 }

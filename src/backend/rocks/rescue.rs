@@ -1,4 +1,5 @@
-//! Reading what can be read of a damaged generation: through RocksDB where it agrees, else straight from its files.
+//! Salvaging the readable rows of a damaged generation: through RocksDB where possible, otherwise
+//! directly from its files.
 
 use super::folder::{GenerationId, IndexFolder};
 use super::generation_seal::{IndexSealer, RepairedFiles};
@@ -12,28 +13,29 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What could be read of the newest generation.
+/// The readable content of the newest generation.
 #[derive(Clone, Debug, Default)]
 pub struct RescuedIndex {
-    /// Its position.
+    /// The position of the generation.
     pub position: LogPosition,
-    /// Its rows, by table and key. Nothing vouches for them but what they say of themselves, unless `problem` is `None`.
+    /// The rows by table and key. If `problem` is set, they are only as trustworthy as the
+    /// checksums inside them.
     pub rows: BTreeMap<(TableId, Vec<u8>), Vec<u8>>,
-    /// Why it could not be read whole.
+    /// Why the generation could not be read completely.
     pub problem: Option<String>,
-    /// How many of its blocks had a single wrong bit that was put right.
+    /// The number of blocks or files in which a single wrong bit was corrected.
     pub mended: u64,
-    /// How it was found not to be what was sealed.
+    /// How the generation differs from what was sealed.
     pub breach: Option<String>,
 }
 
-/// Files of a generation that are what was sealed but for single wrong bits, put right.
+/// The repaired files of a generation that differs from what was sealed only in single bits.
 pub struct RepairedGeneration {
     generation: GenerationId,
     files: RepairedFiles,
 }
 
-/// Reads what can be read of the index in this folder. Writes nothing.
+/// Reads everything readable of the index in this folder. Writes nothing.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be listed.
@@ -41,10 +43,11 @@ pub fn rescue(path: &Path, seals: &SealMode) -> Result<RescuedIndex, Error> {
     rescue_mended(path, seals, None)
 }
 
-/// As [`rescue`], with what is known of its newest generation from [`find_repairs`]: to find it out takes long.
+/// Reads the index like [`rescue`], reusing the result of [`find_repairs`], which takes long to
+/// compute.
 ///
 /// # Errors
-/// As [`rescue`].
+/// See [`rescue`].
 pub fn rescue_mended(
     path: &Path,
     seals: &SealMode,
@@ -80,7 +83,7 @@ pub fn rescue_mended(
         RocksDatabase::open_read_only(&place, generation.position, &options::cache())
     });
     let read = opened.and_then(|database| {
-        // Each table has its turn, also behind one that ends badly.
+        // Every table is read, even after one that fails.
         let read = |table| table_of(&database, table, &mut rescued);
         (0..CLUSTERS.0).map(read).fold(Ok(()), Result::and)
     });
@@ -95,10 +98,11 @@ pub fn rescue_mended(
     Ok(rescued)
 }
 
-/// A row with the table and key it stands at.
+/// A row with its table and key.
 pub type KeyedRow = ((TableId, Vec<u8>), Vec<u8>);
 
-/// The first rows of each table of the newest generation in this folder, so many at most; `None` if they cannot be read.
+/// Returns up to `most` rows from the start of each table of the newest generation; `None` if they
+/// cannot be read.
 pub fn first_rows(path: &Path, most: usize) -> Option<Vec<KeyedRow>> {
     let folder = IndexFolder::new(path.to_owned());
     let generation = folder.newest().ok()??;
@@ -120,7 +124,7 @@ fn error_text(error: &Error) -> String {
     }
 }
 
-/// The rows of one table, as far as they can be read.
+/// Reads the rows of one table, as far as possible.
 fn table_of(database: &RocksDatabase, table: u8, rescued: &mut RescuedIndex) -> Result<(), Error> {
     let table = TableId(table);
     let mut from = Vec::new();
@@ -141,7 +145,8 @@ fn table_of(database: &RocksDatabase, table: u8, rescued: &mut RescuedIndex) -> 
 type TableKey = (TableId, Vec<u8>);
 type LiveRows = BTreeMap<TableKey, Vec<u8>>;
 
-/// If the newest generation in this folder is not what was sealed, and would be with one bit of some of its files turned: these.
+/// Finds the files of the newest generation that would be exactly what was sealed with one bit
+/// flipped, and repairs them in memory. `None` if the generation is intact, or more is wrong.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be read.
@@ -160,8 +165,8 @@ fn guard_of(seals: &SealMode) -> Option<IndexSealer> {
     seals.key().map(|key| IndexSealer::new(key.clone(), None))
 }
 
-/// The rows in the files of a folder, the last written of each key, and how many wrong bits were put right. Of a file that is known
-/// to have held something else that is read.
+/// Returns the rows in the files of a folder, the newest for each key, and the number of corrected
+/// bits. For files in `known`, the repaired content is read instead.
 fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
     let mut mended = 0;
     let mut newest: BTreeMap<TableKey, (u64, Option<Vec<u8>>)> = BTreeMap::new();
@@ -173,7 +178,7 @@ fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
         let name = path.file_name().and_then(|name| name.to_str());
         let bytes = match name.and_then(|name| known.get(name)) {
             Some(bytes) => Cow::Borrowed(bytes),
-            // A file that the disk refuses is as good as lost.
+            // An unreadable file is treated as lost.
             None => match fs::read(&path) {
                 Ok(bytes) => Cow::Owned(bytes),
                 Err(_) => continue,
@@ -216,7 +221,7 @@ mod tests {
                 batch.rows.push((TableId(2), key.clone(), Some(value.clone())));
                 all.insert((OBJECTS, key.clone()), value.clone());
                 all.insert((TableId(2), key.clone()), value);
-                // As a row of numbers does, this looks like the end of a block at every turn.
+                // Like a row of numbers, this looks like the end of a block in many places.
                 let value = 1_u32.to_le_bytes().repeat(2 * (n % 9) as usize + 2);
                 let value = [&[0; 5], value.as_slice()].concat();
                 batch.rows.push((TableId(3), key.clone(), Some(value.clone())));
@@ -284,8 +289,8 @@ mod tests {
         assert!(same * 100 >= all.len() * 95, "{same} of {}", all.len());
     }
 
-    /// RocksDB read one such record again and again: a store with one wrong bit in its list of files could not be opened, verified
-    /// or repaired, and nobody said so.
+    /// Regression test: RocksDB read such a record endlessly, so that a store with one wrong bit in
+    /// its manifest could not be opened, verified or repaired, without any message.
     #[test]
     fn no_wrong_bit_in_the_list_of_files_keeps_anybody_waiting() {
         let folder = tempfile::tempdir().unwrap();
@@ -308,7 +313,8 @@ mod tests {
         }
     }
 
-    /// A bit among lengths or keys cost all that stood behind it in its block: of a small store nearly everything.
+    /// Regression test: a wrong bit in lengths or keys lost the rest of its block, which in a small
+    /// store is nearly everything.
     #[test]
     fn any_single_wrong_bit_of_a_file_costs_one_value_at_most() {
         let folder = tempfile::tempdir().unwrap();
@@ -337,8 +343,8 @@ mod tests {
         assert!(turned > 1000 && mended as usize > turned / 20, "{mended} of {turned}");
     }
 
-    /// A length of 9 became one of 22,000, which led to what looked like a key: of so many bytes it was given up to try each bit, and
-    /// the block was lost, and the one behind it.
+    /// Regression test: a length of 9 became 22,000, which led to an apparent key. That was too
+    /// long to try each bit, so the block and the next one were lost.
     #[test]
     fn a_wrong_bit_that_makes_a_key_of_thousands_of_bytes_costs_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -364,8 +370,8 @@ mod tests {
         assert!(turned > 20, "{turned}");
     }
 
-    /// A wrong bit of the footer made all blocks look wrong, and one of a block of over 90 KB was not looked for: both were called a
-    /// forgery.
+    /// Regression test: with a wrong bit in the footer all blocks looked wrong, and a wrong bit in
+    /// a block of over 90 KB was not searched: both were reported as forgeries.
     #[test]
     fn what_a_file_was_is_found_by_its_hash_wherever_one_bit_is_wrong() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,34 +1,37 @@
-//! The entries of RocksDB's files, read without it, with a single wrong bit among their lengths and keys put right.
+//! Reading the entries of RocksDB's table files without RocksDB, correcting a single wrong bit in
+//! their lengths and keys.
 //!
-//! A file is a sequence of blocks. A block is a sequence of entries (shared bytes of the key before, further bytes of the
-//! key, bytes of the value, all as varints; then the two), the offsets of every sixteenth entry and their number (u32
-//! little-endian), and a trailer of 5 bytes: how it is compressed, and a checksum. The last 8 bytes of a key are its number
-//! in the order of writing and whether it was written or deleted. RocksDB's `table/format.cc` has the checksum.
+//! A file is a sequence of blocks. A block is a sequence of entries (bytes shared with the previous
+//! key, further bytes of the key, bytes of the value, all as varints; then key suffix and value),
+//! the offsets of every sixteenth entry and their number (u32 little-endian), and a trailer of 5
+//! bytes: compression type and checksum. The last 8 bytes of a key are its sequence number and
+//! whether it was written or deleted. The checksum is defined in RocksDB's `table/format.cc`.
 
 use super::bit_repair;
 use std::iter;
 use std::ops::Range;
 use twox_hash::XxHash3_64;
 
-/// RocksDB's own default, which is not changed in `options`.
+/// RocksDB's default, which `options` does not change.
 const RESTART_ENTRIES: usize = 16;
 const TRAILER_BYTES: usize = 5;
 const NUMBER_BYTES: usize = 8;
-/// At the end of a file, from format 6 of RocksDB's tables on: the kind of checksum, `FOOTER_MARK`, a checksum of the footer, what the
-/// checksums of this file's blocks begin with, and more.
+/// Bytes of the footer, from version 6 of RocksDB's table format on: the kind of checksum,
+/// `FOOTER_MARK`, the checksum of the footer, the base context of the block checksums, and more.
 const FOOTER_BYTES: usize = 53;
 const FOOTER_MARK: [u8; 4] = [0x3e, 0, 0x7a, 0];
 const XXH3: u8 = 4;
-/// Of an entry that cannot be read so many bytes may be to blame: its lengths and its key. Keys are of numbers and hashes, none longer.
+/// Maximum number of bytes of an entry's lengths and key, where a wrong bit may make it unreadable.
+/// Keys consist of numbers and hashes; none is longer.
 const HEADER_BYTES: usize = 96;
-/// So far behind its beginning the end of a block is looked for.
+/// Maximum distance from the start of a block at which its end is searched.
 const MAX_BLOCK_BYTES: usize = 256 << 10;
-/// So many bytes are hashed at most to put one block right: some tenths of a second.
+/// Maximum number of bytes hashed to repair one block: some tenths of a second.
 const MAX_HASHED_BYTES: usize = 1 << 30;
-/// Of a file that must be what it was so many bytes are looked through for the wrong bit, from the first block that is not right:
-/// a tenth of a second for a block of 8 KB, at most half a minute.
+/// Maximum number of bytes of a sealed file searched for the wrong bit, from the first wrong block
+/// on: a tenth of a second for a block of 8 KB, at most half a minute.
 const MAX_TRIED_BYTES: usize = 4 << 20;
-/// So many blocks of a file are tried to be put right: more are wrong only if all is.
+/// Maximum number of blocks of a file that are repaired: if more are wrong, everything is.
 const MENDS: usize = 32;
 
 /// An entry of a block.
@@ -39,14 +42,14 @@ pub(super) struct SstEntry {
     pub(super) value: Option<Vec<u8>>,
 }
 
-/// Every entry that can be found, and how many wrong bits were put right: block by block, and behind one that cannot be
-/// read from the next that can.
+/// Returns every entry that can be found, and the number of corrected bits. Goes block by block;
+/// after an unreadable block it continues at the next readable one.
 pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
     let sum = SstChecksum::of(bytes);
     let (mut found, mut mended) = (Vec::new(), 0);
     let mut mends = MENDS;
     let mut at = 0;
-    // Behind a whole block another one begins.
+    // Another block follows a whole one.
     let mut begins = true;
     while at < bytes.len() {
         let mut block = block(bytes, at);
@@ -63,7 +66,7 @@ pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
             }
         }
         begins = block.end.is_some();
-        // One entry alone may be anything that looks like one; several in a row are a block that ends badly.
+        // A single entry may be a coincidence; several in a row are a block with a damaged end.
         let is_some = begins || block.entries.len() > 1;
         at = block.end.unwrap_or(if is_some { block.stopped + 1 } else { at + 1 });
         if is_some {
@@ -73,25 +76,25 @@ pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
     (found, mended)
 }
 
-/// What the checksums of a file's blocks begin with.
+/// The base context of the checksums of a file's blocks.
 #[derive(Clone, Copy)]
 struct SstChecksum(u32);
 
 impl SstChecksum {
-    /// `None` if its checksums are of another kind.
+    /// Reads it from the footer; `None` if the file has another kind of checksum.
     fn of(file: &[u8]) -> Option<Self> {
         let footer = file.get(file.len().checked_sub(FOOTER_BYTES)?..)?;
         let is_known = footer.first() == Some(&XXH3) && footer.get(1..5) == Some(&FOOTER_MARK);
         is_known.then(|| number(footer, 9).map(Self))?
     }
 
-    /// Whether the block that stands there, its trailer included, is what was written.
+    /// Returns whether the block in this range, including its trailer, has the right checksum.
     fn is_right(self, file: &[u8], block: Range<usize>) -> bool {
         let from = block.start;
         file.get(block).is_some_and(|block| self.agrees(block, from))
     }
 
-    /// Whether these bytes are a block that was written at this place of the file.
+    /// Returns whether these bytes have the right checksum for a block at this offset of the file.
     fn agrees(self, block: &[u8], from: usize) -> bool {
         const LAST_BYTE_PRIME: u32 = 0x6b90_83d9;
         let Some((content, trailer)) = block.split_last_chunk::<TRAILER_BYTES>() else {
@@ -105,8 +108,9 @@ impl SstChecksum {
     }
 }
 
-/// The block with the one bit turned that its checksum asks for, if it is one of a length or a key. Wrong bits of values are
-/// not looked for: those have hashes of their own, and nothing behind them is lost.
+/// Repairs a block by flipping the one bit of a length or key that makes its checksum right. Wrong
+/// bits in values are not searched: values have their own hashes, and their errors hide no other
+/// entries.
 fn mend(bytes: &[u8], start: usize, broken: &SstBlock, sum: SstChecksum) -> Option<SstBlock> {
     let bits = 8 * broken.suspects().count();
     let mut left = MAX_HASHED_BYTES;
@@ -120,8 +124,8 @@ fn mend(bytes: &[u8], start: usize, broken: &SstBlock, sum: SstChecksum) -> Opti
     })
 }
 
-/// Turns the first bit of these bytes at one of these places of the file they begin at that makes them right. Without one they
-/// stay as they are.
+/// Flips the first bit at one of these file offsets for which `is_right` accepts the bytes. `start`
+/// is the file offset of the bytes. Without such a bit they are unchanged.
 pub(super) fn turn_right(
     bytes: &mut [u8],
     start: usize,
@@ -142,16 +146,17 @@ pub(super) fn turn_right(
     })
 }
 
-/// Puts the one wrong bit of a file right whose hash is known. Says whether it has; else the file stays as it is.
+/// Corrects the one wrong bit of a file with a known hash. Returns whether it did; otherwise the
+/// file is unchanged.
 pub(super) fn mend_file(bytes: &mut [u8], hash: &blake3::Hash) -> bool {
-    // What tells how blocks are checked can be wrong itself, and is soon looked through.
+    // The footer defines how blocks are checked, may itself be wrong, and is quick to search.
     let footer = bytes.len().saturating_sub(FOOTER_BYTES)..bytes.len();
     if bit_repair::by_hash(bytes, hash, footer) {
         return true;
     }
     let mut at = 0;
     if let Some(sum) = SstChecksum::of(bytes) {
-        // Blocks of rows that are right are passed over.
+        // Skips blocks with a right checksum.
         while let Some(end) = block(bytes, at).end.filter(|end| sum.is_right(bytes, at..*end)) {
             at = end;
         }
@@ -159,8 +164,9 @@ pub(super) fn mend_file(bytes: &mut [u8], hash: &blake3::Hash) -> bool {
     bit_repair::by_hash(bytes, hash, at..bytes.len().min(at + MAX_TRIED_BYTES))
 }
 
-/// Where the block that begins here may end: behind what could be the offsets of its entries and their number. Those with
-/// several offsets come first. A single one is a zero and a one, which rows of numbers have at every turn.
+/// Returns possible ends of the block that starts here: positions after what may be the offsets of
+/// its entries and their number. Candidates with several offsets come first: a single one is a zero
+/// and a one, which is frequent in rows of numbers.
 fn ends(bytes: &[u8], start: usize) -> Vec<usize> {
     let last = bytes.len().min(start.saturating_add(MAX_BLOCK_BYTES));
     let (mut several, mut single) = (Vec::new(), Vec::new());
@@ -175,8 +181,9 @@ fn ends(bytes: &[u8], start: usize) -> Vec<usize> {
     several
 }
 
-/// How many entries of the block between these places have their offset at its end, if that could be one: they ascend
-/// from zero, and keys there share nothing with the one before. At one the wrong bit may be.
+/// Returns the number of entry offsets that end at `end`, if they are plausible: they ascend from
+/// zero, and the entries there share no bytes with the previous key. One of these may be wrong,
+/// because of the wrong bit.
 fn restarts(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
     const NOT_COMPRESSED: u8 = 0;
     let count = number(bytes, end - 4)? as usize;
@@ -198,22 +205,23 @@ fn restarts(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
 
 struct SstBlock {
     entries: Vec<SstEntry>,
-    /// Where the lengths and the key of each stand.
+    /// The range of the lengths and the key of each entry.
     headers: Vec<Range<usize>>,
-    /// Where no other entry was found.
+    /// The position at which no further entry was found.
     stopped: usize,
-    /// Where it ends, if it is whole.
+    /// The end of the block, if it is whole.
     end: Option<usize>,
 }
 
 impl SstBlock {
-    /// Where a wrong bit can have led astray: mostly where it stopped, or shortly before.
+    /// Returns the positions at which a wrong bit is possible, most likely first: where parsing
+    /// stopped, then backwards.
     fn suspects(&self) -> impl Iterator<Item = usize> + Clone {
         let stopped = self.stopped..self.stopped + HEADER_BYTES;
         iter::once(stopped).chain(self.headers.iter().rev().cloned()).flatten()
     }
 
-    /// Where it may end: first as if what is wrong were behind its last entry.
+    /// Returns possible ends, first the one that fits if the wrong bit is after its last entry.
     fn ends(&self, bytes: &[u8], start: usize) -> Vec<usize> {
         match self.end {
             Some(end) => vec![end],
@@ -223,13 +231,13 @@ impl SstBlock {
         }
     }
 
-    /// What stands behind its entries.
+    /// Returns the size of everything after the entries.
     fn trailer_bytes(&self) -> usize {
         4 * self.entries.len().div_ceil(RESTART_ENTRIES) + 4 + TRAILER_BYTES
     }
 }
 
-/// What can be read of the block that begins here.
+/// Parses the block that starts here, as far as possible.
 fn block(bytes: &[u8], start: usize) -> SstBlock {
     let mut block =
         SstBlock { entries: Vec::new(), headers: Vec::new(), stopped: start, end: None };
@@ -255,7 +263,8 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|four| u32::from_le_bytes(*four))
 }
 
-/// The entry that begins here, where its lengths and key stand, and where it ends. `key` is the key before, and then this one.
+/// Parses the entry at this offset; returns it with the range of its lengths and key, and its end.
+/// `key` contains the previous key, and then this one.
 fn entry(bytes: &[u8], at: usize, key: &mut Vec<u8>) -> Option<(SstEntry, Range<usize>, usize)> {
     let start = at;
     let (shared, at) = varint(bytes, at)?;

@@ -12,7 +12,7 @@ fn key(number: u64) -> Vec<u8> {
     number.to_be_bytes().to_vec()
 }
 
-/// Rows `from..to` in both families, each with a value that its key tells.
+/// Returns the rows `from..to` for both families, each with a value derived from its key.
 fn rows(from: u64, to: u64) -> RowBatch {
     let rows = (from..to).flat_map(|number| {
         let object = number.to_le_bytes().repeat(50);
@@ -31,7 +31,7 @@ fn count(snapshot: &dyn Snapshot, table: TableId) -> u64 {
     snapshot.scan(table, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap().len() as u64
 }
 
-/// The names of all files and folders below a folder.
+/// Returns the names of all files and folders below a folder.
 fn names(path: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(path).unwrap() {
@@ -55,7 +55,7 @@ fn clustered() -> ClusteredTables {
     ClusteredTables::new(|table| table != OBJECTS)
 }
 
-/// One of few keys, so that many have a cluster or an end in common.
+/// Returns one of few keys, so that many share a cluster or a suffix.
 fn some_key(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(vec![0, 1, 0xff]), bytes)
 }
@@ -72,7 +72,7 @@ proptest! {
         let (_folder, index) = index();
         let index = index.with_clustered(clustered());
         let mut known = BTreeMap::new();
-        // Half of them stand in one generation, the rest in the next.
+        // Half of the rows are in one generation, the rest in the next.
         for (position, part) in (1..).zip(written.chunks(written.len().div_ceil(2))) {
             let mut batch = RowBatch::default();
             for (table, key, is_put) in part {
@@ -89,7 +89,7 @@ proptest! {
         }
         let snapshot = index.snapshot().unwrap();
         for (table, from, to, ascending, limit) in &asked {
-            // One of twelve asks for all.
+            // One in twelve scans has no limit.
             let limit = if *limit == 0 { usize::MAX } else { *limit };
             let is_asked_for = |key: &[u8]| *key >= **from && (to.is_empty() || *key < **to);
             let rows = known.iter().filter(|((of, key), _)| of == table && is_asked_for(key));
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// What an earlier version wrote is read, and goes on as it is until all of it is made anew.
+/// An index of an earlier version is readable, and keeps its layout until it is rebuilt.
 #[test]
 fn an_index_is_clustered_as_it_was_made() {
     let (_folder, index) = index();
@@ -126,7 +126,7 @@ fn an_index_is_clustered_as_it_was_made() {
     anew.write(rows(0, 300)).unwrap();
     anew.publish(300).unwrap();
     assert_eq!(of(&index), clustered());
-    // Whoever knows nothing of it reads and writes it as it is.
+    // A handle without clustered tables reads and writes the existing layout.
     let other = RocksIndex::new(index.folder.path("").as_path());
     publish(&other, 300, 400);
     assert_eq!(of(&other), clustered());
@@ -256,7 +256,7 @@ fn leftovers_of_a_crash_are_removed_by_the_next_applier() {
     assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 20);
 }
 
-/// The folder as a crash would leave it, while the next generation is being written.
+/// Uses a copy of the folder as a crash would leave it while the next generation is written.
 #[test]
 fn a_crash_during_an_apply_leaves_the_last_generation() {
     let (folder, index) = index();
@@ -365,7 +365,8 @@ fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
     assert_eq!([count(&*snapshot, TABLE), count(&*snapshot, OBJECTS)], [9, 9]);
 }
 
-/// Half of everything goes, here and there: each file is written anew without it, whatever lies above them.
+/// Half of all rows are deleted in many places: each file is rewritten without them, whatever the
+/// levels above contain.
 #[test]
 fn pieces_that_are_written_anew_hold_what_is_left_and_nothing_else() {
     const ROWS: u64 = 4000;
@@ -413,7 +414,7 @@ fn pieces_that_are_written_anew_hold_what_is_left_and_nothing_else() {
     assert!(all(&index) == (11, left));
 }
 
-/// RocksDB's call that compacts a range answers nothing, not even whether it worked.
+/// RocksDB's call that compacts a range returns nothing, not even whether it succeeded.
 #[test]
 fn compacting_a_damaged_table_is_an_error_and_changes_nothing() {
     let (_folder, index) = index();
@@ -436,7 +437,8 @@ fn compacting_a_damaged_table_is_an_error_and_changes_nothing() {
     assert_eq!(count(&*index.snapshot().unwrap(), OBJECTS), 200);
 }
 
-/// A damaged table ends an iterator early and says so only in its status: a shorter scan would be a false past.
+/// A damaged table ends an iterator early and reports it only in its status: a shorter scan would
+/// be a false past.
 #[test]
 fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
     const ROWS: u64 = 60;
@@ -459,7 +461,8 @@ fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
         for at in (0..good.len()).step_by(step.max(1)) {
             let mut bad = good.clone();
             bad[at] ^= 0x10;
-            // A new file, because tables share their bytes with other generations; and nothing cached.
+            // Writes a new file, because generations share the files of tables, and uses an empty
+            // cache.
             fs::remove_file(&file).unwrap();
             fs::write(&file, &bad).unwrap();
             let cache = options::cache();

@@ -1,4 +1,5 @@
-//! What is noted of writes in a spool: which were acknowledged and still wait, and which were brought into the journal.
+//! The ledger of a spool: which writes were acknowledged and still wait, and which were appended to
+//! the journal.
 
 use super::{is_name, writes};
 use crate::backend::{Error, files, plain_file};
@@ -8,13 +9,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// The list of the writes that were brought in, a line each.
+/// The name of the list of appended writes, one per line.
 pub(super) const BROUGHT: &str = "BROUGHT";
-/// The longest list that is read: 33 bytes for each write that ever waited.
+/// The maximum size of the list: 33 bytes for each write that ever waited.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// A folder of notes about the writes of a spool: an empty file for each that was acknowledged and waits, and a list of
-/// those that were brought in. Nobody holds a lock on it, so a process that is stopped keeps nobody waiting.
+/// The folder of a ledger: an empty file for each acknowledged write that waits, and a list of
+/// those that were appended. There is no lock on it, so a stopped process blocks nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
     folder: PathBuf,
@@ -25,32 +26,32 @@ impl Ledger {
         Self { folder }
     }
 
-    /// The writes that were acknowledged.
+    /// Returns the acknowledged writes.
     pub(super) fn acknowledged(&self) -> Result<Vec<String>, Error> {
         writes(&self.folder)
     }
 
-    /// Whether a write was acknowledged and has not been brought in since.
+    /// Returns whether a write was acknowledged and not appended since.
     pub(super) fn is_acknowledged(&self, name: &str) -> bool {
         self.folder.join(name).exists()
     }
 
-    /// Notes that a write is being acknowledged. Nothing depends on its success.
+    /// Records that a write is being acknowledged. Correctness does not depend on it.
     pub(super) fn acknowledge(&self, name: &str) {
         let _ = files::create_private_folder(&self.folder)
             .and_then(|()| files::create_private(&self.folder.join(name)));
     }
 
-    /// Forgets that a write waits.
+    /// Removes the record of a waiting write.
     pub(super) fn forget(&self, name: &str) {
         let _ = files::remove(&self.folder.join(name));
     }
 
-    /// The writes that were brought in.
+    /// Returns the appended writes.
     pub(super) fn brought(&self) -> Result<BTreeSet<String>, Error> {
         let path = self.folder.join(BROUGHT);
         match plain_file::read(&path, MAX_BYTES) {
-            // A line that was cut, or that is damaged, names nothing.
+            // A truncated or damaged line is ignored.
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes)
                 .lines()
                 .filter(|line| is_name(line))
@@ -61,7 +62,7 @@ impl Ledger {
         }
     }
 
-    /// Notes durably that writes were brought in.
+    /// Records durably that writes were appended.
     pub(super) fn bring(&self, names: &[String]) -> Result<(), Error> {
         let path = self.folder.join(BROUGHT);
         let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
@@ -69,7 +70,7 @@ impl Ledger {
             files::create_private_folder(&self.folder)?;
             let mut options = OpenOptions::new();
             let mut file = options.append(true).create(true).mode(0o600).open(&path)?;
-            // In one call: lines of two processes never mix.
+            // In one call, so that lines of two processes never mix.
             file.write_all(lines.as_bytes())?;
             file.sync_data()
         };

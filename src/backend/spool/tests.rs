@@ -53,7 +53,7 @@ fn one_of_the_two_files_of_a_write_is_enough() {
             assert_eq!(spool.read(NAME, &is_whole).unwrap().unwrap(), b"waits");
             let flaws: Vec<_> =
                 spool.flaws(NAME, &is_whole).unwrap().iter().map(|(place, _)| *place).collect();
-            // A write of an earlier version has no copy.
+            // A write by an earlier version has no copy.
             let is_seen = folder_name == FOLDER || damage.is_some();
             assert_eq!(flaws, if is_seen { vec![folder_name] } else { vec![] });
         }
@@ -102,7 +102,7 @@ fn what_was_acknowledged_and_is_missing_is_known_outside_the_store() {
         "{missing:?}"
     );
     assert_eq!(spool.read(OTHER, &any).unwrap(), None);
-    // It stands in the journal after all.
+    // It was appended to the journal after all.
     spool.brought(&[NAME.to_owned()]).unwrap();
     assert_eq!((spool.names().unwrap(), spool.read(NAME, &any).unwrap()), (vec![], None));
 }

@@ -1,4 +1,4 @@
-//! A session in the refs as bytes of its own, and looked through without being made.
+//! Encoding of a session in the refs, and validating one without creating it.
 
 use super::{
     BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, SessionRefs, SessionRemoval,
@@ -11,10 +11,10 @@ use crate::model::{
     StateDigest, Timestamp,
 };
 
-/// What a session takes, if it has no second branch and no sources.
+/// Typical size of a session with one branch and no sources, in bytes.
 pub(super) const SESSION_BYTES: usize = 256;
 
-/// What [`decode`] reads.
+/// Encodes a session for [`decode`].
 pub(super) fn encode(session: &SessionRefs) -> Vec<u8> {
     let SessionRefs {
         info,
@@ -66,13 +66,13 @@ pub(super) fn encode(session: &SessionRefs) -> Vec<u8> {
     out
 }
 
-/// Whether a session can be made of these bytes.
+/// Checks that the bytes are a valid session.
 pub(super) fn check_session(bytes: &[u8]) -> Result<(), DecodeError> {
     decode::<false>(bytes).map(drop)
 }
 
-/// The session of these bytes. With `KEPT` false it is only looked through, by the same steps: what is given then has no texts and
-/// no lists, and nothing was allocated for it.
+/// Decodes a session. With `KEPT` false, the bytes are validated by the same steps, without
+/// allocating: the result has no texts and no lists.
 #[inline]
 pub(super) fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, DecodeError> {
     let mut reader = ByteReader::new("session", bytes);
@@ -120,7 +120,7 @@ pub(super) fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, Deco
     Ok(session)
 }
 
-/// No count comes near this: it leaves room to add to it.
+/// Upper limit of all counters; it leaves room for additions.
 const MAX_COUNT: u64 = 1 << 48;
 
 fn put_info(out: &mut Vec<u8>, info: &SessionMetadata) {
@@ -176,7 +176,8 @@ fn put_branch(out: &mut Vec<u8>, branch: &BranchRefs) {
     out.push(u8::from(*hidden));
 }
 
-/// The branches of a session that goes on with this number, and how many there are.
+/// Decodes the branches of a session with this next sequence number, and returns them with their
+/// count.
 #[inline]
 fn branches<const KEPT: bool>(
     from: &mut ByteReader<'_>,
@@ -227,7 +228,7 @@ fn put_change(out: &mut Vec<u8>, change: &BranchChange) {
         BranchStatus::Abandoned => 2,
         BranchStatus::Archived => 3,
     });
-    // Most branches say nothing of themselves.
+    // Most branches have no metadata.
     let said = Some(metadata).filter(|metadata| **metadata != BranchMetadata::default());
     put_option(out, said, |out, metadata| put_bytes(out, &pack(metadata)));
 }
@@ -254,7 +255,7 @@ fn put_text(out: &mut Vec<u8>, text: &String) {
 #[inline]
 fn text<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<String, DecodeError> {
     let bytes = from.bytes()?;
-    // Most names are a few letters of ASCII, for which the general answer takes several times as long.
+    // Most names are short ASCII, which is checked several times faster than general UTF-8.
     if !KEPT && bytes.is_ascii() {
         return Ok(String::new());
     }
@@ -314,7 +315,7 @@ fn put_list<T>(out: &mut Vec<u8>, values: &[T], put: impl Fn(&mut Vec<u8>, &T)) 
     values.iter().for_each(|value| put(out, value));
 }
 
-/// The values of a list, if they are kept, and how many there are.
+/// Decodes a list; returns its values, if they are kept, and their count.
 #[inline]
 fn list<const KEPT: bool, T>(
     from: &mut ByteReader<'_>,
@@ -420,7 +421,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Else what was looked through could not be made when somebody asks for it.
+        /// Otherwise a session that was validated could fail to decode when it is requested.
         #[test]
         fn what_is_looked_through_can_be_made_and_nothing_else(
             session in session(),

@@ -1,5 +1,6 @@
-//! The sessions in the refs. Every process reads these before it answers, of all sessions, and mostly asks for one: so their bytes
-//! are looked through when they are read, and a session is made of them when somebody asks for it.
+//! The sessions in the refs. Every process reads all of them before it answers, but usually needs
+//! only one. So their bytes are only validated at first, and a session is decoded when it is
+//! requested.
 
 use super::SessionRefs;
 use super::session_codec::{SESSION_BYTES, check_session, decode, encode};
@@ -15,16 +16,16 @@ use std::sync::{Arc, OnceLock};
 /// The sessions of a store by number.
 #[derive(Clone, Default)]
 pub struct SessionTable {
-    /// What they were read from.
+    /// The encoded sessions that the table was read from.
     bytes: Arc<Vec<u8>>,
     slots: Vec<SessionSlot>,
 }
 
 #[derive(Clone)]
 struct SessionSlot {
-    /// Where its bytes stand; `None` if it was changed since.
+    /// The range of its bytes; `None` if it was changed since.
     place: Option<Range<u32>>,
-    /// The session, if somebody has asked for it.
+    /// The decoded session, if it was requested before.
     made: OnceLock<Arc<SessionRefs>>,
 }
 
@@ -47,25 +48,25 @@ impl SessionSlot {
 }
 
 impl SessionTable {
-    /// How many there are, those that are gone too.
+    /// Returns the number of sessions, including removed ones.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no sessions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The session of this number.
+    /// Returns the session with this number.
     #[must_use]
     pub fn get(&self, number: SessionNumber) -> Option<&SessionRefs> {
         self.slots.get(number as usize).map(|slot| &**slot.get(&self.bytes))
     }
 
-    /// The session of this number, to be changed.
+    /// Returns the session with this number for modification.
     pub fn get_mut(&mut self, number: SessionNumber) -> Option<&mut SessionRefs> {
         let slot = self.slots.get_mut(number as usize)?;
         slot.get(&self.bytes);
@@ -73,17 +74,18 @@ impl SessionTable {
         slot.made.get_mut().map(Arc::make_mut)
     }
 
-    /// Adds a session; its number is the count of those before it.
+    /// Adds a session; its number is the count of sessions before it.
     pub fn push(&mut self, session: SessionRefs) {
         self.slots.push(SessionSlot::of(session));
     }
 
-    /// All of them.
+    /// Iterates over all sessions.
     pub fn all(&self) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
         (0..).zip(&self.slots).map(|(number, slot)| (number, &**slot.get(&self.bytes)))
     }
 
-    /// Those of which this holds, to be changed. The others stay as they are.
+    /// Iterates over the sessions for which `wanted` is true, for modification. The others are not
+    /// touched.
     pub fn filter_mut(
         &mut self,
         wanted: impl Fn(&SessionRefs) -> bool,
@@ -98,7 +100,8 @@ impl SessionTable {
         })
     }
 
-    /// Those in which this text or id may stand: all in which it does, and perhaps others. The rest need not be made for that.
+    /// Iterates over the sessions that may contain this text or id: all that do, and perhaps
+    /// others. The rest need not be decoded.
     pub fn mentioning<'refs>(
         &'refs self,
         text: &[u8],
@@ -111,7 +114,7 @@ impl SessionTable {
         found.map(|(number, slot)| (number, &**slot.get(&self.bytes)))
     }
 
-    /// Those of this id: one at most that is not gone.
+    /// Returns the sessions with this id. At most one is live; the others are removed.
     pub fn of_id(&self, id: SessionId) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
         self.mentioning(id.as_bytes()).filter(move |(_, session)| session.info.id == id)
     }
@@ -178,10 +181,10 @@ impl<'de> Deserialize<'de> for SessionTable {
     }
 }
 
-/// Room is made for as many at once: whoever says that there are more has to show them.
+/// Maximum number of slots allocated ahead: a damaged count must not allocate without limit.
 const MAX_EXPECTED: usize = 4096;
 
-/// Reads one session, and adds its bytes to these.
+/// Reads one session and appends its bytes to a buffer.
 struct SessionSeed<'a> {
     bytes: &'a mut Vec<u8>,
 }
@@ -205,7 +208,7 @@ impl<'de> Visitor<'de> for SessionSeed<'_> {
         self.bytes.extend_from_slice(bytes);
         Ok(SessionSlot { place: Some(start..place(self.bytes)?), made: OnceLock::new() })
     }
-    // As it was written at first.
+    // The first version of the format encoded sessions as maps.
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SessionSlot, A::Error> {
         let session = SessionRefs::deserialize(MapAccessDeserializer::new(map))?;
         check_session(&encode(&session)).map_err(A::Error::custom)?;

@@ -1,4 +1,4 @@
-//! A journal whose payloads are encrypted.
+//! A journal with encrypted payloads.
 
 use super::*;
 use crate::backend::IntegrityBreach;
