@@ -1,8 +1,9 @@
-//! The one way in for text from outside: what the rules call a secret is taken out here, before anything is hashed,
-//! compared with what is stored, or written.
+//! The one way in for text from outside: what the rules call a secret is taken out here, before
+//! anything is hashed, compared with what is stored, or written.
 //!
-//! Every verb of the facade hands what it was given to the gate first. A source that is kept byte for byte comes in
-//! as [`Clean`], which only the gate makes, so that whoever reads facts in it reads them without its secrets.
+//! Every verb of the facade hands what it was given to the gate first. A source that is kept byte
+//! for byte comes in as [`Clean`], which only the gate makes, so that whoever reads facts in it
+//! reads them without its secrets.
 
 use super::session::NewSession;
 use super::write::NewCheckpoint;
@@ -37,33 +38,35 @@ pub struct RedactedSource<'a> {
 }
 
 impl RedactedSource<'_> {
-    /// The bytes of the source. What was handed in and is not among them is to be handed in again with what follows.
+    /// Returns the bytes of the source. What was handed in and is not among them is to be handed in
+    /// again with what follows.
     #[must_use]
     pub fn source(&self) -> &[u8] {
         &self.source
     }
 
-    /// The bytes to read facts in: these are kept.
+    /// Returns the bytes to read facts in: these are kept.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.clean.as_deref().unwrap_or(&self.source)
     }
 
-    /// How many secrets were taken out.
+    /// Returns how many secrets were taken out.
     #[must_use]
     pub const fn removed(&self) -> u64 {
         self.removed
     }
 
-    /// The same with bytes of its own.
+    /// Returns the same with bytes of its own.
     #[must_use]
     pub fn into_owned(self) -> RedactedSource<'static> {
         let source = Cow::Owned(self.source.into_owned());
         RedactedSource { source, clean: self.clean, removed: self.removed, ahead: self.ahead }
     }
 
-    /// Does `work` with the bytes, and meanwhile, on other cores, compresses them as they are kept where they are the first
-    /// of their source: [`super::Session::import_chunk`] need not do that then.
+    /// Does `work` with the bytes, and meanwhile, on other cores, compresses them as they are kept
+    /// where they are the first of their source: [`super::Session::import_chunk`] need not do that
+    /// then.
     pub fn keep_while<T>(&mut self, work: impl FnOnce(&[u8]) -> T) -> T {
         let bytes = self.clean.as_deref().unwrap_or(&self.source);
         if bytes.len() < MIN_AHEAD_BYTES || cores() == 1 {
@@ -74,15 +77,15 @@ impl RedactedSource<'_> {
         done
     }
 
-    /// The bytes compressed, if that was done already.
+    /// Returns the bytes compressed, if that was done already.
     pub(super) fn take_ahead(&mut self) -> Vec<BlobSegment> {
         std::mem::take(&mut self.ahead)
     }
 }
 
 impl Store {
-    /// Takes the secrets out of a part of a source that is kept byte for byte (a transcript), as this store was opened
-    /// to do. `ending` says what follows the part.
+    /// Takes the secrets out of a part of a source that is kept byte for byte (a transcript), as
+    /// this store was opened to do. `ending` says what follows the part.
     #[must_use]
     pub fn redact_source<'a>(
         &self,
@@ -139,7 +142,8 @@ fn shares(text: &[u8]) -> Vec<Range<usize>> {
     shares
 }
 
-/// Takes secrets out of what a verb was given; lets everything through where the store was opened so.
+/// Takes secrets out of what a verb was given; lets everything through where the store was opened
+/// so.
 #[derive(Clone, Copy)]
 pub(crate) struct RedactionGate<'a>(Option<&'a Redactor>);
 
@@ -148,7 +152,7 @@ impl<'a> RedactionGate<'a> {
         Self(options.redaction.as_deref())
     }
 
-    /// Whether anything may be taken out.
+    /// Returns whether anything may be taken out.
     pub(crate) fn is_redacting(self) -> bool {
         self.0.is_some()
     }
@@ -241,7 +245,7 @@ impl<'a> RedactionGate<'a> {
     }
 }
 
-/// What to tell of what was taken out.
+/// Returns what to tell of what was taken out.
 pub(crate) fn warning(removed: &RedactionCounts) -> Option<String> {
     let count: u64 = removed.values().sum();
     let kinds: Vec<&str> = removed.keys().copied().collect();

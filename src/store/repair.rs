@@ -36,8 +36,8 @@ pub struct RepairReport {
     pub waiting: u64,
 }
 
-/// All that can be saved of the store in this folder, and what waits in its spool, with what is known already of wrong bits of
-/// its index. Writes nothing.
+/// All that can be saved of the store in this folder, and what waits in its spool, with what is
+/// known already of wrong bits of its index. Writes nothing.
 pub(super) fn rescue(
     path: &Path,
     known: &Known<'_>,
@@ -88,26 +88,26 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// The folder of its keyring, if its key is in it.
+    /// Returns the folder of its keyring, if its key is in it.
     fn keyring(&self) -> Option<Keyring> {
         self.keyring.filter(|_| self.seals.key().is_some()).map(Keyring::new)
     }
 
-    /// The spool of the store in this folder.
+    /// Returns the spool of the store in this folder.
     pub(super) fn spool(&self, path: &Path) -> SpoolFolder {
         let witness = self.keyring().map(|keyring| keyring.spool(&self.store));
         let spool = SpoolFolder::new(path).with_seals(self.seals.clone()).with_witness(witness);
         spool.with_cipher(self.cipher.cloned())
     }
 
-    /// How far its witness saw it reach.
+    /// Returns how far its witness saw it reach.
     fn witnessed(&self) -> Result<LogPosition> {
         let seen = self.keyring().map(|keyring| keyring.seen(&self.store)).transpose()?.flatten();
         Ok(seen.map_or(0, |mark| mark.position))
     }
 }
 
-/// What cannot be read may be encrypted, where nothing says whether it is.
+/// Returns what cannot be read may be encrypted, where nothing says whether it is.
 fn hinted(error: Error) -> Error {
     match error {
         Error::Corrupt { what, source } => {
@@ -128,8 +128,8 @@ pub(super) struct Kept {
     is_whole: bool,
 }
 
-/// The writes in the spool, with a wrong bit put right, and those that stand under another's name. What cannot be read is named as
-/// lost, unless an earlier repair did.
+/// Returns the writes in the spool, with a wrong bit put right, and those that stand under
+/// another's name. What cannot be read is named as lost, unless an earlier repair did.
 fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> {
     let (mut found, mut broken, mut misnamed) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut names = spool.names()?;
@@ -187,7 +187,8 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
     Ok(all)
 }
 
-/// Whether the files of this name are those of another write, which has none under its own: nothing was ever of this name.
+/// Returns whether the files of this name are those of another write, which has none under its own:
+/// nothing was ever of this name.
 fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
     let stored = spool.stored(name)?;
     let own = |path: &Path, bytes: &[u8]| {
@@ -201,7 +202,7 @@ fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
 /// What is known of a store's seals, and of what it is encrypted with.
 type SealsAndCipher = (SealMode, Option<Cipher>);
 
-/// What the old store's FORMAT says, or would say, and what is known of its keys.
+/// Returns what the old store's FORMAT says, or would say, and what is known of its keys.
 fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(FormatMarker, SealsAndCipher)> {
     let marker = match read_marker_state(from)? {
         MarkerState::Valid(marker) | MarkerState::Corrected(marker) => marker,
@@ -224,9 +225,9 @@ fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(FormatMarker, Seals
     }
 }
 
-/// The marker and the keys of the new store. A sealed one becomes another store: with a key of its own, if there is a
-/// keyring, else without seals; an encrypted one is encrypted anew. What was saved may not be all that the old one's
-/// witness saw.
+/// Returns the marker and the keys of the new store. A sealed one becomes another store: with a key
+/// of its own, if there is a keyring, else without seals; an encrypted one is encrypted anew. What
+/// was saved may not be all that the old one's witness saw.
 fn anew(
     marker: FormatMarker,
     keyring: Option<&Path>,
@@ -252,15 +253,19 @@ fn anew(
 }
 
 impl Store {
-    /// Saves what can be saved of the store in `from` into a new store in `to`, which must not be there yet or be empty.
-    /// `from` stays as it is. Of a sealed store whose key is in this keyring only records that bear its seal are saved. The
-    /// new one is another store: it has an id and a key of its own, or no seals without a keyring. Takes about as much memory as the index has on disk.
+    /// Saves what can be saved of the store in `from` into a new store in `to`, which must not be
+    /// there yet or be empty. `from` stays as it is. Of a sealed store whose key is in this keyring
+    /// only records that bear its seal are saved. The new one is another store: it has an id and a
+    /// key of its own, or no seals without a keyring. Takes about as much memory as the index has
+    /// on disk.
     ///
-    /// What was lost stays named: reading a revision that was lost, or a state that needs it, is an error that says so.
-    /// A branch whose head cannot be made gets a new revision with the claims that are known.
+    /// What was lost stays named: reading a revision that was lost, or a state that needs it, is an
+    /// error that says so. A branch whose head cannot be made gets a new revision with the claims
+    /// that are known.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Encrypted`] if it is and its key is not in this keyring, [`Error::Corrupt`] if nothing can be saved, [`Error::StoreExists`], [`Error::Backend`].
+    /// [`Error::NoStore`], [`Error::Encrypted`] if it is and its key is not in this keyring,
+    /// [`Error::Corrupt`] if nothing can be saved, [`Error::StoreExists`], [`Error::Backend`].
     pub fn repair(
         from: &Path,
         to: &Path,

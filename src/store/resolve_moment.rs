@@ -31,24 +31,24 @@ pub struct ResolvedMoment {
 }
 
 impl ResolvedMoment {
-    /// The number of the revision; `None` before the first.
+    /// Returns the number of the revision; `None` before the first.
     #[must_use]
     pub fn revision(&self) -> Option<u64> {
         self.at.map(|at| at.sequence)
     }
 
-    /// The time up to which facts count; `None`: all.
+    /// Returns the time up to which facts count; `None`: all.
     #[must_use]
     pub const fn time(&self) -> Option<Timestamp> {
         self.time
     }
 
-    /// The time up to which facts count, the end of time where all do.
+    /// Returns the time up to which facts count, the end of time where all do.
     pub(crate) fn until(&self) -> Timestamp {
         self.time.unwrap_or(Timestamp::from_micros(i64::MAX))
     }
 
-    /// The checkpoint that was named, if one was.
+    /// Returns the checkpoint that was named, if one was.
     #[must_use]
     pub fn named_checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_deref()
@@ -59,11 +59,11 @@ impl ResolvedMoment {
 const SHOWN_MATCHES: usize = 8;
 
 impl Session {
-    /// The point that a moment names.
+    /// Returns the point that a moment names.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Ambiguous`], [`Error::NothingAt`] for a time before the first event,
-    /// [`Error::EmptySession`].
+    /// [`Error::NotFound`], [`Error::Ambiguous`], [`Error::NothingAt`] for a time before the first
+    /// event, [`Error::EmptySession`].
     pub fn resolve(&self, moment: &MomentExpression) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let point = self.base(&view, &moment.base)?;
@@ -77,7 +77,7 @@ impl Session {
         self.of_revision(&view, at, point.branch)
     }
 
-    /// The point of a time: on the branch checked out then.
+    /// Returns the point of a time: on the branch checked out then.
     ///
     /// # Errors
     /// As [`Session::resolve`].
@@ -86,7 +86,7 @@ impl Session {
         self.of_time(&view, time, None)
     }
 
-    /// The point of a number of the session's one count.
+    /// Returns the point of a number of the session's one count.
     ///
     /// # Errors
     /// As [`Session::resolve`].
@@ -95,7 +95,7 @@ impl Session {
         self.of_sequence(&view, sequence)
     }
 
-    /// The point of the checkpoint of this id.
+    /// Returns the point of the checkpoint of this id.
     pub(crate) fn checkpoint_point(&self, id: &CheckpointId) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let checkpoint = checkpoint::by_id(&view, self.number, id)?;
@@ -103,17 +103,17 @@ impl Session {
         self.checkpoint_moment(&view, checkpoint.ok_or_else(none)?)
     }
 
-    /// The point of the newest checkpoint with this tag.
+    /// Returns the point of the newest checkpoint with this tag.
     pub(crate) fn tag_point(&self, tag: &str) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let newest = self.newest_tagged(&view, tag)?;
         self.checkpoint_moment(&view, newest.ok_or_else(|| Error::not_found("tag", tag))?)
     }
 
-    /// The point of a checkpoint.
+    /// Returns the point of a checkpoint.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn at_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ResolvedMoment> {
         let view = self.view()?;
         self.checkpoint_moment(&view, checkpoint.clone())
@@ -190,8 +190,8 @@ impl Session {
         Ok(ResolvedMoment { branch, at, time: None, checkpoint: None })
     }
 
-    /// The point of a time that was read. Now means all that was written by now: a clock that was once ahead has given times
-    /// later than now, and times of a branch never go back.
+    /// Returns the point of a time that was read. Now means all that was written by now: a clock
+    /// that was once ahead has given times later than now, and times of a branch never go back.
     fn of_resolved(
         &self,
         view: &ReadSnapshot,
@@ -207,10 +207,11 @@ impl Session {
         Ok(ResolvedMoment { time: Some(time.time.max(last)), ..head })
     }
 
-    /// The time that was read, or, if that is now and the clock was once ahead, the time of the last thing recorded.
+    /// Returns the time that was read, or, if that is now and the clock was once ahead, the time of
+    /// the last thing recorded.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn time_by(&self, time: &ResolvedTime) -> Result<Timestamp> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let last = session_refs(&refs, self.number)?.last_event;
@@ -301,10 +302,11 @@ impl Session {
         Ok(checkpoint::list(view, self.number, &filter)?.into_iter().next())
     }
 
-    /// The moment, in which a number that is no tag, no branch and no beginning of an id here is the time that it can be.
+    /// Returns the moment, in which a number that is no tag, no branch and no beginning of an id
+    /// here is the time that it can be.
     ///
     /// # Errors
-    /// [`Error::Ambiguous`], and as every read.
+    /// [`Error::Ambiguous`]; also if the store cannot be read or is damaged.
     pub fn resolve_ambiguous(&self, moment: MomentExpression) -> Result<MomentExpression> {
         let MomentBase::Name(named @ AmbiguousName { time: Some(time), .. }) = &moment.base else {
             return Ok(moment);
@@ -337,7 +339,7 @@ impl Session {
         }
     }
 
-    /// The tag, the branch or the id that a word names.
+    /// Returns the tag, the branch or the id that a word names.
     fn called(&self, view: &ReadSnapshot, named: &AmbiguousName) -> Result<Option<ResolvedMoment>> {
         if let Some(checkpoint) = self.newest_tagged(view, &named.name)? {
             return self.checkpoint_moment(view, checkpoint).map(Some);
@@ -447,7 +449,8 @@ impl Session {
     }
 }
 
-/// The ids whose digits begin like this: from the first to the one behind the last, as bytes.
+/// Returns the ids whose digits begin like this: from the first to the one behind the last, as
+/// bytes.
 fn prefix_range(digits: &str) -> (Vec<u8>, Vec<u8>) {
     let half: String = digits.chars().take(32).collect();
     let bytes = |fill: char| -> Vec<u8> {

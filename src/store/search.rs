@@ -1,9 +1,10 @@
-//! Words in all that was ever said: messages, commands and what they printed, claims as they stood in each revision,
-//! code, checkpoints.
+//! Words in all that was ever said: messages, commands and what they printed, claims as they stood
+//! in each revision, code, checkpoints.
 //!
-//! What is searched is a copy of the texts beside the store (`search/`, a file a session), derived and private: it may
-//! be deleted at any time, and is made again by the next search. Only a search brings it up to date, so no write waits
-//! for it. `docs/search.md` says why it is no index of words.
+//! What is searched is a copy of the texts beside the store (`search/`, a file a session), derived
+//! and private: it may be deleted at any time, and is made again by the next search. Only a search
+//! brings it up to date, so no write waits for it. `docs/search.md` says why it is no index of
+//! words.
 
 mod corpus;
 pub(super) mod session_texts;
@@ -43,8 +44,8 @@ pub struct SearchQuery {
 }
 
 impl SearchQuery {
-    /// All of these words; what stands between double quotes is one. Parts of words are found too; the case of ASCII
-    /// letters does not matter.
+    /// All of these words; what stands between double quotes is one. Parts of words are found too;
+    /// the case of ASCII letters does not matter.
     ///
     /// # Errors
     /// [`Error::Invalid`] if there is no word, or too many.
@@ -87,8 +88,8 @@ pub struct SearchHit {
     pub id: String,
     /// When the words first stood in it.
     pub at: Timestamp,
-    /// The number of the revision that first said so, of the checkpoint, or, of a fact, of the last revision by then;
-    /// `None` if there was none.
+    /// The number of the revision that first said so, of the checkpoint, or, of a fact, of the last
+    /// revision by then; `None` if there was none.
     pub revision: Option<u64>,
     /// In how many versions of it all words stand.
     pub versions: u64,
@@ -122,11 +123,12 @@ struct HitCandidate {
 }
 
 impl Store {
-    /// What holds all words of a query in these sessions, the latest first. `resolve` reads long texts of imported
-    /// sources.
+    /// Returns what holds all words of a query in these sessions, the latest first. `resolve` reads
+    /// long texts of imported sources.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a cursor that is none; as every read.
+    /// [`Error::Invalid`] for a cursor that is none; also if the store cannot be read or is
+    /// damaged.
     pub fn search(
         &self,
         sessions: &[Session],
@@ -207,8 +209,8 @@ impl Store {
     }
 }
 
-/// What finds all of these words. To make a table of all states takes the square of the length of a word, so long words
-/// are searched for by an automaton that falls back.
+/// Returns what finds all of these words. To make a table of all states takes the square of the
+/// length of a word, so long words are searched for by an automaton that falls back.
 fn searching(words: &[String]) -> Result<AhoCorasick> {
     const LONG_BYTES: usize = 1000;
     let is_long = words.iter().map(String::len).sum::<usize>() > LONG_BYTES;
@@ -241,7 +243,7 @@ fn place_of(cursor: &str) -> Result<HitPosition> {
     })
 }
 
-/// Where words stand in a text, if all of them do.
+/// Returns where words stand in a text, if all of them do.
 fn all_words(search: &AhoCorasick, words: usize, text: &str) -> Option<Vec<Range<usize>>> {
     let mut seen = 0_u64;
     let mut places = Vec::new();
@@ -254,7 +256,7 @@ fn all_words(search: &AhoCorasick, words: usize, text: &str) -> Option<Vec<Range
     (seen.count_ones() as usize == words).then_some(places)
 }
 
-/// The text around the first place, its white space narrowed, and where words stand in it.
+/// Returns the text around the first place, its white space narrowed, and where words stand in it.
 fn snippet(text: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     let first = places.first().map_or(0, |place| place.start);
     let from = text.floor_char_boundary(first.saturating_sub(SNIPPET_BYTES / 3));

@@ -159,10 +159,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// What this session is and where it stands.
+    /// Returns what this session is and where it stands.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn summary(&self) -> Result<SessionSummary> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let current = current_number(&refs) == Some(self.number);
@@ -172,7 +172,7 @@ impl Session {
         Ok(summary)
     }
 
-    /// The store.
+    /// Returns the store.
     #[must_use]
     pub const fn store(&self) -> &Store {
         &self.store
@@ -190,7 +190,7 @@ impl Session {
     /// Everything that is recorded, on the branch checked out.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn head(&self) -> Result<ResolvedMoment> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let branch = session_refs(&refs, self.number)?.current_branch;
@@ -202,18 +202,18 @@ impl Session {
         })
     }
 
-    /// The checkpoints, newest first.
+    /// Returns the checkpoints, newest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<Checkpoint>> {
         checkpoint::list(&self.view()?, self.number, filter)
     }
 
-    /// The checkpoint of this event key.
+    /// Returns the checkpoint of this event key.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoint_of(&self, event: &str) -> Result<Option<Checkpoint>> {
         checkpoint::by_key(&self.view()?, self.number, event)
     }
@@ -239,12 +239,14 @@ impl Session {
         Ok(checkpoint)
     }
 
-    /// Changes what is said of a checkpoint: its message, tags and body. `amend` sees it as it stands when this is
-    /// written, so that of several at once each sees what those before it did; it runs again if somebody else is
-    /// faster. Returns the checkpoint as it is then, and whether this was a change.
+    /// Changes what is said of a checkpoint: its message, tags and body. `amend` sees it as it
+    /// stands when this is written, so that of several at once each sees what those before it did;
+    /// it runs again if somebody else is faster. Returns the checkpoint as it is then, and whether
+    /// this was a change.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for what is no tag; as every write.
+    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for what is no tag;
+    /// also if the store cannot be written.
     pub fn amend_checkpoint(
         &self,
         act: &WriteContext,
@@ -275,10 +277,11 @@ impl Session {
         })
     }
 
-    /// The time of the latest checkpoint. Reads nothing but what the journal's readers know first.
+    /// Returns the time of the latest checkpoint. Reads nothing but what the journal's readers know
+    /// first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn last_checkpoint_at(&self) -> Result<Option<Timestamp>> {
         let (refs, _) = self.store.engine.follower.refs()?;
         Ok(session_refs(&refs, self.number)?.last_checkpoint)
@@ -301,7 +304,8 @@ impl Session {
         })
     }
 
-    /// Begins a branch at a moment (`None`: at the head of the branch checked out). Costs the same for any state.
+    /// Begins a branch at a moment (`None`: at the head of the branch checked out). Costs the same
+    /// for any state.
     ///
     /// # Errors
     /// [`Error::Duplicate`] if there is one of that name, [`Error::Invalid`] for what is no name.
@@ -379,8 +383,8 @@ impl Session {
         })
     }
 
-    /// Checks out another branch, with the automatic checkpoint that goes with it (unless `quietly`). Returns the
-    /// branch left; `None` if it was checked out already.
+    /// Checks out another branch, with the automatic checkpoint that goes with it (unless
+    /// `quietly`). Returns the branch left; `None` if it was checked out already.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -423,29 +427,29 @@ impl Session {
         })
     }
 
-    /// The name of a branch by its number, as a checkpoint knows it.
+    /// Returns the name of a branch by its number, as a checkpoint knows it.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branch_name(&self, branch: BranchNumber) -> Result<String> {
         let (refs, _) = self.store.engine.follower.refs()?;
         Ok(session_refs(&refs, self.number)?.branch(branch)?.name.clone())
     }
 
-    /// The branches as they were at a moment.
+    /// Returns the branches as they were at a moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branches(&self, point: &ResolvedMoment) -> Result<Vec<BranchSummary>> {
         let view = self.view()?;
         branches(&view, self.number, point)
     }
 
-    /// Makes the claims of a branch what they were at a moment: by a new revision of the branch checked out, so
-    /// that nothing is lost and `undo` works. Costs the same for any state.
+    /// Makes the claims of a branch what they were at a moment: by a new revision of the branch
+    /// checked out, so that nothing is lost and `undo` works. Costs the same for any state.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<WriteReport> {
         let operation = act.operation()?;
         self.store.engine.commit(CommitDurability::Now, &mut |desk| {

@@ -13,7 +13,8 @@ use crate::format::{BookmarkRow, RecordChange, SessionRefs};
 use crate::model::{OperationId, RetentionPolicy, SessionKind, SessionNumber, Timestamp};
 use std::collections::BTreeSet;
 
-/// The bytes of a source that pruning drops, or dropped. Its facts stay, with the beginnings of their texts.
+/// The bytes of a source that pruning drops, or dropped. Its facts stay, with the beginnings of
+/// their texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedSource {
     /// The name of its session.
@@ -43,7 +44,7 @@ impl Store {
 }
 
 impl DroppedSource {
-    /// The number of its session.
+    /// Returns the number of its session.
     pub(super) const fn session_number(&self) -> SessionNumber {
         self.number
     }
@@ -86,7 +87,8 @@ impl DroppedSession {
 }
 
 impl Session {
-    /// The debugging sessions that ended up to a time, with when: not this one, not one that is at work.
+    /// Returns the debugging sessions that ended up to a time, with when: not this one, not one
+    /// that is at work.
     fn ended_sessions<'v>(
         &self,
         view: &'v ReadSnapshot,
@@ -101,7 +103,7 @@ impl Session {
         })
     }
 
-    /// The sessions that go by these rules. One that a program's checkpoint names stays.
+    /// Returns the sessions that go by these rules. One that a program's checkpoint names stays.
     pub(super) fn expired_sessions(
         &self,
         view: &ReadSnapshot,
@@ -123,8 +125,8 @@ impl Session {
         Ok(dropped.collect())
     }
 
-    /// The sources whose bytes go by these rules: of debugging sessions other than this one and the current one. What they take
-    /// is not [measured](DroppedSource::measure) yet.
+    /// Returns the sources whose bytes go by these rules: of debugging sessions other than this one
+    /// and the current one. What they take is not [measured](DroppedSource::measure) yet.
     pub(super) fn expired_texts(
         &self,
         view: &ReadSnapshot,
@@ -153,7 +155,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The blobs of a source that have more than was dropped of them, each with its length.
+    /// Returns the blobs of a source that have more than was dropped of them, each with its length.
     fn kept_blobs(
         &self,
         view: &ReadSnapshot,

@@ -1,5 +1,6 @@
-//! A whole snapshot beside the claims that are held: what of it changed. Values are compared with what stands there, so
-//! that nothing is decoded and nothing encoded, and only what differs is looked at more closely.
+//! A whole snapshot beside the claims that are held: what of it changed. Values are compared with
+//! what stands there, so that nothing is decoded and nothing encoded, and only what differs is
+//! looked at more closely.
 
 use super::write::{HeadClaims, check_claim};
 use crate::engine::parallel;
@@ -18,7 +19,8 @@ const PARALLEL_CLAIMS: usize = 1000;
 /// So many shares has a core, so that one that began late need not do half of all.
 const SHARDS_PER_CORE: usize = 4;
 
-/// The claims in the order of their keys, which is that of what is stored; of two with one key the later one.
+/// Returns the claims in the order of their keys, which is that of what is stored; of two with one
+/// key the later one.
 fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
     let mut all: Vec<_> = claims.iter().collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
@@ -32,13 +34,14 @@ fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
     all
 }
 
-/// How the key of a claim compares with a stored one.
+/// Returns how the key of a claim compares with a stored one.
 fn compare(key: &Key, stored: &[u8]) -> Ordering {
     let (kind, id) = stored.split_first().map_or((0, &[][..]), |(kind, id)| (*kind, id));
     key.kind.code().cmp(&kind).then_with(|| key.id.as_bytes().cmp(id))
 }
 
-/// What a snapshot changes: the claims that hold something else, and the keys of what it no longer has.
+/// What a snapshot changes: the claims that hold something else, and the keys of what it no longer
+/// has.
 #[derive(Default)]
 struct SnapshotDiff<'a> {
     differing: Vec<&'a (Key, Value)>,
@@ -87,7 +90,7 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
         shares
     }
 
-    /// What they change; `None` if they do not stand in the order of their keys, each once.
+    /// Returns what they change; `None` if they do not stand in the order of their keys, each once.
     fn found(&self, held: HeldClaims<'a>) -> Option<SnapshotDiff<'a>> {
         let mut found = SnapshotDiff::default();
         let mut last = self.before.map(|claim| &claim.borrow().0);
@@ -118,8 +121,8 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
     }
 }
 
-/// What these claims change; `None` if they do not stand in the order of their keys, each once. Each is looked at once: it
-/// mostly has to come from memory.
+/// Returns what these claims change; `None` if they do not stand in the order of their keys, each
+/// once. Each is looked at once: it mostly has to come from memory.
 fn compare_shards<'a, T: Borrow<(Key, Value)> + Sync>(
     held: HeldClaims<'a>,
     kinds: &BTreeSet<Kind>,
@@ -133,7 +136,7 @@ fn compare_shards<'a, T: Borrow<(Key, Value)> + Sync>(
         .collect()
 }
 
-/// The changes that make the claims of these kinds be these.
+/// Returns the changes that make the claims of these kinds be these.
 pub(super) fn snapshot_changes(
     held: &HeadClaims,
     kinds: &BTreeSet<Kind>,

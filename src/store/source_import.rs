@@ -27,9 +27,11 @@ pub struct SourceChunk<'a> {
     pub bytes: RedactedSource<'a>,
     /// How many lines those are.
     pub lines: u64,
-    /// Whether the bytes themselves are kept, so that texts can point into them and the source can be written back.
+    /// Whether the bytes themselves are kept, so that texts can point into them and the source can
+    /// be written back.
     pub keep: bool,
-    /// Whether the source is read again from its beginning since that changed: facts known already are passed over.
+    /// Whether the source is read again from its beginning since that changed: facts known already
+    /// are passed over.
     pub again: bool,
     /// What the reader needs to go on behind them.
     pub carry: Vec<u8>,
@@ -63,7 +65,7 @@ impl ImportPrecondition {
         &self.source
     }
 
-    /// Whether the source is still where it was.
+    /// Returns whether the source is still where it was.
     fn check_bookmark(&self, refs: &StoreRefs, session: SessionNumber) -> Result<()> {
         let session = session_refs(refs, session)?;
         if refs.purges != self.purges {
@@ -112,13 +114,14 @@ impl ImportPrecondition {
 }
 
 impl Session {
-    /// Takes a further part of a source: its bytes, facts and checkpoints, all or nothing. Durable after
-    /// [`super::Store::sync`]. Returns what was written and the bookmark behind it.
+    /// Takes a further part of a source: its bytes, facts and checkpoints, all or nothing. Durable
+    /// after [`super::Store::sync`]. Returns what was written and the bookmark behind it.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if somebody else has taken more of the source since its bookmark was read: nothing has changed,
-    /// go on from the new one. [`Error::Invalid`] if the name of the source holds a secret ([`super::Store::without_secrets`]).
-    /// As every write.
+    /// [`Error::Conflict`] if somebody else has taken more of the source since its bookmark was
+    /// read: nothing has changed, go on from the new one. [`Error::Invalid`] if the name of the
+    /// source holds a secret ([`super::Store::without_secrets`]). Fails if the store cannot be
+    /// written.
     pub fn import_chunk(
         &self,
         act: &WriteContext,
@@ -169,13 +172,14 @@ impl Session {
         Ok((done, bookmark))
     }
 
-    /// A name for the blob of a source; another one each time the source is read again from its beginning.
+    /// A name for the blob of a source; another one each time the source is read again from its
+    /// beginning.
     fn new_blob(&self, source: &str, again: bool) -> Result<String> {
         let before = if again { self.blobs_of(source)?.len() } else { 0 };
         Ok(blob_name(source, before))
     }
 
-    /// What appends these bytes to the blob of a bookmark.
+    /// Returns what appends these bytes to the blob of a bookmark.
     fn segments(&self, bookmark: &SourceBookmark, content: &[u8]) -> Result<Vec<RecordChange>> {
         let kept = bookmark.kept_bytes();
         let view = self.view()?;
@@ -196,8 +200,8 @@ impl Session {
         Ok(blob::segments(self.number, &bookmark.blob, kept, &before, content))
     }
 
-    /// Writes segments that are too large for the record of their bookmark. Until that is written they are as good as not
-    /// there, and whoever takes the source in their place replaces them.
+    /// Writes segments that are too large for the record of their bookmark. Until that is written
+    /// they are as good as not there, and whoever takes the source in their place replaces them.
     fn write_ahead(
         &self,
         act: &WriteContext,

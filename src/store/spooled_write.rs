@@ -1,5 +1,5 @@
-//! What is kept in the spool while the store cannot be written: by a write that could do without an expected head, or
-//! by somebody who only has something to say.
+//! What is kept in the spool while the store cannot be written: by a write that could do without an
+//! expected head, or by somebody who only has something to say.
 
 use super::redaction_gate::{RedactionCounts, warning};
 use super::session::NewSession;
@@ -23,8 +23,8 @@ use crate::model::{
     Timestamp, Value, claim,
 };
 
-/// Something to be kept for a session although the store may be neither readable nor writable: all of it in one file of
-/// the spool. The next writer brings it in.
+/// Something to be kept for a session although the store may be neither readable nor writable: all
+/// of it in one file of the spool. The next writer brings it in.
 ///
 /// For hooks, which must not lose what they have to say. Where the store can be read and written,
 /// [`Session::write`] is better: it spools by itself where somebody holds the append lock.
@@ -44,17 +44,19 @@ pub struct SpooledWrite<'a> {
 pub struct SpoolStatus {
     /// How many writes wait for the append lock.
     pub writes: u64,
-    /// Those that were acknowledged and cannot be read, by operation, each with what is wrong. Nothing is read before a
-    /// repair, or before the store is taken over.
+    /// Those that were acknowledged and cannot be read, by operation, each with what is wrong.
+    /// Nothing is read before a repair, or before the store is taken over.
     pub damaged: Vec<(String, String)>,
-    /// Those that were not written with the store's key, by operation: they wait until the store is taken over.
+    /// Those that were not written with the store's key, by operation: they wait until the store is
+    /// taken over.
     pub unsealed: Vec<String>,
     /// Those that an earlier repair could not read, and named: their bytes are kept.
     pub set_aside: Vec<String>,
 }
 
 impl Store {
-    /// Begins something to be kept for a session: the one of this agent's own id if there is one, else a new one.
+    /// Begins something to be kept for a session: the one of this agent's own id if there is one,
+    /// else a new one.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -71,7 +73,7 @@ impl Store {
         Ok(SpooledWrite { store: self, act, session, takes_over, facts, notes, checkpoints })
     }
 
-    /// What waits in the spool.
+    /// Returns what waits in the spool.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -101,7 +103,8 @@ impl Store {
     /// Brings what waits in the spool into the journal.
     ///
     /// # Errors
-    /// [`Error::Backend`] if somebody holds the append lock; as every write. What cannot be brought in goes on waiting.
+    /// [`Error::Backend`] if somebody holds the append lock; also if the store cannot be written.
+    /// What cannot be brought in goes on waiting.
     pub fn drain(&self) -> Result<()> {
         self.engine.check_writable()?;
         self.engine.drain()

@@ -44,18 +44,18 @@ pub struct StateAt {
 }
 
 impl Session {
-    /// What was known at a point.
+    /// Returns what was known at a point.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn state(&self, point: &ResolvedMoment) -> Result<StateAt> {
         self.state_by(point, FactClock::Happened)
     }
 
-    /// What was known at a point, by one clock or the other.
+    /// Returns what was known at a point, by one clock or the other.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn state_by(&self, point: &ResolvedMoment, clock: FactClock) -> Result<StateAt> {
         let view = self.view()?;
         let claims = match point.at {
@@ -65,10 +65,10 @@ impl Session {
         Ok(StateAt { view, session: self.clone(), point: point.clone(), clock, claims })
     }
 
-    /// The revision of a point, without its state; `None` before the first.
+    /// Returns the revision of a point, without its state; `None` before the first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn revision_of(&self, point: &ResolvedMoment) -> Result<Option<RevisionSummary>> {
         self.revision_in(&self.view()?, point)
     }
@@ -90,18 +90,19 @@ impl Session {
         }))
     }
 
-    /// The branch of a point.
+    /// Returns the branch of a point.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branch_of(&self, point: &ResolvedMoment) -> Result<String> {
         self.branch_name(point.branch)
     }
 
-    /// The time of a point: its own, or that of the last thing recorded; `None` if nothing is.
+    /// Returns the time of a point: its own, or that of the last thing recorded; `None` if nothing
+    /// is.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn time_of(&self, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
         self.shown_time(&self.view()?, point)
     }
@@ -109,7 +110,7 @@ impl Session {
     /// One claim at a point, without the rest of the state.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn claim(&self, point: &ResolvedMoment, key: &Key) -> Result<Option<ClaimEntry>> {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
@@ -119,10 +120,11 @@ impl Session {
             .transpose()
     }
 
-    /// Several claims at a point, all at one moment, without the rest of the state; `None` where there is none.
+    /// Several claims at a point, all at one moment, without the rest of the state; `None` where
+    /// there is none.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn claims(&self, point: &ResolvedMoment, keys: &[Key]) -> Result<Vec<Option<ClaimEntry>>> {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
@@ -139,10 +141,10 @@ impl Session {
             .collect()
     }
 
-    /// The claims that changed from one point to another, as stored: nothing is decoded.
+    /// Returns the claims that changed from one point to another, as stored: nothing is decoded.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn changed_claims(
         &self,
         from: &ResolvedMoment,
@@ -153,10 +155,10 @@ impl Session {
         crate::engine::compare::compare_encoded(&view, &view.refs, self.number, from.at, to.at)
     }
 
-    /// What changed from one point to another.
+    /// Returns what changed from one point to another.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn compare(&self, from: &ResolvedMoment, to: &ResolvedMoment) -> Result<StateComparison> {
         let view = self.view()?;
         [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
@@ -194,12 +196,13 @@ impl Session {
         Ok(StateComparison { claims, changes, time_delta_micros, summary })
     }
 
-    /// That the revision of a point is still in sight: it may have been pruned since the point was found.
+    /// Checks that the revision of a point is still in sight: it may have been pruned since the
+    /// point was found.
     fn check_in_sight(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<()> {
         point.at.map_or(Ok(()), |at| lineage::check_in_sight(view, self.number, at))
     }
 
-    /// The time that a point is shown with: its own, or that of the last thing recorded.
+    /// Returns the time that a point is shown with: its own, or that of the last thing recorded.
     fn shown_time(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
         match point.time {
             Some(time) => Ok(Some(time)),
@@ -222,27 +225,27 @@ pub struct StateComparison {
 }
 
 impl StateAt {
-    /// The point.
+    /// Returns the point.
     #[must_use]
     pub const fn point(&self) -> &ResolvedMoment {
         &self.point
     }
 
-    /// The session.
+    /// Returns the session.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// What the session is.
+    /// Returns what the session is.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn info(&self) -> Result<SessionMetadata> {
         Ok(session_refs(&self.view.refs, self.session.number)?.info.clone())
     }
 
-    /// The claims.
+    /// Returns the claims.
     #[must_use]
     pub const fn claims(&self) -> &RevisionState {
         &self.claims
@@ -256,7 +259,7 @@ impl StateAt {
         Ok(self.claims.entry(&Key::new(kind, id))?.map(|entry| entry.value))
     }
 
-    /// The claims of a kind, sorted by their own time, then id.
+    /// Returns the claims of a kind, sorted by their own time, then id.
     ///
     /// # Errors
     /// If what is stored is damaged.
@@ -270,10 +273,10 @@ impl StateAt {
         Ok(claims)
     }
 
-    /// The facts of a kind, sorted by time, then id.
+    /// Returns the facts of a kind, sorted by time, then id.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn facts_of(&self, kind: Kind) -> Result<Vec<SourcedFact>> {
         let time = self.until();
         fact::facts_at(&self.view, &self.view.refs, self.session.number, kind, time, self.clock)
@@ -283,18 +286,18 @@ impl StateAt {
         self.point.until()
     }
 
-    /// The time of this state: the point's own, or that of the last thing recorded.
+    /// Returns the time of this state: the point's own, or that of the last thing recorded.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn time(&self) -> Result<Option<Timestamp>> {
         self.session.shown_time(&self.view, &self.point)
     }
 
-    /// The last checkpoint at or before this moment; the one that was named, if one was.
+    /// Returns the last checkpoint at or before this moment; the one that was named, if one was.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
         match &self.point.checkpoint {
             Some(named) => Ok(Some((**named).clone())),
@@ -302,10 +305,10 @@ impl StateAt {
         }
     }
 
-    /// The revision that the claims are those of; `None` before the first.
+    /// Returns the revision that the claims are those of; `None` before the first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn revision(&self) -> Result<Option<RevisionSummary>> {
         self.session.revision_in(&self.view, &self.point)
     }
@@ -313,7 +316,7 @@ impl StateAt {
     /// Microseconds from the last revision or fact at or before this moment to this moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn distance_micros(&self) -> Result<Option<i64>> {
         let Some(time) = self.time()? else { return Ok(None) };
         let fact = fact::last_at(&self.view, &self.view.refs, self.session.number, time)?;
@@ -321,27 +324,27 @@ impl StateAt {
         Ok(fact.max(revision).map(|last| time.micros_since(last)))
     }
 
-    /// The branches at this moment.
+    /// Returns the branches at this moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branches(&self) -> Result<Vec<BranchSummary>> {
         branches(&self.view, self.session.number, &self.point)
     }
 
-    /// The branch that was checked out (for a branch or its past, the branch named).
+    /// Returns the branch that was checked out (for a branch or its past, the branch named).
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn current_branch(&self) -> Result<String> {
         let session = session_refs(&self.view.refs, self.session.number)?;
         Ok(session.branch(self.point.branch)?.name.clone())
     }
 
-    /// The session's figures up to this moment.
+    /// Returns the session's figures up to this moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn metrics(&self) -> Result<SessionMetrics> {
         let number = self.session.number;
         let refs = &self.view.refs;

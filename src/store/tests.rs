@@ -26,8 +26,8 @@ fn generations(path: &Path) -> usize {
     entries.filter(|entry| entry.as_ref().unwrap().path().join("CURRENT").exists()).count()
 }
 
-/// The generation before stayed until the next apply: after everything was written anew half of the store was waste, and on a
-/// full disk the room that was made was not there.
+/// The generation before stayed until the next apply: after everything was written anew half of the
+/// store was waste, and on a full disk the room that was made was not there.
 #[test]
 fn the_index_of_before_goes_as_soon_as_nobody_reads_it() {
     let root = tempfile::tempdir().unwrap();
@@ -88,7 +88,8 @@ fn how_much_of_a_head_is_remembered_changes_no_state() {
     }
 }
 
-/// Who appended after another thread had published a generation took in what came since from nothing.
+/// Who appended after another thread had published a generation took in what came since from
+/// nothing.
 #[test]
 fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
     let store = Store::in_memory().unwrap();
@@ -103,8 +104,9 @@ fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
     assert_eq!(refs.sessions.get(0).and_then(|session| session.schedule), Some(7_000_000));
 }
 
-/// Where an apply took so long that the tail was long again when it was done, the next writer could find the new generation before
-/// this process had noted it, and read all of the tail once more: 8 ms instead of 0.3.
+/// Where an apply took so long that the tail was long again when it was done, the next writer could
+/// find the new generation before this process had noted it, and read all of the tail once more: 8
+/// ms instead of 0.3.
 #[test]
 fn what_is_behind_a_newer_generation_is_not_read_again() {
     let root = tempfile::tempdir().unwrap();
@@ -153,8 +155,9 @@ fn rows(store: &Store) -> Vec<(TableId, TableRow)> {
     rows.collect()
 }
 
-/// Operations of a whole tail are looked up together, and the size of a state is carried on from revision to revision: neither
-/// may say anything else than each record by itself, or than the generation made of them.
+/// Operations of a whole tail are looked up together, and the size of a state is carried on from
+/// revision to revision: neither may say anything else than each record by itself, or than the
+/// generation made of them.
 #[test]
 fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
     let store = Store::in_memory().unwrap();
@@ -206,8 +209,8 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
     assert_eq!(long.effects.len(), 6, "{:?}", long.effects);
 }
 
-/// Of a tail that nothing is taken back in, operations have no rows before somebody asks for them. Whoever asks, and when, is
-/// told the same.
+/// Of a tail that nothing is taken back in, operations have no rows before somebody asks for them.
+/// Whoever asks, and when, is told the same.
 #[test]
 fn operations_are_the_same_whenever_they_are_asked_for() {
     let told = |asks: &dyn Fn(usize) -> bool| {
@@ -243,8 +246,9 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
     assert_eq!(told(&|n| n == 5), never);
 }
 
-/// To number the objects of a tail each process read a generation's counter, and with it the refs of all sessions, which stand
-/// beside it. Now they count from a number of their own, and follow the generation's when they are applied.
+/// To number the objects of a tail each process read a generation's counter, and with it the refs
+/// of all sessions, which stand beside it. Now they count from a number of their own, and follow
+/// the generation's when they are applied.
 #[test]
 fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_anew_when_they_are_applied() {
     const APPLIED: std::ops::Range<u64> = 1..1000;
@@ -277,8 +281,8 @@ fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_anew_when_th
     }
 }
 
-/// A snapshot is compared with the claims as they were last read whole, which follow what this process writes. Whatever else
-/// moves the head, a snapshot of what stands there changes nothing.
+/// A snapshot is compared with the claims as they were last read whole, which follow what this
+/// process writes. Whatever else moves the head, a snapshot of what stands there changes nothing.
 #[test]
 fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
     let root = tempfile::tempdir().unwrap();
@@ -468,8 +472,9 @@ fn all_of(store: &Store) -> Result<String> {
     Ok(format!("{claims:?} {checkpoints:?} {branches:?} {log:?} {operations:?}"))
 }
 
-/// The state of all sessions was moved on by the changes before the read that failed, and by them again at the next one:
-/// "revision #55 follows #55" from then on, or checkpoints counted twice, where the disk had long been well.
+/// The state of all sessions was moved on by the changes before the read that failed, and by them
+/// again at the next one: "revision #55 follows #55" from then on, or checkpoints counted twice,
+/// where the disk had long been well.
 #[test]
 fn a_read_that_fails_once_leaves_nothing_half_done() {
     with_history(|open| {

@@ -99,12 +99,12 @@ fn describe(effect: &OperationEffect) -> String {
     }
 }
 
-/// Whether it only says that an import has begun, or has ended.
+/// Returns whether it only says that an import has begun, or has ended.
 fn is_mark(effect: &OperationEffect) -> bool {
     matches!(effect, OperationEffect::Bookmark { source, .. } if source.starts_with(UNFINISHED))
 }
 
-/// Whether nothing takes this back.
+/// Returns whether nothing takes this back.
 const fn is_final(effect: &OperationEffect) -> bool {
     matches!(effect, OperationEffect::Swept { .. } | OperationEffect::Purged { .. })
 }
@@ -135,7 +135,7 @@ enum UndoDirection {
 }
 
 impl Store {
-    /// How many of a session's facts an undo hides.
+    /// Returns how many of a session's facts an undo hides.
     pub(super) fn facts_taken_back(&self, session: &SessionRefs) -> Result<u64> {
         if session.hidden.is_empty() {
             return Ok(0);
@@ -158,10 +158,10 @@ impl Store {
 }
 
 impl Session {
-    /// The operations of this session, newest first.
+    /// Returns the operations of this session, newest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn operations(&self, limit: usize) -> Result<Vec<OperationSummary>> {
         let view = self.view()?;
         Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
@@ -176,11 +176,12 @@ impl Session {
             .collect()
     }
 
-    /// Takes back the newest operation that somebody asked for and that is still in force, or the one whose id
-    /// begins with `operation`.
+    /// Takes back the newest operation that somebody asked for and that is still in force, or the
+    /// one whose id begins with `operation`.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed again since.
+    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed
+    /// again since.
     pub fn undo(&self, act: &WriteContext, operation: Option<&str>) -> Result<UndoReport> {
         self.take_back(act, UndoDirection::Undo, operation)
     }
@@ -227,7 +228,8 @@ impl Session {
         Ok(undone)
     }
 
-    /// The changes that take an operation's effects back, newest first. Its claims are as `done_by` left them.
+    /// Returns the changes that take an operation's effects back, newest first. Its claims are as
+    /// `done_by` left them.
     fn inverse_changes(
         &self,
         desk: &PlanContext<'_>,
@@ -389,7 +391,8 @@ impl Session {
         Ok((changes, planned))
     }
 
-    /// How many bytes at the beginning of a growing blob were dropped, and whether that can be taken back.
+    /// Returns how many bytes at the beginning of a growing blob were dropped, and whether that can
+    /// be taken back.
     fn dropped_by(
         &self,
         desk: &PlanContext<'_>,
@@ -412,7 +415,8 @@ impl Session {
         Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
     }
 
-    /// A pruning can be done again while nothing has come to name what it folds, with these checkpoints out of sight.
+    /// A pruning can be done again while nothing has come to name what it folds, with these
+    /// checkpoints out of sight.
     fn check_unnamed(
         &self,
         view: &ReadSnapshot,
@@ -457,7 +461,8 @@ impl Session {
         let session = session_refs(&desk.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
-        // Work that was taken back is no work: what counts is whether the claims are still those it began with.
+        // Work that was taken back is no work: what counts is whether the claims are still those it
+        // began with.
         let begun = match own.base {
             None | Some((_, 0)) => (StateDigest::EMPTY, 0),
             Some((base, from)) => {
@@ -485,8 +490,9 @@ impl Session {
         Ok(())
     }
 
-    /// A revision that takes back those from `first` to `last` of a branch: back to before the first if nothing came
-    /// after the last, else the opposite changes where nobody touched the same claims since.
+    /// A revision that takes back those from `first` to `last` of a branch: back to before the
+    /// first if nothing came after the last, else the opposite changes where nobody touched the
+    /// same claims since.
     fn inverse_revision(
         &self,
         desk: &PlanContext<'_>,
@@ -529,8 +535,8 @@ impl Session {
     }
 }
 
-/// The newest operation that somebody asked for and that is in force, or the one whose id begins with `named`. All of these
-/// have their rows newest first.
+/// Returns the newest operation that somebody asked for and that is in force, or the one whose id
+/// begins with `named`. All of these have their rows newest first.
 fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a OperationRow> {
     if let Some(prefix) = named {
         let prefix = prefix.to_ascii_lowercase();
@@ -565,7 +571,7 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
         .ok_or_else(|| Error::not_found("operation", "to take back"))
 }
 
-/// The last undo, if nothing but hooks, purges and other redos came after it.
+/// Returns the last undo, if nothing but hooks, purges and other redos came after it.
 fn redoable<'a>(view: &ReadSnapshot, rows: &'a [OperationRow]) -> Result<&'a OperationRow> {
     for row in rows {
         let Some(first) = row.takes_back else {
@@ -584,7 +590,7 @@ fn redoable<'a>(view: &ReadSnapshot, rows: &'a [OperationRow]) -> Result<&'a Ope
     Err(Error::not_found("undo", "to take back"))
 }
 
-/// The operation that did last what this one did: itself, or the last redo of it.
+/// Returns the operation that did last what this one did: itself, or the last redo of it.
 fn last_done_by<'a>(rows: &'a [OperationRow], target: &'a OperationRow) -> &'a OperationRow {
     let newer = || rows.iter().take_while(|row| row.operation.id != target.operation.id);
     let takes_target_back = |id: &OperationId| {
@@ -594,7 +600,7 @@ fn last_done_by<'a>(rows: &'a [OperationRow], target: &'a OperationRow) -> &'a O
     redo.unwrap_or(target)
 }
 
-/// The first and the last revision that an operation made on each branch.
+/// Returns the first and the last revision that an operation made on each branch.
 fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
     let mut revisions = BTreeMap::new();
     for effect in &row.effects {
@@ -628,7 +634,7 @@ fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<(
     }
 }
 
-/// The session whose texts an effect dropped or brought back.
+/// Returns the session whose texts an effect dropped or brought back.
 const fn texts_of(effect: &OperationEffect) -> Option<SessionNumber> {
     match effect {
         OperationEffect::TextDropped { of, .. }
@@ -639,7 +645,7 @@ const fn texts_of(effect: &OperationEffect) -> Option<SessionNumber> {
     }
 }
 
-/// Whether a later effect of the same operation moved the same bookmark on.
+/// Returns whether a later effect of the same operation moved the same bookmark on.
 fn seen_later(effects: &[OperationEffect], source: &str, bytes: u64) -> bool {
     let mut later = effects.iter().skip_while(|effect| {
         !matches!(effect, OperationEffect::Bookmark { source: other, bytes: b, .. } if other == source && *b == bytes)

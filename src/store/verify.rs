@@ -51,20 +51,21 @@ pub struct VerifyReport {
     pub lost_before: u64,
     /// What waits in the spool.
     pub waiting: SpoolStatus,
-    /// What is known of the store's seals: all that were looked at are right, unless a finding says otherwise.
+    /// What is known of the store's seals: all that were looked at are right, unless a finding says
+    /// otherwise.
     pub standing: SealStatus,
     /// Whether it is encrypted.
     pub encrypted: bool,
 }
 
 impl Store {
-    /// Checks the store in this folder, its seals too if its key is in this keyring. Writes nothing, and needs a store that
-    /// can be opened as little as a sound one.
+    /// Checks the store in this folder, its seals too if its key is in this keyring. Writes
+    /// nothing, and needs a store that can be opened as little as a sound one.
     ///
     /// # Errors
-    /// [`crate::error::Error::NoStore`], [`crate::error::Error::Marker`] if it is another version's,
-    /// [`crate::error::Error::Encrypted`] if it is and its key is not in this keyring; [`crate::error::Error::Corrupt`] if
-    /// there is a link in it. Other damage is no error here.
+    /// [`crate::error::Error::NoStore`], [`crate::error::Error::Marker`] if it is another
+    /// version's, [`crate::error::Error::Encrypted`] if it is and its key is not in this keyring;
+    /// [`crate::error::Error::Corrupt`] if there is a link in it. Other damage is no error here.
     pub fn verify(
         path: &Path,
         depth: VerifyDepth,
@@ -74,7 +75,8 @@ impl Store {
         Self::verify_with(path, depth, now, (keyring, true))
     }
 
-    /// As [`Store::verify`]; where it is not to be `vouched` for, nothing is asked of its seals and its witness.
+    /// As [`Store::verify`]; where it is not to be `vouched` for, nothing is asked of its seals and
+    /// its witness.
     pub(super) fn verify_with(
         path: &Path,
         depth: VerifyDepth,
@@ -163,7 +165,8 @@ impl Store {
             }
         }
         findings.lost_before += waiting.set_aside.len() as u64;
-        // What becomes what was sealed by turning a bit was damaged, and whoever did that has gained nothing.
+        // What becomes what was sealed by turning a bit was damaged, and whoever did that has
+        // gained nothing.
         let only_index = findings.forged == [INDEX];
         let index = path.join(INDEX_FOLDER);
         let mending = if only_index { rocks::find_repairs(&index, &seals)? } else { None };
@@ -202,12 +205,14 @@ impl Store {
         })
     }
 
-    /// Makes every derived table, and every full state, again from what is primary. Takes about as much memory as the
-    /// index has on disk. Waits for whoever is at the index, at most [`Options::lock_timeout`].
+    /// Makes every derived table, and every full state, again from what is primary. Takes about as
+    /// much memory as the index has on disk. Waits for whoever is at the index, at most
+    /// [`Options::lock_timeout`].
     ///
     /// # Errors
-    /// [`crate::error::Error::Backend`] that says who, if somebody is there for longer; [`crate::error::Error::Corrupt`] if
-    /// something primary is damaged: then nothing has changed. As every write.
+    /// [`crate::error::Error::Backend`] that says who, if somebody is there for longer;
+    /// [`crate::error::Error::Corrupt`] if something primary is damaged: then nothing has changed.
+    /// Fails if the store cannot be written.
     pub fn rebuild(&self) -> Result<RebuildCounts> {
         self.engine.rebuild()
     }

@@ -53,8 +53,9 @@ pub struct WriteReport {
     pub facts: u64,
     /// What does not go together, and other things to be told.
     pub warnings: Vec<String>,
-    /// Whether it waits in the spool, since somebody holds the append lock or the store is damaged: it is durable and
-    /// seen at once; its numbers, and the id of a revision, are those it would have now.
+    /// Whether it waits in the spool, since somebody holds the append lock or the store is damaged:
+    /// it is durable and seen at once; its numbers, and the id of a revision, are those it would
+    /// have now.
     pub spooled: bool,
 }
 
@@ -75,7 +76,7 @@ impl WriteReport {
         }
     }
 
-    /// Whether nothing was written, since all of it stood so already.
+    /// Returns whether nothing was written, since all of it stood so already.
     #[must_use]
     pub const fn is_unchanged(&self) -> bool {
         self.revision.is_none() && self.checkpoint.is_none() && self.facts == 0
@@ -179,8 +180,8 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// With what a rule makes of the claims as they stand (with the changes before it), and the automatic checkpoint
-    /// that it calls for. The rule runs again if somebody else is faster.
+    /// With what a rule makes of the claims as they stand (with the changes before it), and the
+    /// automatic checkpoint that it calls for. The rule runs again if somebody else is faster.
     pub fn rule(
         mut self,
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError> + 'a,
@@ -190,9 +191,9 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// With what `edit` makes of these claims as they stand (with the changes before it), each `None` where it is not
-    /// there. Only these are looked up, so it costs the same in a state of any size. Runs again if somebody else is
-    /// faster.
+    /// With what `edit` makes of these claims as they stand (with the changes before it), each
+    /// `None` where it is not there. Only these are looked up, so it costs the same in a state of
+    /// any size. Runs again if somebody else is faster.
     pub fn edit(
         mut self,
         keys: Vec<Key>,
@@ -218,8 +219,8 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// This text as it stands in a fact's value: itself, or, if it is long, a reference to an object that is written
-    /// along.
+    /// This text as it stands in a fact's value: itself, or, if it is long, a reference to an
+    /// object that is written along.
     pub fn text(&mut self, text: &str) -> Value {
         let mut clean = text.to_owned();
         self.session.store.gate().text(&mut clean, &mut self.removed);
@@ -253,8 +254,8 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// As an import: the session does not become the one last used, no schedule is looked at, and it is durable only
-    /// after [`super::Store::sync`].
+    /// As an import: the session does not become the one last used, no schedule is looked at, and
+    /// it is durable only after [`super::Store::sync`].
     pub const fn imported(mut self) -> Self {
         self.by_import = true;
         self.durability = CommitDurability::Later;
@@ -276,7 +277,8 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// What takes a source further: its segments, unless they were written ahead, and where it has come to.
+    /// Returns what takes a source further: its segments, unless they were written ahead, and where
+    /// it has come to.
     pub(crate) fn taking(
         mut self,
         taking: ImportPrecondition,
@@ -296,8 +298,9 @@ impl<'a> SessionWrite<'a> {
     /// Writes it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for values that cannot be, [`Error::Duplicate`], [`Error::Dangling`], [`Error::NotFound`],
-    /// [`Error::Conflict`], [`Error::ReadOnly`], [`Error::Backend`]: then nothing was written.
+    /// [`Error::Invalid`] for values that cannot be, [`Error::Duplicate`], [`Error::Dangling`],
+    /// [`Error::NotFound`], [`Error::Conflict`], [`Error::ReadOnly`], [`Error::Backend`]: then
+    /// nothing was written.
     pub fn commit(mut self) -> Result<WriteReport> {
         self.check()?;
         let mut operation = self.act.operation()?;
@@ -340,7 +343,7 @@ impl<'a> SessionWrite<'a> {
         Ok(done)
     }
 
-    /// Whether all claims that change were handed in as changes.
+    /// Returns whether all claims that change were handed in as changes.
     fn is_plain(&self) -> bool {
         self.steps.iter().all(|step| matches!(step, WriteStep::Change(_)))
     }
@@ -363,7 +366,8 @@ impl<'a> SessionWrite<'a> {
                     check_claim(change)?;
                 }
                 WriteStep::Whole(kinds, claims) => {
-                    // Those that differ from what is held are checked when that is known: the others were once.
+                    // Those that differ from what is held are checked when that is known: the
+                    // others were once.
                     for (key, _) in claims.iter() {
                         if !kinds.contains(&key.kind) {
                             return Err(Error::invalid(format!("the {key} is of another kind")));
@@ -384,7 +388,8 @@ impl<'a> SessionWrite<'a> {
         checkpoints.try_for_each(|checkpoint| check_checkpoint(gate, checkpoint, removed))
     }
 
-    /// This write as it waits in the spool; `None` if it needs an expected head, or is a part of something larger.
+    /// This write as it waits in the spool; `None` if it needs an expected head, or is a part of
+    /// something larger.
     fn to_spooled(
         &self,
         refs: &StoreRefs,
@@ -435,7 +440,7 @@ impl<'a> SessionWrite<'a> {
         Ok(Some(waiting))
     }
 
-    /// The facts in pages.
+    /// Returns the facts in pages.
     fn seal_facts(&mut self) -> Vec<RecordChange> {
         let facts = std::mem::take(&mut self.facts);
         fact_pages(self.session.number, self.source.as_ref(), facts)
@@ -463,7 +468,8 @@ pub(crate) fn fact_pages(
     changes
 }
 
-/// A text too long to stand in a fact, as the reference that stands there and the object it refers to.
+/// A text too long to stand in a fact, as the reference that stands there and the object it refers
+/// to.
 pub(crate) fn long_text(text: &str) -> Option<(Value, RecordChange)> {
     const MAX_INLINE_BYTES: usize = 4096;
     const PREVIEW_BYTES: usize = 512;

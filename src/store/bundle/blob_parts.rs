@@ -1,5 +1,5 @@
-//! The growing blobs of a bundle, opened part by part. Each part takes what precedes it, so that is kept of those used last,
-//! and read again of others: memory is bounded, whatever the bundle says.
+//! The growing blobs of a bundle, opened part by part. Each part takes what precedes it, so that is
+//! kept of those used last, and read again of others: memory is bounded, whatever the bundle says.
 
 use super::secret_counter::SecretCounter;
 use super::{BundleReader, damaged};
@@ -162,7 +162,7 @@ impl BundleBlobs {
         Ok(())
     }
 
-    /// The bytes before the next part, taken out of those that are kept.
+    /// Returns the bytes before the next part, taken out of those that are kept.
     fn window(
         &mut self,
         items: &mut BundleReader<'_>,

@@ -19,7 +19,8 @@ use std::collections::HashSet;
 pub struct BundleRange {
     /// The session.
     pub session: Session,
-    /// The last number that is left out: whoever imports it must have the session up to there. 0: from the beginning.
+    /// The last number that is left out: whoever imports it must have the session up to there. 0:
+    /// from the beginning.
     pub from: u64,
     /// The last number that is taken; `None`: to the end.
     pub to: Option<u64>,
@@ -54,19 +55,19 @@ impl Store {
     /// Every session, whatever it is for, that has come into the journal.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn every_session(&self) -> Result<Vec<Session>> {
         let (refs, _) = self.engine.follower.written_refs()?;
         Ok(visible_sessions(&refs).map(|(number, _)| self.session_at(number)).collect())
     }
 
-    /// Writes sessions as one file, part by part, with all that they name. What waits in the spool is not among it.
-    /// The same sessions give the same bytes.
+    /// Writes sessions as one file, part by part, with all that they name. What waits in the spool
+    /// is not among it. The same sessions give the same bytes.
     ///
     /// # Errors
-    /// What `write` refuses; [`Error::Invalid`] if a range is none, or ends between a revision and its
-    /// pruning; [`Error::Corrupt`] if something is not there; as
-    /// every read.
+    /// What `write` refuses; [`Error::Invalid`] if a range is none, or ends between a revision and
+    /// its pruning; [`Error::Corrupt`] if something is not there; also if the store cannot be read
+    /// or is damaged.
     pub fn export_bundle<E: From<Error>>(
         &self,
         ranges: &[BundleRange],
@@ -178,7 +179,8 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
         self.item(BundleItemKind::Record, &record.encode())
     }
 
-    /// Writes the objects that a change names, and those in it that are too large to stand in its record.
+    /// Writes the objects that a change names, and those in it that are too large to stand in its
+    /// record.
     fn objects(&mut self, change: &mut RecordChange) -> Result<()> {
         match change {
             RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
@@ -207,7 +209,8 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
         }
     }
 
-    /// The long texts in a value that are objects of their own. The others lie in a source, which is exported too.
+    /// Returns the long texts in a value that are objects of their own. The others lie in a source,
+    /// which is exported too.
     fn texts(&mut self, value: &Value) -> Result<()> {
         let mut written = Ok(());
         TextRef::each_in(value, &mut |text| {

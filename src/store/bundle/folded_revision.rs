@@ -20,7 +20,7 @@ pub(super) struct FoldedRevisionReader<'a> {
     pub(super) number: SessionNumber,
 }
 
-/// What the parts of a delta hold.
+/// Returns what the parts of a delta hold.
 fn opened(parts: Vec<DeltaPart>) -> Result<Vec<Vec<u8>>> {
     let inline = parts.into_iter().filter_map(|part| match part {
         DeltaPart::Inline(RecordBytes(sealed)) => Some(sealed),
@@ -35,7 +35,7 @@ fn opened(parts: Vec<DeltaPart>) -> Result<Vec<Vec<u8>>> {
 pub(super) type OriginalRevision = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
 
 impl FoldedRevisionReader<'_> {
-    /// What an operation folded that was not brought back.
+    /// Returns what an operation folded that was not brought back.
     pub(super) fn folded_by(&self, operation: &OperationId) -> Result<Vec<OperationEffect>> {
         let (from, to) = (of(self.number).build(), of(self.number).end());
         let rows = self.view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
@@ -68,8 +68,9 @@ impl FoldedRevisionReader<'_> {
         Ok((seen.header, seen.body, Vec::new()))
     }
 
-    /// What revisions from `first` on changed together with the one they were folded into; nothing if nobody knows. `begin` is
-    /// the first one that had been folded into `first` by then, or `first` itself.
+    /// Returns what revisions from `first` on changed together with the one they were folded into;
+    /// nothing if nobody knows. `begin` is the first one that had been folded into `first` by then,
+    /// or `first` itself.
     pub(super) fn fold(&self, at: RevisionRef, first: u64, begin: u64) -> Result<Vec<DeltaPart>> {
         let folds = fold::rows(self.view, self.number, at)?;
         let left = match folds.iter().position(|fold| fold.first == first) {
@@ -128,7 +129,8 @@ impl FoldedRevisionReader<'_> {
         prune::combine_deltas(deltas.iter().map(|(_, delta)| delta.as_slice()), &mut || Ok(salt))
     }
 
-    /// What a revision in sight holds of others folded into it: the first of them, and what all changed together.
+    /// Returns what a revision in sight holds of others folded into it: the first of them, and what
+    /// all changed together.
     fn held(&self, at: RevisionRef) -> Result<Option<(u64, Vec<DeltaPart>)>> {
         let in_sight = Some(SequenceRow::Revision(at.branch));
         if timeline::sequence(self.view, self.number, at.sequence)? != in_sight {
@@ -139,7 +141,7 @@ impl FoldedRevisionReader<'_> {
         Ok(folds.first().filter(|_| !together.is_empty()).map(|fold| (fold.first, together)))
     }
 
-    /// The row of a revision, or what it was when it was folded into another one.
+    /// Returns the row of a revision, or what it was when it was folded into another one.
     fn row_before_fold(&self, at: RevisionRef) -> Result<RevisionRow> {
         match timeline::sequence(self.view, self.number, at.sequence)? {
             Some(SequenceRow::Folded(branch, into)) => {

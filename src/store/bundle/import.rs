@@ -33,16 +33,19 @@ pub struct BundleImportReport {
 }
 
 impl Store {
-    /// Takes the sessions of a bundle in, with their ids. The bundle is read twice: first it is judged as a whole, and if
-    /// anything about it is wrong nothing is written. What is there already is passed over, so an import that was stopped
-    /// goes on where it was. Durable when it returns.
+    /// Takes the sessions of a bundle in, with their ids. The bundle is read twice: first it is
+    /// judged as a whole, and if anything about it is wrong nothing is written. What is there
+    /// already is passed over, so an import that was stopped goes on where it was. Durable when it
+    /// returns.
     ///
     /// `name` is what its session is called here; a bundle of several keeps its names.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the bundle is damaged, cut off, or of a later version, [`Error::Secrets`] if it holds any that
-    /// this store is opened to take out; [`Error::Duplicate`] if another session has the name; [`Error::Conflict`] if a session went
-    /// another way here; [`Error::NotFound`] if a range needs what comes before it; as every write.
+    /// [`Error::Invalid`] if the bundle is damaged, cut off, or of a later version,
+    /// [`Error::Secrets`] if it holds any that this store is opened to take out;
+    /// [`Error::Duplicate`] if another session has the name; [`Error::Conflict`] if a session went
+    /// another way here; [`Error::NotFound`] if a range needs what comes before it; also if the
+    /// store cannot be written.
     pub fn import_bundle(
         &self,
         act: &WriteContext,
@@ -83,7 +86,7 @@ impl Store {
     }
 }
 
-/// The number of a session here, and whether it is there yet.
+/// Returns the number of a session here, and whether it is there yet.
 fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
     let known = refs.sessions.of_id(session.info.id);
     let mut own = known.filter(|(_, known)| known.gone != Some(SessionRemoval::Swept));
@@ -159,7 +162,8 @@ impl BundleImporter<'_> {
         let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
         self.passed.insert(id);
         let view = self.store.engine.follower.written_view()?;
-        // What nothing names yet may be swept before something of this bundle does: it is written anew, which keeps it.
+        // What nothing names yet may be swept before something of this bundle does: it is written
+        // anew, which keeps it.
         if let Some(number) = object::find_number(&view, &id)?
             && object::prewritten_row(&view, number)?.is_none()
         {
@@ -260,7 +264,7 @@ const fn has_effect(change: &RecordChange) -> bool {
     )
 }
 
-/// What went another way here than where the bundle was made.
+/// Returns what went another way here than where the bundle was made.
 fn divergence_error(session: &BundleSession, error: &Error) -> Error {
     Error::Conflict(format!(
         "the session '{}' went another way here: {}",
@@ -269,12 +273,12 @@ fn divergence_error(session: &BundleSession, error: &Error) -> Error {
     ))
 }
 
-/// What is known of an operation, if it is.
+/// Returns what is known of an operation, if it is.
 fn known(desk: &PlanContext<'_>, id: &OperationId) -> Result<Option<OperationRow>> {
     find_operation(&desk.view()?, id)
 }
 
-/// Whether a change, the `at`th effect of its operation, is there already.
+/// Returns whether a change, the `at`th effect of its operation, is there already.
 fn is_known(
     desk: &PlanContext<'_>,
     known: Option<&OperationRow>,
@@ -302,8 +306,9 @@ fn is_known(
     })
 }
 
-/// Whether a part of a source is here. One of other bytes is refused; the same bytes may have come in other parts, when they
-/// were taken back and read again: then these are the ones that count.
+/// Returns whether a part of a source is here. One of other bytes is refused; the same bytes may
+/// have come in other parts, when they were taken back and read again: then these are the ones that
+/// count.
 fn is_known_part(
     desk: &PlanContext<'_>,
     session: SessionNumber,
@@ -338,7 +343,7 @@ fn is_known_part(
     Ok(false)
 }
 
-/// That a change follows what is here as it did where it was made.
+/// Checks that a change follows what is here as it did where it was made.
 fn check_continuity(
     desk: &PlanContext<'_>,
     refs: &StoreRefs,

@@ -1,4 +1,5 @@
-//! Bundles: sessions as one file. Records and objects come as they are, so every id and hash stays what it was.
+//! Bundles: sessions as one file. Records and objects come as they are, so every id and hash stays
+//! what it was.
 //!
 //! * `replay`: the records of a session again, from its operations; `fold`: what pruning folded, as it was.
 //! * `export`: those with their objects, into a file.
@@ -72,7 +73,7 @@ impl<'a> BundleReader<'a> {
         Ok(Self { source, chain, at: BUNDLE_HEADER_BYTES as u64 })
     }
 
-    /// The next item; the end is one.
+    /// Returns the next item; the end is one.
     fn next(&mut self) -> Result<BundleItem> {
         let at = self.at;
         let cut = |error: io::Error| unreadable(&error, at);
@@ -91,7 +92,7 @@ impl<'a> BundleReader<'a> {
         Ok(BundleItem { kind, content, at: at + ITEM_HEADER_BYTES as u64 })
     }
 
-    /// That nothing stands behind the end.
+    /// Checks that nothing stands behind the end.
     fn finish(&mut self) -> Result<()> {
         let mut more = [0; 1];
         match self.source.read(&mut more).map_err(|error| unreadable(&error, self.at))? {
@@ -100,7 +101,7 @@ impl<'a> BundleReader<'a> {
         }
     }
 
-    /// The bytes of an earlier item.
+    /// Returns the bytes of an earlier item.
     fn again(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
         let mut content = vec![0; length];
         self.source

@@ -1,4 +1,5 @@
-//! The records of a session again: what each operation did is known by what it takes to take it back.
+//! The records of a session again: what each operation did is known by what it takes to take it
+//! back.
 
 use super::folded_revision::FoldedRevisionReader;
 use crate::backend::{ScanDirection, Snapshot};
@@ -36,10 +37,11 @@ enum ReplayAction {
     Swept,
 }
 
-/// Where a deed stands: by the session's one count, what has a number first, then as it was written.
+/// Where a deed stands: by the session's one count, what has a number first, then as it was
+/// written.
 type ReplaySortKey = (u64, u8, u64, usize);
 
-/// Whether what stands there is behind `from` and not behind `to`.
+/// Returns whether what stands there is behind `from` and not behind `to`.
 const fn is_in((number, unnumbered, ..): ReplaySortKey, (from, to): (u64, u64)) -> bool {
     if unnumbered == 0 { from < number && number <= to } else { from <= number && number < to }
 }
@@ -53,7 +55,7 @@ fn unfolded(effect: &OperationEffect) -> Option<OperationEffect> {
     }
 }
 
-/// Whether it is about other sessions, or only about what is kept of texts.
+/// Returns whether it is about other sessions, or only about what is kept of texts.
 const fn is_omitted(effect: &OperationEffect) -> bool {
     matches!(
         effect,
@@ -124,7 +126,8 @@ impl<'a> SessionReplay<'a> {
         Ok(replay)
     }
 
-    /// What a checkpoint, bookmark or schedule became is what the next effect on it calls old, or what it is now.
+    /// Returns what a checkpoint, bookmark or schedule became is what the next effect on it calls
+    /// old, or what it is now.
     fn versions(&mut self) -> Result<()> {
         // Of a checkpoint that is gone for good only its number is left.
         let mut checkpoints: HashMap<CheckpointId, Vec<(u64, Option<Checkpoint>)>> = HashMap::new();
@@ -200,7 +203,8 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// What stands for a checkpoint that was pruned for good: it holds its number, and goes again.
+    /// Returns what stands for a checkpoint that was pruned for good: it holds its number, and goes
+    /// again.
     fn placeholder_checkpoint(&self, id: CheckpointId, sequence: u64) -> Checkpoint {
         Checkpoint {
             id,
@@ -216,7 +220,8 @@ impl<'a> SessionReplay<'a> {
         }
     }
 
-    /// Whether an operation did nothing that a bundle tells: of texts it says what is missing, not why.
+    /// Returns whether an operation did nothing that a bundle tells: of texts it says what is
+    /// missing, not why.
     fn is_fully_omitted(&self, row: &OperationRow) -> bool {
         let folded = self.operations.iter().any(|other| {
             other.takes_back == Some(row.operation.id)
@@ -231,7 +236,8 @@ impl<'a> SessionReplay<'a> {
         !row.effects.is_empty() && row.effects.iter().all(nothing)
     }
 
-    /// What an operation did, in order; of a pruning that is done for good as far as it still shows.
+    /// Returns what an operation did, in order; of a pruning that is done for good as far as it
+    /// still shows.
     fn actions_of(&self, row: &OperationRow) -> Result<Vec<ReplayAction>> {
         let mut deeds = Vec::new();
         if self.is_fully_omitted(row) {
@@ -266,8 +272,8 @@ impl<'a> SessionReplay<'a> {
         Ok(deeds)
     }
 
-    /// Puts all deeds in the order in which they can be done again: by number, since operations may have run beside each
-    /// other.
+    /// Puts all deeds in the order in which they can be done again: by number, since operations may
+    /// have run beside each other.
     fn order(&mut self) -> Result<()> {
         let mut made: HashMap<CheckpointId, u64> = HashMap::new();
         let mut ends: HashMap<OperationId, u64> = HashMap::new();
@@ -320,7 +326,8 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// That what is gone for good is told as gone: a range cannot end between a revision and its pruning.
+    /// Checks that what is gone for good is told as gone: a range cannot end between a revision and
+    /// its pruning.
     pub(super) fn check_end(&self, to: u64) -> Result<()> {
         for (_, which, deed) in &self.deeds {
             let ReplayAction::Effect(OperationEffect::Folded { first, .. }) = deed else {
@@ -342,7 +349,7 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// How many effects of operations that a range begins in the middle of stand before it.
+    /// Returns how many effects of operations that a range begins in the middle of stand before it.
     pub(super) fn begun(&self, from: u64, to: u64) -> Vec<BegunOperation> {
         let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
         for (place, which, deed) in &self.deeds {
@@ -428,7 +435,8 @@ impl<'a> SessionReplay<'a> {
         begin
     }
 
-    /// The pruning that an operation's folds are part of: by a redo, the one that is done again.
+    /// Returns the pruning that an operation's folds are part of: by a redo, the one that is done
+    /// again.
     fn pruning(&self, which: usize) -> Result<OperationId> {
         let gone = || Error::Internal("an operation is gone".to_owned());
         let row = self.operations.get(which).ok_or_else(gone)?;
@@ -598,8 +606,9 @@ impl<'a> SessionReplay<'a> {
         })
     }
 
-    /// What a bookmark became, and up to where its bytes are told with it: no further than it will ever go back, since what
-    /// is read again then stands in other parts; all there are where it is the last one.
+    /// Returns what a bookmark became, and up to where its bytes are told with it: no further than
+    /// it will ever go back, since what is read again then stands in other parts; all there are
+    /// where it is the last one.
     fn bookmark_version(&mut self, source: &str) -> (Option<BookmarkRow>, u64) {
         let Some(versions) = self.bookmarks.get_mut(source) else { return (None, 0) };
         let bookmark = versions.pop().flatten();

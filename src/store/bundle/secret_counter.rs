@@ -1,4 +1,5 @@
-//! Whether a bundle holds what the store it comes to takes out: all its texts are read as the gate reads them.
+//! Whether a bundle holds what the store it comes to takes out: all its texts are read as the gate
+//! reads them.
 
 use crate::format::{
     Delta, DeltaSide, FactPage, ObjectKind, RecordChange, decode_entry, decode_key,
@@ -18,7 +19,7 @@ impl<'a> SecretCounter<'a> {
         Self { redactor, found: BTreeMap::new() }
     }
 
-    /// What was found, in words; `None`: nothing.
+    /// Returns what was found, in words; `None`: nothing.
     pub(super) fn summary(&self) -> Option<String> {
         let count: u64 = self.found.values().sum();
         let kinds: Vec<&str> = self.found.keys().copied().collect();
@@ -56,7 +57,8 @@ impl<'a> SecretCounter<'a> {
         self.text(&operation.verb);
     }
 
-    /// The content of an object. What cannot be read as what it says it is, is read as text.
+    /// Returns the content of an object. What cannot be read as what it says it is, is read as
+    /// text.
     pub(super) fn object(&mut self, kind: ObjectKind, content: &[u8]) {
         if self.redactor.is_none() {
             return;
@@ -106,7 +108,7 @@ impl<'a> SecretCounter<'a> {
         }
     }
 
-    /// What a change says beside objects.
+    /// Returns what a change says beside objects.
     pub(super) fn change(&mut self, change: &RecordChange) {
         match change {
             RecordChange::Branch { name, change, .. } => {

@@ -69,8 +69,8 @@ struct BundleVerifier<'a> {
     local_numbers: Vec<Option<SessionNumber>>,
 }
 
-/// Reads a whole bundle and checks all that it says of itself: every checksum, hash, digest and number. Gives what it
-/// holds, and what secrets, in words.
+/// Reads a whole bundle and checks all that it says of itself: every checksum, hash, digest and
+/// number. Gives what it holds, and what secrets, in words.
 pub(super) fn verify_bundle(
     source: &mut dyn BundleSource,
     redactor: Option<&Redactor>,
@@ -162,7 +162,7 @@ impl BundleVerifier<'_> {
         }
     }
 
-    /// That nobody can come to read a revision whose changes are gone.
+    /// Checks that nobody can come to read a revision whose changes are gone.
     fn check_missing_deltas(&self) -> Result<()> {
         let vague = self.folds_missing_deltas.iter().map(|((place, _), pruning)| (place, pruning));
         for ((_, _, sequence), pruning) in self.missing_deltas.iter().chain(vague) {
@@ -250,7 +250,7 @@ impl BundleVerifier<'_> {
         advance_by(refs, &change)
     }
 
-    /// The stored object of a part, and what it holds.
+    /// Returns the stored object of a part, and what it holds.
     fn part(&mut self, kind: ObjectKind, part: &DeltaPart) -> Result<(ObjectId, Vec<u8>)> {
         let named;
         let sealed = match part {
@@ -273,7 +273,7 @@ impl BundleVerifier<'_> {
         place.map(|(at, length)| self.items.again(at, length)).transpose()
     }
 
-    /// The revision of a number, as the bundle has it, or the store that a range stands on.
+    /// Returns the revision of a number, as the bundle has it, or the store that a range stands on.
     fn find(&self, number: SessionNumber, sequence: u64) -> Result<Option<CheckedRevision>> {
         let known = self.known.get(number as usize).and_then(|known| known.get(&sequence));
         if let Some(known) = known {
@@ -291,7 +291,7 @@ impl BundleVerifier<'_> {
         Ok(Some(CheckedRevision { id: head.id, branch: header.branch, from: None, to }))
     }
 
-    /// That a branch begins with a revision that is there.
+    /// Checks that a branch begins with a revision that is there.
     fn head(&self, number: SessionNumber, head: &BranchHead) -> Result<()> {
         match self.find(number, head.sequence)? {
             Some(known) if (known.id, known.to) == (head.id, (head.digest, head.count)) => Ok(()),
@@ -354,7 +354,7 @@ impl BundleVerifier<'_> {
         Ok(())
     }
 
-    /// The names of a delta's parts, and what they lead to from there.
+    /// Returns the names of a delta's parts, and what they lead to from there.
     fn changes(
         &mut self,
         delta: &[DeltaPart],
@@ -398,7 +398,7 @@ impl BundleVerifier<'_> {
         })
     }
 
-    /// That what revisions changed together leads to where the last of them leads.
+    /// Checks that what revisions changed together leads to where the last of them leads.
     fn fold(
         &mut self,
         (number, branch, last): BundleRevisionKey,

@@ -24,11 +24,12 @@ pub type TextResolver<'a> = &'a dyn Fn(&[u8], &str) -> Option<String>;
 type EventLineSink<'a> = &'a mut dyn FnMut(EventLine) -> Result<()>;
 
 impl Session {
-    /// Writes this session as a stream of events, line by line. Importing it into an empty store and exporting that
-    /// gives the same bytes.
+    /// Writes this session as a stream of events, line by line. Importing it into an empty store
+    /// and exporting that gives the same bytes.
     ///
     /// # Errors
-    /// What `write` refuses; [`Error::Corrupt`] if a text of a fact is not there; as every read.
+    /// What `write` refuses; [`Error::Corrupt`] if a text of a fact is not there; also if the store
+    /// cannot be read or is damaged.
     pub fn export_events<E: From<Error>>(
         &self,
         resolve: TextResolver<'_>,
@@ -91,7 +92,7 @@ impl Session {
     }
 }
 
-/// The names of the branches: one that was taken back shares its own with a later one.
+/// Returns the names of the branches: one that was taken back shares its own with a later one.
 fn names(refs: &SessionRefs) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (place, branch) in refs.branches.iter().enumerate() {
@@ -229,7 +230,8 @@ impl EventStreamWriter<'_> {
         }
         named.extend(self.used()?);
         for (place, branch) in (0..).zip(&self.refs.branches) {
-            // Nothing is left of a branch that was taken back, unless something was done on it meanwhile.
+            // Nothing is left of a branch that was taken back, unless something was done on it
+            // meanwhile.
             if branch.hidden && !named.contains(&place) {
                 continue;
             }
@@ -264,7 +266,7 @@ impl EventStreamWriter<'_> {
         }
     }
 
-    /// The branches that revisions and checkpoints lie on, and those these began on.
+    /// Returns the branches that revisions and checkpoints lie on, and those these began on.
     fn used(&self) -> Result<BTreeSet<BranchNumber>> {
         let number = self.session.number;
         let mut used: BTreeSet<BranchNumber> = BTreeSet::new();
@@ -356,7 +358,8 @@ impl EventStreamWriter<'_> {
                     value: fact.value.clone(),
                     created_at: None,
                 };
-                // Puts of another time, or of the branch `main` behind those of another, end a revision.
+                // Puts of another time, or of the branch `main` behind those of another, end a
+                // revision.
                 if self.open.is_some_and(|open| open != (at, 0)) {
                     self.open = None;
                 }
@@ -519,7 +522,8 @@ impl EventStreamWriter<'_> {
 
     // -- how revisions are named
 
-    /// The last revision that is written of a branch, or of those it began on; 0 if there is none.
+    /// Returns the last revision that is written of a branch, or of those it began on; 0 if there
+    /// is none.
     fn head(&self, branch: BranchNumber) -> u64 {
         if let Some((sequence, _)) = self.emitted.get(&branch).and_then(|all| all.last()) {
             return *sequence;
@@ -529,7 +533,8 @@ impl EventStreamWriter<'_> {
         })
     }
 
-    /// The revision that is written in place of this one: itself, or the last before it that changed something.
+    /// Returns the revision that is written in place of this one: itself, or the last before it
+    /// that changed something.
     fn written_ancestor(&self, branch: BranchNumber, sequence: u64) -> Option<(BranchNumber, u64)> {
         let (mut branch, mut sequence) = (branch, sequence);
         // Branches may begin on one another without end: no recursion.
@@ -578,8 +583,9 @@ impl EventStreamWriter<'_> {
     }
 }
 
-/// Of what was said of a branch, its making and what is in force from some time on: what is said later for an earlier
-/// time (a clock went back) replaces what had been said for the times from there on.
+/// Of what was said of a branch, its making and what is in force from some time on: what is said
+/// later for an earlier time (a clock went back) replaces what had been said for the times from
+/// there on.
 fn effective_changes(changes: &[BranchChange]) -> Vec<BranchChange> {
     let mut counting: Vec<&BranchChange> = Vec::new();
     for change in changes {
@@ -596,7 +602,7 @@ fn effective_changes(changes: &[BranchChange]) -> Vec<BranchChange> {
     counting.into_iter().cloned().collect()
 }
 
-/// What is said of a branch now and was not before.
+/// Returns what is said of a branch now and was not before.
 fn branch_event(name: &str, old: Option<&BranchChange>, new: &BranchChange) -> BranchEvent {
     let none =
         BranchChange { time: new.time, status: BranchStatus::Active, metadata: Default::default() };

@@ -109,7 +109,8 @@ impl<'a> StreamImporter<'a> {
         self
     }
 
-    /// In earnest: going on in the session that has the bookmark, if one has, with what was begun there.
+    /// In earnest: going on in the session that has the bookmark, if one has, with what was begun
+    /// there.
     pub(super) fn at_home(mut self, home: Option<Session>, begun: Option<Begun>) -> Self {
         if let (Some(home), Some(begun)) = (&home, &begun) {
             self.operations.insert(home.number, begun.operation);
@@ -191,7 +192,8 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// Writes what is left, and makes sure that the session is there although nothing happened in it.
+    /// Writes what is left, and makes sure that the session is there although nothing happened in
+    /// it.
     pub(super) fn finish(&mut self, mark: &StreamPosition) -> Result<()> {
         self.flush(mark)?;
         if self.own.is_none()
@@ -248,7 +250,7 @@ impl<'a> StreamImporter<'a> {
         self.register_session(name, session)
     }
 
-    /// The session of this name; it begins if it is not there.
+    /// Returns the session of this name; it begins if it is not there.
     fn session_by_name(
         &mut self,
         name: &str,
@@ -540,7 +542,7 @@ impl<'a> StreamImporter<'a> {
         Ok(())
     }
 
-    /// The change that says how far the stream was taken.
+    /// Returns the change that says how far the stream was taken.
     pub(super) fn bookmark(&self, home: SessionNumber, mark: &StreamPosition) -> RecordChange {
         RecordChange::Bookmark {
             session: home,
@@ -624,7 +626,7 @@ fn not_before_head(session: &Session, branch: &str, at: Timestamp) -> Result<()>
     }
 }
 
-/// Whether a reference to a text stands anywhere in it.
+/// Returns whether a reference to a text stands anywhere in it.
 fn has_reference(value: &Value) -> bool {
     match value {
         Value::Map(fields) => {
@@ -635,7 +637,7 @@ fn has_reference(value: &Value) -> bool {
     }
 }
 
-/// The revision that a target names.
+/// Returns the revision that a target names.
 fn resolve(
     desk: &PlanContext<'_>,
     number: SessionNumber,
@@ -716,7 +718,7 @@ fn tagged(desk: &PlanContext<'_>, number: SessionNumber, event: &TagEvent) -> Re
     Ok(found)
 }
 
-/// What a branch line changes.
+/// Returns what a branch line changes.
 fn branch_changes(
     desk: &PlanContext<'_>,
     refs: &SessionRefs,

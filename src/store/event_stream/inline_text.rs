@@ -1,12 +1,14 @@
-//! Long texts in their places: a stream stands by itself, so it holds no references into what it comes from.
+//! Long texts in their places: a stream stands by itself, so it holds no references into what it
+//! comes from.
 
 use super::export::EventStreamWriter;
 use crate::error::{Error, Result};
 use crate::model::{TextRef, Value};
 
 impl EventStreamWriter<'_> {
-    /// A checkpoint's body with its long texts in place. It does not say which source they point into: it is the one in
-    /// which the text of that hash stands. Of one that is nowhere its beginning is left.
+    /// A checkpoint's body with its long texts in place. It does not say which source they point
+    /// into: it is the one in which the text of that hash stands. Of one that is nowhere its
+    /// beginning is left.
     pub(super) fn expand_body(&self, body: &Value) -> Result<Value> {
         Ok(match body {
             Value::Map(fields) => match TextRef::from_value(body) {

@@ -1,8 +1,10 @@
-//! Imports of streams that have begun and not ended: what was written of them is named until the rest follows.
+//! Imports of streams that have begun and not ended: what was written of them is named until the
+//! rest follows.
 //!
-//! Such a stream has a mark in the session that has its bookmark: a source of its own, which the first record of the import
-//! makes and the last one removes. It names the operation, so that an import that goes on where a killed one stopped is
-//! part of the same operation, and the session of lines that name none.
+//! Such a stream has a mark in the session that has its bookmark: a source of its own, which the
+//! first record of the import makes and the last one removes. It names the operation, so that an
+//! import that goes on where a killed one stopped is part of the same operation, and the session of
+//! lines that name none.
 
 use super::super::begin::{Clash, begun};
 use super::super::session::{NewSession, Session};
@@ -42,10 +44,11 @@ pub(super) struct Begun {
 }
 
 impl Store {
-    /// The imports of streams that have begun and not ended. Importing the same stream again ends one.
+    /// Returns the imports of streams that have begun and not ended. Importing the same stream
+    /// again ends one.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn unfinished_imports(&self) -> Result<Vec<UnfinishedImport>> {
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();
@@ -60,10 +63,12 @@ impl Store {
         Ok(found)
     }
 
-    /// Held while a stream is imported: others that import wait, and find it taken. `None` where nothing can be locked.
+    /// Held while a stream is imported: others that import wait, and find it taken. `None` where
+    /// nothing can be locked.
     ///
     /// # Errors
-    /// [`backend::Error::Busy`] if somebody else imports for longer than this store waits for locks.
+    /// [`backend::Error::Busy`] if somebody else imports for longer than this store waits for
+    /// locks.
     pub(super) fn lock_imports(&self) -> Result<Option<LockedFile>> {
         let Some(path) = &self.path else { return Ok(None) };
         let Ok(folder) = File::open(path) else { return Ok(None) };
@@ -81,7 +86,7 @@ impl Store {
         }
     }
 
-    /// The session that a stream was imported into before, or has begun to be.
+    /// Returns the session that a stream was imported into before, or has begun to be.
     pub(super) fn home_of(&self, stream: &StreamImportRequest<'_>) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(home_in(&refs, stream).map(|number| self.session_at(number)))
@@ -99,7 +104,7 @@ fn home_in(refs: &StoreRefs, stream: &StreamImportRequest<'_>) -> Option<Session
 }
 
 impl Session {
-    /// What is known of an import into this session that has begun and not ended.
+    /// Returns what is known of an import into this session that has begun and not ended.
     pub(super) fn begun_import(&self, source: &str) -> Result<Option<Begun>> {
         let place = of(self.number).text(&mark_of(source)).build();
         let Some(row) = self.view()?.get(key::BOOKMARKS, &place)? else { return Ok(None) };
@@ -117,7 +122,7 @@ fn mark_of(source: &str) -> String {
     format!("{UNFINISHED}{source}")
 }
 
-/// The change that marks an import as begun.
+/// Returns the change that marks an import as begun.
 fn marking(session: SessionNumber, source: &str, begun: &Begun) -> RecordChange {
     let bookmark = BookmarkRow {
         blocks: RecordBytes(begun.operation.as_bytes().to_vec()),
@@ -127,7 +132,7 @@ fn marking(session: SessionNumber, source: &str, begun: &Begun) -> RecordChange 
     RecordChange::Bookmark { session, source: mark_of(source), bookmark: Some(Box::new(bookmark)) }
 }
 
-/// That nobody else has taken more of a stream than this import knows of.
+/// Checks that nobody else has taken more of a stream than this import knows of.
 pub(super) fn check_untouched(
     refs: &StoreRefs,
     home: SessionNumber,
@@ -144,7 +149,8 @@ fn overtaken(source: &str) -> Error {
 }
 
 impl StreamImporter<'_> {
-    /// The operation of what is written in a session; one import is one operation a session, also if it was killed and goes on.
+    /// Returns the operation of what is written in a session; one import is one operation a
+    /// session, also if it was killed and goes on.
     pub(super) fn operation_in(&mut self, number: SessionNumber) -> Result<Operation> {
         let mut operation = self.act.operation()?;
         if let Some(known) = self.operations.get(&number) {
@@ -239,7 +245,7 @@ impl StreamImporter<'_> {
     }
 }
 
-/// The operation in another session of an import that is this one in the first.
+/// Returns the operation in another session of an import that is this one in the first.
 fn beside(operation: &OperationId, session: SessionId) -> OperationId {
     let hash =
         blake3::Hasher::new().update(operation.as_bytes()).update(session.as_bytes()).finalize();

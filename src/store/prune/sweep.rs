@@ -1,4 +1,5 @@
-//! Sweeping: what was pruned, and what was written ahead of a record that never came, goes for good.
+//! Sweeping: what was pruned, and what was written ahead of a record that never came, goes for
+//! good.
 
 use crate::engine::commit::CommitDurability;
 use crate::engine::journal_follower::ReadSnapshot;
@@ -9,11 +10,12 @@ use crate::model::Timestamp;
 use crate::store::Store;
 use crate::store::write_context::WriteContext;
 
-/// What was written ahead in the last day is left alone, whatever is said of prunings: who wrote it may be about to name it.
+/// What was written ahead in the last day is left alone, whatever is said of prunings: who wrote it
+/// may be about to name it.
 const MIN_PREWRITTEN_AGE_MICROS: i64 = 24 * 3_600_000_000;
 
-/// So often what only a pruning names is looked for beside those who write. If they write more each time than is remembered of
-/// it, they wait for the next look.
+/// So often what only a pruning names is looked for beside those who write. If they write more each
+/// time than is remembered of it, they wait for the next look.
 const MAX_UNLOCKED_ATTEMPTS: u32 = 3;
 
 /// What a sweep dropped for good.
@@ -28,17 +30,18 @@ pub struct SweepReport {
 }
 
 impl Store {
-    /// Drops for good what was pruned up to `until`, in all sessions: then it cannot be taken back. Headers of revisions
-    /// stay, so that the chain can still be checked. What was written ahead by who was killed before anything named it goes too,
-    /// if it is older than a day.
+    /// Drops for good what was pruned up to `until`, in all sessions: then it cannot be taken back.
+    /// Headers of revisions stay, so that the chain can still be checked. What was written ahead by
+    /// who was killed before anything named it goes too, if it is older than a day.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn sweep(&self, now: Timestamp, until: Timestamp) -> Result<SweepReport> {
         let mut swept = SweepReport::default();
         let mut looks = 0;
         loop {
-            // Without what waits in the spool: that takes no place in the journal yet, and is looked at as it comes there.
+            // Without what waits in the spool: that takes no place in the journal yet, and is
+            // looked at as it comes there.
             let view = self.engine.follower.written_view()?;
             let Some(pruning) = prune::prunings(&view, until)?.into_iter().next() else { break };
             let SweepOutcome::Done(values) = self.sweep_one(now, &view, &pruning, looks)? else {
@@ -57,7 +60,8 @@ impl Store {
         Ok(swept)
     }
 
-    /// Drops what was written ahead up to a time and never named. Returns how many objects those were.
+    /// Drops what was written ahead up to a time and never named. Returns how many objects those
+    /// were.
     fn sweep_ahead(&self, now: Timestamp, until: Timestamp) -> Result<u64> {
         for looks in 0.. {
             let view = self.engine.follower.written_view()?;
@@ -72,7 +76,8 @@ impl Store {
         Ok(0)
     }
 
-    /// Sweeps what was written ahead as it is seen in a view, after so many looks in vain; `None`: look again.
+    /// Sweeps what was written ahead as it is seen in a view, after so many looks in vain; `None`:
+    /// look again.
     fn sweep_seen_ahead(
         &self,
         now: Timestamp,
@@ -81,7 +86,8 @@ impl Store {
         looks: u32,
     ) -> Result<Option<u64>> {
         let operation = WriteContext::hook("sweep", now).operation()?;
-        // As for prunings: everything is looked through before the lock is taken, and what came since under it.
+        // As for prunings: everything is looked through before the lock is taken, and what came
+        // since under it.
         let found = ahead.look(view)?;
         let seen = crate::backend::Snapshot::position(view);
         self.engine.commit(CommitDurability::Later, &mut |desk| {
@@ -113,8 +119,8 @@ impl Store {
         looks: u32,
     ) -> Result<SweepOutcome> {
         let operation = WriteContext::hook("sweep", now).operation()?;
-        // Looking through all objects takes long: it is done before the lock is taken, and what came since is looked
-        // through under it.
+        // Looking through all objects takes long: it is done before the lock is taken, and what
+        // came since is looked through under it.
         let found = prune::unreferenced_blobs(view, pruning)?;
         let seen = crate::backend::Snapshot::position(view);
         self.engine.commit(CommitDurability::Later, &mut |desk| {
@@ -161,8 +167,8 @@ impl Store {
 enum SweepOutcome {
     /// So many large values are gone.
     Done(u64),
-    /// Somebody swept it meanwhile, or brought back what may name what was found loose, or wrote more than is remembered:
-    /// look again.
+    /// Somebody swept it meanwhile, or brought back what may name what was found loose, or wrote
+    /// more than is remembered: look again.
     Again,
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// What the system puts behind the name of a file that was removed.
 const REMOVED: &str = " (deleted)";
 
-/// The processes that hold a file in one of these folders, or one of the store that was removed. Of those of other users only some
-/// systems tell.
+/// Returns the processes that hold a file in one of these folders, or one of the store that was
+/// removed. Of those of other users only some systems tell.
 pub(super) fn holders(store: &Path, held: &[PathBuf]) -> Vec<LockHolder> {
     let Ok(store) = store.canonicalize() else { return Vec::new() };
     let held: Vec<_> = held.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
@@ -41,7 +41,7 @@ pub(super) fn holders(store: &Path, held: &[PathBuf]) -> Vec<LockHolder> {
     found
 }
 
-/// Whether a file is the lease of a generation.
+/// Returns whether a file is the lease of a generation.
 fn is_lease(file: &Path, folder: &Path) -> bool {
     file.with_extension("") == folder && file.extension().is_some_and(|ending| ending == "lease")
 }

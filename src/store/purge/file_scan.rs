@@ -22,7 +22,8 @@ pub struct FileScanReport {
     pub found: Vec<(PathBuf, u64)>,
 }
 
-/// Looks for secrets in all files below these folders, but for those in the folders that are passed over.
+/// Looks for secrets in all files below these folders, but for those in the folders that are passed
+/// over.
 pub(super) fn search(
     folders: &[PathBuf],
     known: &KnownSecrets,
@@ -81,7 +82,8 @@ fn file(path: &Path, known: &KnownSecrets, searched: &mut FileScanReport) -> Res
     Ok(())
 }
 
-/// Writes something else over the secrets in a file, in place: who appends to it meanwhile is not disturbed.
+/// Writes something else over the secrets in a file, in place: who appends to it meanwhile is not
+/// disturbed.
 pub(super) fn overwrite(path: &Path, known: &KnownSecrets) -> Result<()> {
     let failed = || backend::Error::io("write over", path);
     let content = fs::read(path).map_err(failed())?;

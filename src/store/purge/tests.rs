@@ -1,4 +1,5 @@
-//! A store that is encrypted shows nothing in its files, with a secret or without: so here all of them are opened.
+//! A store that is encrypted shows nothing in its files, with a secret or without: so here all of
+//! them are opened.
 
 use super::*;
 use crate::backend::{ScanDirection, Snapshot, TableId};
@@ -49,7 +50,7 @@ impl Place {
         Store::open(&self.path(), self.options()).unwrap()
     }
 
-    /// The names in a folder of the store.
+    /// Returns the names in a folder of the store.
     fn names(&self, folder: &str) -> BTreeSet<String> {
         let entries = fs::read_dir(self.path().join(folder)).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -62,7 +63,8 @@ fn note(session: &Session, minute: i64, id: &str, text: &str) {
     session.write(&act(minute)).change(change).commit().unwrap();
 }
 
-/// The secret in claims small and large, a fact with its text, a source, a checkpoint, names, what was folded, and the spool.
+/// Returns the secret in claims small and large, a fact with its text, a source, a checkpoint,
+/// names, what was folded, and the spool.
 fn planted(place: &Place) -> Store {
     let store = Store::create(&place.path(), place.options()).unwrap();
     let new = NewSession {
@@ -210,7 +212,7 @@ impl Opened {
         }
     }
 
-    /// How many hold the secret, by where they stand.
+    /// Returns how many hold the secret, by where they stand.
     fn with_secret(&self) -> BTreeMap<&'static str, usize> {
         let holds = |bytes: &&Vec<u8>| known().holds(bytes);
         let count = |(whence, all): (&&'static str, &Vec<Vec<u8>>)| {
@@ -239,7 +241,8 @@ fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
     let after = Opened::of(&store);
     assert_eq!(after.with_secret(), BTreeMap::new());
     assert!(after.0.values().map(Vec::len).sum::<usize>() > 40, "something was opened");
-    // Nothing of before is left: neither segments nor generations, nor copies for searching, nor what waited.
+    // Nothing of before is left: neither segments nor generations, nor copies for searching, nor
+    // what waited.
     let is_old = |name: &&String| {
         !["SYNCED", "append.lock", "apply.lock", "published"].contains(&name.as_str())
     };
@@ -259,7 +262,8 @@ fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
     assert_eq!(Opened::of(&place.open()).with_secret(), BTreeMap::new());
 }
 
-/// A sync that failed, a killed writer and a killed applier leave copies of what they were at under other names.
+/// A sync that failed, a killed writer and a killed applier leave copies of what they were at under
+/// other names.
 #[test]
 fn what_crashes_left_beside_the_files_of_a_store_goes_with_a_purge() {
     let place = Place::new();
@@ -348,7 +352,8 @@ fn what_is_not_forges_is_named_and_keeps_a_purge_from_being_done_where_it_holds_
     assert!(purge(&store, 31).is_done());
 }
 
-/// What hooks save into a store that is refused waits there unsealed, and hidden, until the store is taken over.
+/// What hooks save into a store that is refused waits there unsealed, and hidden, until the store
+/// is taken over.
 #[test]
 fn a_write_that_waits_without_the_stores_seal_is_named() {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! The copy of a session's texts: blocks that are only added, each with its hash. Whatever cannot be read is made again.
+//! The copy of a session's texts: blocks that are only added, each with its hash. Whatever cannot
+//! be read is made again.
 
 use crate::backend::files::LockedFile;
 use crate::backend::{self, Cipher, EncryptionContext, SealKey};
@@ -56,8 +57,8 @@ struct CorpusBlock {
     text: String,
 }
 
-/// What a block's hash is keyed with: in a sealed store with its key and the session, so that nobody else makes one. In an
-/// encrypted one its content is encrypted too.
+/// What a block's hash is keyed with: in a sealed store with its key and the session, so that
+/// nobody else makes one. In an encrypted one its content is encrypted too.
 #[derive(Clone)]
 pub(super) struct CorpusSeal {
     key: Option<[u8; 32]>,
@@ -72,7 +73,7 @@ impl CorpusSeal {
         Self { key: key.map(keyed), cipher: cipher.cloned(), session: *session }
     }
 
-    /// The name of the file: it says of which session it is only where that may be seen.
+    /// Returns the name of the file: it says of which session it is only where that may be seen.
     pub(super) fn file(&self) -> String {
         let Some(cipher) = &self.cipher else { return format!("{}.text", self.session) };
         let name = cipher.name(&[b"texts of ", self.session.as_bytes()]);
@@ -99,7 +100,7 @@ impl CorpusSeal {
             .map(Cow::Owned)
     }
 
-    /// The hash of the content of a block that begins at this byte of the file.
+    /// Returns the hash of the content of a block that begins at this byte of the file.
     fn hash(&self, at: u64, content: &[u8]) -> blake3::Hash {
         let Some(key) = &self.key else { return blake3::hash(content) };
         let mut hasher = blake3::Hasher::new_keyed(key);
@@ -119,7 +120,7 @@ pub(super) struct SearchCorpus {
 }
 
 impl SearchCorpus {
-    /// What is in a file, as far as it can be read; nothing if there is none.
+    /// Returns what is in a file, as far as it can be read; nothing if there is none.
     pub(super) fn read(path: &Path, stamp: &CorpusSeal) -> Result<(Self, u64)> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
@@ -166,8 +167,8 @@ impl SearchCorpus {
         })
     }
 
-    /// Adds to the file what is not in it yet, behind its first `good` bytes. Nobody waits: where somebody else is at
-    /// it, it is left to them.
+    /// Adds to the file what is not in it yet, behind its first `good` bytes. Nobody waits: where
+    /// somebody else is at it, it is left to them.
     pub(super) fn write(&self, path: &Path, good: u64, stamp: &CorpusSeal) -> Result<()> {
         let io = |action| backend::Error::io(action, path);
         if let Some(folder) = path.parent() {
@@ -224,7 +225,7 @@ fn next_is_whole(mut file: &File, at: u64, stamp: &CorpusSeal) -> bool {
         && block(&rest, at, stamp).is_some()
 }
 
-/// The first block of these bytes of the file, and what follows; `None` if it is not whole.
+/// Returns the first block of these bytes of the file, and what follows; `None` if it is not whole.
 fn block<'b>(bytes: &'b [u8], at: u64, stamp: &CorpusSeal) -> Option<(CorpusBlock, &'b [u8])> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (length, hash) = head.split_at_checked(4)?;

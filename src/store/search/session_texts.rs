@@ -37,17 +37,18 @@ const UNSEARCHED_FIELDS: [&str; 14] = [
 ];
 const RECORDS: usize = 500;
 
-/// What the copy of a session's texts is sealed or encrypted with.
+/// Returns what the copy of a session's texts is sealed or encrypted with.
 fn stamp_of(store: &Store, id: &SessionId) -> CorpusSeal {
     CorpusSeal::new(store.engine.seals.key(), store.engine.cipher.as_ref(), id)
 }
 
-/// Where the copy of a session's texts lies that a search makes.
+/// Returns where the copy of a session's texts lies that a search makes.
 pub(in crate::store) fn copy_of(store: &Store, id: &SessionId) -> Option<PathBuf> {
     store.path().map(|path| path.join(SEARCH_FOLDER).join(stamp_of(store, id).file()))
 }
 
-/// The texts of a session as it is now; the copy beside the store is brought up to date where that can be done.
+/// Returns the texts of a session as it is now; the copy beside the store is brought up to date
+/// where that can be done.
 pub(super) fn current(
     store: &Store,
     session: &Session,
@@ -153,7 +154,7 @@ fn row_hash(key: &[u8]) -> u64 {
     u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("8 of 32 bytes"))
 }
 
-/// The claims as the revisions from this number on made them.
+/// Returns the claims as the revisions from this number on made them.
 fn claims(
     session: &Session,
     view: &ReadSnapshot,

@@ -149,8 +149,8 @@ fn what_was_compressed_ahead_is_compressed_again_behind_other_bytes() {
     assert_totals(&session);
 }
 
-/// What a take wrote ahead before it was killed stayed beside what was taken in its place, and was counted: verify called it a
-/// loss.
+/// What a take wrote ahead before it was killed stayed beside what was taken in its place, and was
+/// counted: verify called it a loss.
 #[test]
 fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
     let session = session();
@@ -173,8 +173,9 @@ fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
     assert_totals(&session);
 }
 
-/// Of two who took a source from the same bookmark, both came through: the later one put its bytes in the place of the other's,
-/// and where it had read less of the file the bookmark told of more than was kept.
+/// Of two who took a source from the same bookmark, both came through: the later one put its bytes
+/// in the place of the other's, and where it had read less of the file the bookmark told of more
+/// than was kept.
 #[test]
 fn of_two_who_take_from_one_bookmark_one_begins_again() {
     let session = session();

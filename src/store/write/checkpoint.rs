@@ -1,4 +1,5 @@
-//! The checkpoint that goes with a write: somebody's, one that a rule calls for, or one on schedule.
+//! The checkpoint that goes with a write: somebody's, one that a rule calls for, or one on
+//! schedule.
 
 use super::SessionWrite;
 use crate::engine::checkpoint as checkpoints;
@@ -26,8 +27,9 @@ pub struct NewCheckpoint {
     pub at: Option<Timestamp>,
     /// Whatever else is known.
     pub body: Value,
-    /// The event it is the checkpoint of. Where that has one already, one of a past moment (`at`) completes it: its
-    /// time, message and tags replace what was there, the fields of its body are added; one of now is no change.
+    /// The event it is the checkpoint of. Where that has one already, one of a past moment (`at`)
+    /// completes it: its time, message and tags replace what was there, the fields of its body are
+    /// added; one of now is no change.
     pub key: Option<String>,
 }
 
@@ -72,11 +74,12 @@ impl SessionWrite<'_> {
             .then(|| NewCheckpoint::new("scheduled", CheckpointTrigger::Scheduled))
     }
 
-    /// The throttle.
+    /// Returns the throttle.
     pub(super) fn is_wanted(&self, session: &SessionRefs, wanted: &NewCheckpoint) -> bool {
         wanted.trigger != CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed)
             || self.by_import
-            // What is imported makes these by its own times: else they would depend on when somebody wrote beside it.
+            // What is imported makes these by its own times: else they would depend on when
+            // somebody wrote beside it.
             || session.bookmarks.is_empty()
                 && session
                     .last_checkpoint
@@ -130,7 +133,7 @@ impl SessionWrite<'_> {
     }
 }
 
-/// The checkpoint that an event makes.
+/// Returns the checkpoint that an event makes.
 pub(super) fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
     let message = match trigger {
         AutoTrigger::HypothesisStatusChange => "a hypothesis changed its status",

@@ -36,17 +36,17 @@ impl HeadClaims {
         self.changed.insert(change.key.clone(), change.value.clone());
     }
 
-    /// What could not be read, if a rule asked for it.
+    /// Returns what could not be read, if a rule asked for it.
     pub(super) fn failed(&self) -> Option<Error> {
         self.error.take()
     }
 
-    /// The claims as they are stored.
+    /// Returns the claims as they are stored.
     pub(in crate::store) fn state(&self) -> &RevisionState {
         &self.state
     }
 
-    /// What the write itself has changed so far.
+    /// Returns what the write itself has changed so far.
     pub(in crate::store) const fn changed(&self) -> &BTreeMap<Key, Option<Value>> {
         &self.changed
     }

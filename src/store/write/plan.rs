@@ -121,7 +121,8 @@ impl SessionWrite<'_> {
     ) -> Result<Vec<Cow<'_, ClaimChange>>> {
         let gate = self.session.store.gate();
         let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
-        // With other steps beside them, the order in which changes were made is told by the changes themselves.
+        // With other steps beside them, the order in which changes were made is told by the changes
+        // themselves.
         let plain = self.is_plain();
         let mut head: Option<HeadClaims> = None;
         for step in &self.steps {
@@ -160,7 +161,8 @@ impl SessionWrite<'_> {
                     }
                 }
                 WriteStep::Rule(rule) => {
-                    // What a rule makes depends on the head, so nothing sealed before can be used again.
+                    // What a rule makes depends on the head, so nothing sealed before can be used
+                    // again.
                     *memo = None;
                     if head.is_none() {
                         head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);

@@ -1,4 +1,5 @@
-//! What may be written: claims, facts, checkpoints and tags as they are to be stored, or why they cannot be.
+//! What may be written: claims, facts, checkpoints and tags as they are to be stored, or why they
+//! cannot be.
 
 use super::NewCheckpoint;
 use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};

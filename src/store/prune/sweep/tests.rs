@@ -38,7 +38,8 @@ fn description(session: &Session, sequence: u64, id: &str) -> Result<String> {
     }
 }
 
-/// A session whose revision #1 alone names a large text, and is folded away; with the pruning as a sweep found it.
+/// A session whose revision #1 alone names a large text, and is folded away; with the pruning as a
+/// sweep found it.
 fn pruned(large: &str) -> (Session, ReadSnapshot, PendingPruning) {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
@@ -52,8 +53,8 @@ fn pruned(large: &str) -> (Session, ReadSnapshot, PendingPruning) {
     (session, view, pruning)
 }
 
-/// Somebody swept while a pruning was taken back: the revisions were in sight again, and a large value of theirs was gone.
-/// It was found by processes killed at random.
+/// Somebody swept while a pruning was taken back: the revisions were in sight again, and a large
+/// value of theirs was gone. It was found by processes killed at random.
 #[test]
 fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
     let large = text(1, 9000);
@@ -69,7 +70,8 @@ fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
     assert_eq!(description(&session, 1, "a").unwrap(), large);
 }
 
-/// The name stands in a delta that is compressed already, where a search of the record's bytes does not find it.
+/// The name stands in a delta that is compressed already, where a search of the record's bytes does
+/// not find it.
 #[test]
 fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
     let large = text(1, 9000);
@@ -82,7 +84,8 @@ fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
     assert_eq!(description(&session, again, "a").unwrap(), large);
 }
 
-/// What was pruned behind a sweep stayed for ever: only the first record of a pruning said that there is something to sweep.
+/// What was pruned behind a sweep stayed for ever: only the first record of a pruning said that
+/// there is something to sweep.
 #[test]
 fn what_is_pruned_behind_a_sweep_is_swept_by_the_next_one() {
     let large = text(1, 9000);
@@ -145,7 +148,7 @@ fn large(text: &str) -> (crate::model::ObjectId, RecordChange) {
     crate::engine::commit::blob(text.as_bytes())
 }
 
-/// What a process wrote ahead before it was killed.
+/// Returns what a process wrote ahead before it was killed.
 fn write_ahead(store: &Store, second: i64, change: &RecordChange) {
     let operation = act(second).operation().unwrap();
     let record = Record { operation, changes: vec![change.clone()] };
@@ -196,7 +199,7 @@ fn what_was_written_ahead_goes_a_day_after_it_was_written_last() {
     assert_eq!(description(&session, 1, "a").unwrap(), text);
 }
 
-/// The blob of an entry of a claim made at second 30.
+/// Returns the blob of an entry of a claim made at second 30.
 fn large_entry(value: &Value) -> (crate::model::ObjectId, RecordChange) {
     crate::engine::commit::blob(&crate::format::encode_value(act(30).now, value))
 }
@@ -228,7 +231,8 @@ fn what_was_written_ahead_and_is_named_while_somebody_looks_is_kept() {
     assert_eq!(description(&session, 1, "a").unwrap(), text);
 }
 
-/// As of a value that a repair could not save, and that comes back with a bundle: what names it stood there before.
+/// As of a value that a repair could not save, and that comes back with a bundle: what names it
+/// stood there before.
 #[test]
 fn what_something_named_before_it_was_written_is_kept_and_looked_for_once() {
     let large = text(3, 9000);
@@ -250,7 +254,8 @@ fn what_something_named_before_it_was_written_is_kept_and_looked_for_once() {
     assert_eq!(description(&session, named, "c").unwrap(), large);
 }
 
-/// What a redo hides again it keeps a copy of, to bring it back: that stood there when nothing could be brought back any more.
+/// What a redo hides again it keeps a copy of, to bring it back: that stood there when nothing
+/// could be brought back any more.
 #[test]
 fn no_operation_keeps_what_a_checkpoint_said_that_is_gone_for_good() {
     let store = Store::in_memory().unwrap();
@@ -292,8 +297,8 @@ fn no_operation_keeps_what_a_checkpoint_said_that_is_gone_for_good() {
     assert!(effects.iter().any(|one| one.as_str() == "took checkpoint #1 back"), "{effects:?}");
 }
 
-/// A session was dropped, somebody looked for what only it names, and it was brought back before the sweep: its large values were
-/// gone.
+/// A session was dropped, somebody looked for what only it names, and it was brought back before
+/// the sweep: its large values were gone.
 #[test]
 fn a_session_that_came_back_while_somebody_looked_keeps_its_values() {
     let large = text(1, 9000);
