@@ -1,4 +1,4 @@
-//! What was known at a point, and what changed between two.
+//! The state at a point, and the comparison of two points.
 
 use super::resolve_moment::ResolvedMoment;
 use super::session::{BranchSummary, Session, branches};
@@ -19,22 +19,22 @@ use crate::model::{
     Checkpoint, ClaimEntry, EntryChange, Key, Kind, RevisionId, SessionMetadata, Timestamp, Value,
 };
 
-/// A revision in short.
+/// A summary of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevisionSummary {
-    /// Its number in the session's one count.
+    /// The sequence number.
     pub sequence: u64,
-    /// Its id.
+    /// The revision id.
     pub id: RevisionId,
-    /// Its effective time.
+    /// The effective time.
     pub time: Timestamp,
-    /// The branch it lies on.
+    /// The branch it is on.
     pub branch: String,
     /// How many claims its state has.
     pub claims: u64,
 }
 
-/// What was known at a point: claims at hand, facts read when asked for.
+/// The state at a point. Claims are in memory; facts are read on demand.
 pub struct StateAt {
     view: ReadSnapshot,
     session: Session,
@@ -44,7 +44,7 @@ pub struct StateAt {
 }
 
 impl Session {
-    /// Returns what was known at a point.
+    /// Returns the state at a point.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -52,7 +52,7 @@ impl Session {
         self.state_by(point, FactClock::Happened)
     }
 
-    /// Returns what was known at a point, by one clock or the other.
+    /// Returns the state at a point; `clock` selects which time of a fact counts.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -98,8 +98,8 @@ impl Session {
         self.branch_name(point.branch)
     }
 
-    /// Returns the time of a point: its own, or that of the last thing recorded; `None` if nothing
-    /// is.
+    /// Returns the time of a point: its own, or that of the last recorded event; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -107,7 +107,7 @@ impl Session {
         self.shown_time(&self.view()?, point)
     }
 
-    /// One claim at a point, without the rest of the state.
+    /// Reads one claim at a point, without the rest of the state.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -120,8 +120,8 @@ impl Session {
             .transpose()
     }
 
-    /// Several claims at a point, all at one moment, without the rest of the state; `None` where
-    /// there is none.
+    /// Reads several claims at a point from one snapshot, without the rest of the state; `None` for
+    /// a claim that does not exist.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -141,7 +141,7 @@ impl Session {
             .collect()
     }
 
-    /// Returns the claims that changed from one point to another, as stored: nothing is decoded.
+    /// Returns the claims that differ between two points, as stored, without decoding them.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -155,7 +155,7 @@ impl Session {
         crate::engine::compare::compare_encoded(&view, &view.refs, self.number, from.at, to.at)
     }
 
-    /// Returns what changed from one point to another.
+    /// Compares two points.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -196,13 +196,13 @@ impl Session {
         Ok(StateComparison { claims, changes, time_delta_micros, summary })
     }
 
-    /// Checks that the revision of a point is still in sight: it may have been pruned since the
-    /// point was found.
+    /// Checks that the revision of a point is still visible: it may have been pruned since the
+    /// point was resolved.
     fn check_in_sight(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<()> {
         point.at.map_or(Ok(()), |at| lineage::check_in_sight(view, self.number, at))
     }
 
-    /// Returns the time that a point is shown with: its own, or that of the last thing recorded.
+    /// Returns the time to show for a point: its own, or that of the last recorded event.
     fn shown_time(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
         match point.time {
             Some(time) => Ok(Some(time)),
@@ -211,33 +211,33 @@ impl Session {
     }
 }
 
-/// What changed from one point to another.
+/// The differences between two points.
 #[derive(Clone, Debug)]
 pub struct StateComparison {
-    /// The claims that changed, with both entries.
+    /// The claims that differ, with both entries.
     pub claims: Vec<EntryChange>,
-    /// All changes, claims and facts, in terms of their kinds.
+    /// All changes of claims and facts, described by kind.
     pub changes: Vec<TypedChange>,
-    /// Microseconds from the one to the other; `None` if nothing has happened at all.
+    /// Microseconds from the first point to the second; `None` if nothing is recorded.
     pub time_delta_micros: Option<i64>,
-    /// One sentence.
+    /// A summary in one sentence.
     pub summary: String,
 }
 
 impl StateAt {
-    /// Returns the point.
+    /// Returns the point of this state.
     #[must_use]
     pub const fn point(&self) -> &ResolvedMoment {
         &self.point
     }
 
-    /// Returns the session.
+    /// Returns the session of this state.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Returns what the session is.
+    /// Returns the metadata of the session.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -245,24 +245,24 @@ impl StateAt {
         Ok(session_refs(&self.view.refs, self.session.number)?.info.clone())
     }
 
-    /// Returns the claims.
+    /// Returns the claims of this state.
     #[must_use]
     pub const fn claims(&self) -> &RevisionState {
         &self.claims
     }
 
-    /// One claim.
+    /// Returns the value of one claim.
     ///
     /// # Errors
-    /// If what is stored is damaged.
+    /// If stored data is damaged.
     pub fn claim(&self, kind: Kind, id: &str) -> Result<Option<Value>> {
         Ok(self.claims.entry(&Key::new(kind, id))?.map(|entry| entry.value))
     }
 
-    /// Returns the claims of a kind, sorted by their own time, then id.
+    /// Returns the claims of a kind, sorted by the time they were added, then by id.
     ///
     /// # Errors
-    /// If what is stored is damaged.
+    /// If stored data is damaged.
     pub fn claims_of(&self, kind: Kind) -> Result<Vec<(String, ClaimEntry)>> {
         let mut claims = self
             .claims
@@ -286,7 +286,7 @@ impl StateAt {
         self.point.until()
     }
 
-    /// Returns the time of this state: the point's own, or that of the last thing recorded.
+    /// Returns the time of this state: the point's own, or that of the last recorded event.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -294,7 +294,7 @@ impl StateAt {
         self.session.shown_time(&self.view, &self.point)
     }
 
-    /// Returns the last checkpoint at or before this moment; the one that was named, if one was.
+    /// Returns the named checkpoint, or the last one at or before this moment.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -305,7 +305,7 @@ impl StateAt {
         }
     }
 
-    /// Returns the revision that the claims are those of; `None` before the first.
+    /// Returns the revision of this state; `None` before the first.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -313,7 +313,8 @@ impl StateAt {
         self.session.revision_in(&self.view, &self.point)
     }
 
-    /// Microseconds from the last revision or fact at or before this moment to this moment.
+    /// Returns the microseconds from the last revision or fact at or before this moment to this
+    /// moment.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -324,7 +325,7 @@ impl StateAt {
         Ok(fact.max(revision).map(|last| time.micros_since(last)))
     }
 
-    /// Returns the branches at this moment.
+    /// Returns the branches as they were at this moment.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -332,7 +333,7 @@ impl StateAt {
         branches(&self.view, self.session.number, &self.point)
     }
 
-    /// Returns the branch that was checked out (for a branch or its past, the branch named).
+    /// Returns the current branch at this moment; for a branch expression, the named branch.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -341,7 +342,7 @@ impl StateAt {
         Ok(session.branch(self.point.branch)?.name.clone())
     }
 
-    /// Returns the session's figures up to this moment.
+    /// Returns the session's metrics up to this moment.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
