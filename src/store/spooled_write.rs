@@ -155,7 +155,7 @@ impl SpooledWrite<'_> {
         self
     }
 
-    /// Adds a note with this id, or with a new one if the id is in use by then.
+    /// Adds a note. It gets this id unless another note has the id by then.
     pub fn note(mut self, id: impl Into<String>, value: Value) -> Self {
         self.notes.push((id.into(), value));
         self
