@@ -1,12 +1,11 @@
 //! Bundles: sessions as one file. Records and objects are copied unchanged, so ids and hashes stay
 //! the same.
 //!
-//! * `replay`: the records of a session, reconstructed from its operations; `folded_revision`:
-//! folded
-//!   revisions as they were.
+//! * `replay`: a session's records, reconstructed from its operations.
+//! * `folded_revision`: folded revisions as they were before.
 //! * `export`: writes records and objects to a file.
-//! * `verify`: verifies a file as a whole before anything is written; `blob_parts`: its blobs;
-//!   `secret_counter`: whether it contains secrets that this store redacts.
+//! * `verify`: verifies a file as a whole before anything is written; `blob_parts`: its blobs.
+//! * `secret_counter`: counts secrets in it that this store redacts.
 //! * `import`: appends what the journal does not contain yet.
 
 mod blob_parts;
@@ -82,7 +81,7 @@ impl<'a> BundleReader<'a> {
         let mut header = [0; ITEM_HEADER_BYTES];
         self.source.read_exact(&mut header).map_err(cut)?;
         let (kind, length) = item_header(header).map_err(|error| damaged(at, error))?;
-        // Do not allocate by the stated length: read as many bytes as there are.
+        // Do not allocate by the stated length: read only the bytes that exist.
         let mut content = Vec::new();
         Read::take(&mut *self.source, length as u64).read_to_end(&mut content).map_err(cut)?;
         let mut check = [0; ITEM_CHECK_BYTES];
