@@ -111,13 +111,15 @@ pub enum RecoveryStep {
 ///
 /// ```
 /// use forge_store::model::{Key, Kind, Timestamp, Value};
-/// use forge_store::store::{Act, Connected, NewSession, Recorder, Store, SystemError, TemporalQuery};
+/// use forge_store::store::{
+///     ConnectedSystem, NewSession, Store, SystemError, SystemRecorder, TemporalQuery, WriteContext,
+/// };
 /// use std::sync::{Arc, Mutex};
 ///
 /// #[derive(Default)]
 /// struct Board(Mutex<Vec<(Key, Value)>>);
 ///
-/// impl Connected for Board {
+/// impl ConnectedSystem for Board {
 ///     fn name(&self) -> &str { "board" }
 ///     fn kinds(&self) -> &[Kind] { &[Kind::Hypothesis] }
 ///     fn capture(&self) -> Result<Vec<(Key, Value)>, SystemError> {
@@ -131,10 +133,10 @@ pub enum RecoveryStep {
 ///
 /// let store = Store::in_memory()?;
 /// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
-/// let act = Act::asked("checkpoint", now);
+/// let act = WriteContext::asked("checkpoint", now);
 /// let session = store.create_session(&act, NewSession::named("broken build"))?;
 /// let board = Arc::new(Board::default());
-/// let mut recorder = Recorder::new(session);
+/// let mut recorder = SystemRecorder::new(session);
 /// recorder.connect(board.clone())?;
 ///
 /// let stale = Value::from([("description", "the cache is stale".into())]);

@@ -119,11 +119,11 @@ use std::sync::Arc;
 ///
 /// ```
 /// use forge_store::model::{Key, Kind, Timestamp, Value};
-/// use forge_store::store::{Act, ClaimChange, NewSession, Store};
+/// use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
 ///
 /// let store = Store::in_memory()?;
 /// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
-/// let act = Act::asked("hypothesis add", now);
+/// let act = WriteContext::asked("hypothesis add", now);
 /// let session = store.create_session(&act, NewSession::named("broken build"))?;
 /// let value = Value::from([("description", "the cache is stale".into())]);
 /// session.write(&act).change(ClaimChange::add(Key::new(Kind::Hypothesis, "H1"), value)).commit()?;

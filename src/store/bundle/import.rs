@@ -37,7 +37,7 @@ impl Store {
     /// verified as a whole, and nothing is written if anything is wrong. Known records are skipped,
     /// so an interrupted import can be continued. Durable when it returns.
     ///
-    /// `name` renames the session; it is ignored for a bundle with several sessions.
+    /// `name` renames the session; it is only valid for a bundle with one session.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the bundle is damaged, incomplete, or of a later version,

@@ -121,7 +121,8 @@ impl SessionWrite<'_> {
     ) -> Result<Vec<Cow<'_, ClaimChange>>> {
         let gate = self.session.store.gate();
         let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
-        // With other kinds of steps, the order of all changes must be kept explicitly.
+        // With other kinds of steps the changes are cloned, so that the report lists all changes in
+        // order.
         let plain = self.is_plain();
         let mut head: Option<HeadClaims> = None;
         for step in &self.steps {
