@@ -21,8 +21,8 @@ const MAX_BYTES: u64 = 16 << 20;
 impl Store {
     /// Keeps a file of zeros in the store's folder, to be [deleted](Store::give_up_reserve) when
     /// pruning finds the disk full. Its size is a 32nd of the index (at least 256 KiB, at most 16
-    /// MiB; none for an index below 1 MiB). Call it after maintaining the store. On a full disk no
-    /// reserve is made.
+    /// MiB; none for an index below 1 MiB). For the process that maintains the store. On a full
+    /// disk no reserve is made.
     ///
     /// # Errors
     /// [`crate::error::Error::Backend`] if the store's files cannot be read.

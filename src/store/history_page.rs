@@ -175,7 +175,7 @@ impl HistoryStream {
     /// Returns the key at which this stream's rows are split for a position.
     fn cut(self, number: SessionNumber, place: HistoryPosition, way: PageDirection) -> Vec<u8> {
         let time = self.start(number).time(place.time);
-        // A key may have a suffix after the position: the next key follows all that have it as a
+        // A row's key may continue after the position: the end comes after all keys with this
         // prefix.
         let exact =
             |key: KeyBuilder| if way == PageDirection::Newer { key.end() } else { key.build() };

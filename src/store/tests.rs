@@ -89,7 +89,7 @@ fn how_much_of_a_head_is_remembered_changes_no_state() {
 }
 
 /// Regression: an append after another thread had published a generation applied the new records to
-/// empty refs.
+/// an empty state.
 #[test]
 fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
     let store = Store::in_memory().unwrap();

@@ -512,7 +512,7 @@ impl<'a> SessionReplay<'a> {
                 self.folds.entry((branch, last)).or_default().pop();
                 one(RecordChange::Unfolded { session, branch, last })
             }
-            // Swept data is written as it was; for texts the bundle says what is missing.
+            // Swept data was replayed as it was before; for texts the bundle says what is missing.
             OperationEffect::Swept { .. }
             | OperationEffect::Purged { .. }
             | OperationEffect::TextDropped { .. }

@@ -54,7 +54,8 @@ struct BundleVerifier<'a> {
     known: Vec<HashMap<u64, CheckedRevision>>,
     /// Revisions whose own delta is missing, each with the pruning that folded it, if any.
     missing_deltas: BTreeMap<BundleRevisionKey, Option<OperationId>>,
-    /// Folded revisions whose combined delta is missing, each with its pruning, if any.
+    /// Revisions that lack the combined delta of a fold, each with the pruning that folded them, if
+    /// any.
     folds_missing_deltas: BTreeMap<(BundleRevisionKey, u64), Option<OperationId>>,
     /// The folds into a revision, the latest one last.
     folds: HashMap<BundleRevisionKey, Vec<ActiveFold>>,

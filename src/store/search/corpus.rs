@@ -170,7 +170,6 @@ impl SearchCorpus {
 
     /// Appends the new entries to the file, after its first `good` bytes. If another process is
     /// writing it, this does nothing instead of waiting.
-    /// it, it is left to them.
     pub(super) fn write(&self, path: &Path, good: u64, stamp: &CorpusSeal) -> Result<()> {
         let io = |action| backend::Error::io(action, path);
         if let Some(folder) = path.parent() {
