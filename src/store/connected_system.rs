@@ -112,7 +112,8 @@ pub enum RecoveryStep {
 /// ```
 /// use forge_store::model::{Key, Kind, Timestamp, Value};
 /// use forge_store::store::{
-///     ConnectedSystem, NewSession, Store, SystemError, SystemRecorder, TemporalQuery, WriteContext,
+///     ConnectedSystem, NewSession, Store, SystemError, SystemRecorder, TemporalQuery,
+///     WriteContext,
 /// };
 /// use std::sync::{Arc, Mutex};
 ///

@@ -63,7 +63,7 @@ pub struct PruneReport {
     pub folds: Vec<FoldSummary>,
     /// Debugging sessions that are dropped.
     pub sessions: Vec<DroppedSession>,
-    /// Transcripts and outputs that are dropped, of other debugging sessions that are kept.
+    /// Transcripts and outputs that are dropped, of other debugging sessions.
     pub texts: Vec<DroppedSource>,
     /// An estimate of the index bytes that a sweep will free: checkpoints, revisions, their
     /// keyframes and large values, texts and sessions, minus what replaces them. The overhead of
