@@ -1,4 +1,4 @@
-//! What can go wrong, grouped by what to do next.
+//! Errors of this crate, grouped by what the caller should do next.
 
 use crate::backend;
 use crate::format::{DecodeError, MarkerError};
@@ -6,144 +6,145 @@ use crate::model::Timestamp;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What to do next about an error. Exhaustive on purpose: the compiler then points at every edge when one is added.
+/// What the caller should do about an error. Exhaustive on purpose: the compiler then points at
+/// every caller when a kind is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// What was named is not there: name something else.
+    /// The named thing does not exist: name something else.
     NotFound,
-    /// What was asked for makes no sense: ask differently.
+    /// The request is not valid: change it.
     Invalid,
-    /// Somebody else changed the same thing: look, and try again.
+    /// A concurrent change of the same thing: read it again and retry.
     Conflict,
-    /// Somebody else is busy: try again later.
+    /// A lock or lease is held by another process: retry later.
     Locked,
-    /// The disk, a permission: mend that and try again.
+    /// An I/O problem, such as a full disk or a missing permission: fix it and retry.
     Unavailable,
-    /// What is stored is damaged: verify and repair.
+    /// Stored data is damaged: verify and repair.
     Corrupt,
-    /// What is stored is not what the holder of the store's key has written: find out who did, then go back to a copy,
-    /// or take it over as it is.
+    /// Stored data was not written by the holder of the store's key: find the cause, then restore a
+    /// copy or adopt the store as it is.
     Forged,
-    /// The key of a sealed store is not here: bring it, or take the store over.
+    /// The key of a sealed store is not on this machine: import it, or adopt the store.
     Unkeyed,
-    /// Another version of forge is needed.
+    /// The store needs another version of forge.
     Unsupported,
-    /// A fault of forge itself: report it.
+    /// A bug in forge: report it.
     Internal,
 }
 
-/// What can go wrong.
+/// Any error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was named is not there.
+    /// The named thing does not exist.
     #[error("there is no {what} '{name}'")]
     NotFound {
         /// What kind of thing was named.
         what: &'static str,
-        /// How.
+        /// The name that was given.
         name: String,
     },
     /// A revision that pruning has folded into a later one.
     #[error("#{sequence} was folded into #{into}")]
     Folded {
-        /// Its number.
+        /// The sequence number of the revision.
         sequence: u64,
-        /// The number of the revision that holds what it changed.
+        /// The sequence number of the revision that now contains its changes.
         into: u64,
     },
-    /// A text whose source was dropped by pruning.
+    /// A text whose source was removed by pruning.
     #[error("the text stood in '{blob}', which was pruned")]
     Dropped {
-        /// The growing blob it stood in.
+        /// The blob that contained it.
         blob: String,
     },
-    /// A beginning of an id that several ids have.
+    /// An id prefix that several ids share.
     #[error("'{prefix}' is the beginning of {} ids: {}", matches.len(), matches.join(", "))]
     Ambiguous {
-        /// The beginning.
+        /// The prefix that was given.
         prefix: String,
-        /// What begins so, each with what it is.
+        /// The ids that match, each with its type.
         matches: Vec<String>,
     },
-    /// A time before anything happened.
+    /// A time before the session's first event.
     #[error("nothing is known at {time}: the session '{session}' begins at {earliest}")]
     NothingAt {
-        /// The time asked for.
+        /// The requested time.
         time: Timestamp,
-        /// The session asked.
+        /// The session that was searched.
         session: String,
-        /// When it begins.
+        /// The time of its first event.
         earliest: Timestamp,
-        /// A session that something is known of at that time.
+        /// Another session that has data at that time.
         other: Option<String>,
     },
-    /// Nothing has been recorded at all.
+    /// A session in which nothing has been recorded.
     #[error("the session '{session}' is empty")]
     EmptySession {
-        /// The session.
+        /// The name of the session.
         session: String,
     },
-    /// What was asked for makes no sense.
+    /// The request is not valid.
     #[error("{0}")]
     Invalid(String),
-    /// A bundle holds what this store was opened to take out.
+    /// A bundle contains secrets that this store is configured to redact.
     #[error(
         "the bundle holds {found}, and none can be taken out since what held it would have another id: nothing of it was \
          taken; let them through, or redact nothing"
     )]
     Secrets {
-        /// How many, and of which kinds.
+        /// How many secrets, and of which kinds.
         found: String,
     },
-    /// A claim that is there already.
+    /// A claim that already exists.
     #[error("there is a {kind} '{id}' already")]
     Duplicate {
-        /// Its kind.
+        /// The kind of the claim.
         kind: &'static str,
-        /// Its id.
+        /// The id of the claim.
         id: String,
     },
-    /// A claim that refers to one that is not there.
+    /// A claim that refers to a claim that does not exist.
     #[error("{from} refers to {to}, which is not there")]
     Dangling {
         /// The claim that refers.
         from: String,
-        /// What it refers to.
+        /// The missing claim.
         to: String,
     },
-    /// Somebody else changed the same thing.
+    /// A concurrent change of the same thing.
     #[error("{0}")]
     Conflict(String),
-    /// Somebody else has taken something for a while.
+    /// Something that another writer has leased.
     #[error("{what} is held by '{by}' until {until}")]
     Held {
-        /// What.
+        /// The leased thing.
         what: String,
-        /// Who has it.
+        /// The holder of the lease.
         by: String,
-        /// Until when at most.
+        /// When the lease ends at the latest.
         until: Timestamp,
     },
-    /// A folder without a store.
+    /// A folder that contains no store.
     #[error("there is no store at {}", path.display())]
     NoStore {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
     },
-    /// A folder that is a store already.
+    /// A folder that already contains a store.
     #[error("there is a store at {} already", path.display())]
     StoreExists {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
     },
-    /// The store is opened for reading only, or can only be read.
+    /// The store was opened read-only, or its format can only be read.
     #[error("the store cannot be written: {reason}")]
     ReadOnly {
-        /// Why.
+        /// Why it cannot be written.
         reason: String,
     },
-    /// The store is sealed, and what its seals are checked and made with is not here.
+    /// The store is sealed, and its key or witness is not on this machine.
     #[error(
         "the store is sealed, and its {missing} is not on this machine: it can be read, not written"
     )]
@@ -151,78 +152,78 @@ pub enum Error {
         /// What is missing: `key` or `witness`.
         missing: &'static str,
     },
-    /// The store is encrypted, and its key is not here.
+    /// The store is encrypted, and its key is not on this machine.
     #[error("the store is encrypted, and its key is not on this machine: it cannot be read")]
     Encrypted,
-    /// The file of the store's key is damaged by more than a single wrong bit.
+    /// The store's key file is damaged by more than one wrong bit.
     #[error("the store's key, {}, is damaged{}", path.display(), reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     DamagedKey {
-        /// The file.
+        /// The path of the key file.
         path: PathBuf,
-        /// Why it was not read, if it was not.
+        /// Why the file could not be read, if it could not.
         reason: Option<String>,
     },
-    /// The folder is something else, or another version's.
+    /// The folder is not a store, or is a store of another version.
     #[error(transparent)]
     Marker(#[from] MarkerError),
-    /// What is stored is damaged.
+    /// Stored data is damaged.
     #[error("{what} is damaged")]
     Corrupt {
-        /// What.
+        /// The damaged thing.
         what: String,
-        /// How it was found out.
+        /// How the damage was detected.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Where bytes are kept.
+    /// An error of the storage backend.
     #[error(transparent)]
     Backend(#[from] backend::Error),
-    /// A part of what connected systems keep could not be captured or restored.
+    /// A connected system could not be captured or restored.
     #[error("the connected system '{system}' could not be {action}")]
     Connected {
-        /// The system.
+        /// The name of the system.
         system: String,
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
-        /// Why not.
+        /// The error that the system reported.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A fault of forge itself.
+    /// A bug in forge.
     #[error("forge contradicts itself: {0}")]
     Internal(String),
 }
 
-/// Most functions of this crate return this.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Whether it went wrong since there is no room on the disk, or none for this user.
+    /// Returns whether the cause is a full disk or an exhausted quota.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         backend::is_disk_full(self)
     }
 
-    /// Something asked for makes no sense.
+    /// Makes an error for a request that is not valid.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
     }
 
-    /// Something named is not there.
+    /// Makes an error for a named thing that does not exist.
     pub fn not_found(what: &'static str, name: impl Into<String>) -> Self {
         Self::NotFound { what, name: name.into() }
     }
 
-    /// Says what is damaged.
+    /// Returns a function that wraps a decoding error as damage of `what`.
     pub fn corrupt(what: impl fmt::Display) -> impl FnOnce(DecodeError) -> Self {
-        // Nothing is put into words unless it comes to that.
+        // The text is only formatted if there is an error.
         move |source| Self::Corrupt { what: what.to_string(), source: Box::new(source) }
     }
 
-    /// Says that a row is missing that another one points to.
+    /// Makes an error for a missing row that another row refers to.
     pub fn missing(what: impl Into<String>) -> Self {
         Self::Corrupt { what: what.into(), source: "it is not in the index".into() }
     }
 
-    /// What to do next.
+    /// Returns what the caller should do about this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -2,13 +2,14 @@
 //!
 //! The layers, top to bottom; an arrow never points up (`tests/it/layering.rs` checks it):
 //!
-//! * [`systems`]: workflow runs, progress of pipelines, programs of agents, message threads: each small, on the store.
+//! * [`systems`]: workflow runs, pipeline progress, agent programs, message threads: small types
+//! built on the store.
 //! * [`store`]: the facade, what library users work with.
 //! * `engine`: commit, index, materialize, look up, keyframes.
-//! * [`error`]: what can go wrong, grouped by what to do next.
-//! * [`diff`], [`mod@format`], [`backend`]: structural diff; every byte on disk; where bytes are kept.
-//! * [`redact`]: what looks like a secret in a text.
-//! * [`model`]: plain data that knows nothing of the rest.
+//! * [`error`]: all errors, grouped by what the caller should do next.
+//! * [`diff`], [`mod@format`], [`backend`]: structural diff; every byte on disk; storage backends.
+//! * [`redact`]: detection of secrets in texts.
+//! * [`model`]: plain data that depends on none of the other layers.
 
 pub mod backend;
 pub mod diff;

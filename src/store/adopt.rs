@@ -1,4 +1,4 @@
-//! Taking a store over, and carrying its key from one machine to another.
+//! Adopting a store, and moving its key from one machine to another.
 
 use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, SEARCH_FOLDER, marker_of, private, raw_index};
 use super::keyring::{Keyring, StoreTrust, cipher_of, write_private};
@@ -15,46 +15,50 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What was taken over.
+/// What [`Store::adopt`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdoptReport {
-    /// What was known of its seals before.
+    /// The seal status before.
     pub before: SealStatus,
-    /// Whether the whole store was: it has a new id and a new key. Otherwise its seals were right, and only what waited
-    /// without a seal was taken in.
+    /// Whether the whole store was resealed: it has a new id and a new key. Otherwise its seals
+    /// were valid, and only the unsealed writes in the spool were accepted.
     pub resealed: bool,
-    /// Where its journal ended.
+    /// The end of its journal, in bytes.
     pub position: u64,
-    /// How many writes that waited without the store's seal have it now.
+    /// How many unsealed writes in the spool were sealed.
     pub waiting: u64,
 }
 
-/// What is known of a store's key.
+/// The state of a store's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyState {
-    /// What is known of its seals.
+    /// The seal status.
     pub standing: SealStatus,
-    /// Whether it is encrypted.
+    /// Whether the store is encrypted.
     pub encrypted: bool,
     /// The store's id, 32 hex digits.
     pub id: String,
-    /// Where it ended, and when, as it was taken over.
+    /// The end of its journal and the time when it was adopted, if it was.
     pub adopted: Option<(u64, Timestamp)>,
-    /// How far its witness has seen it.
+    /// The position up to which its witness has seen the journal.
     pub witnessed: Option<u64>,
 }
 
 impl Store {
-    /// Takes a store over as it is: it gets an id and a key of its own, and everything in it is sealed with that. What it
-    /// held before is vouched for by nobody, which its key's file keeps; that it is whole is checked.
+    /// Adopts a store as it is: it gets a new id and a new key, and everything in it is sealed with
+    /// that key. Earlier content stays unverified, which the key file records; its integrity is
+    /// checked.
     ///
-    /// For a store whose key or witness is lost, for a copy of a store that is to go on by itself, for one that has no
-    /// seals yet, and for one that was changed without its key and that is to be kept all the same. Where all seals are
-    /// right, only the writes that wait without one are taken in.
+    /// Use it for a store whose key or witness is lost, for a copy of a store that is to be used
+    /// separately, for a store without seals, and for a store that was changed without its key and
+    /// is to be kept all the same. If all seals are valid, it only accepts the unsealed writes in
+    /// the spool.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the options name no keyring, [`Error::Encrypted`] if it is and its key is not here, [`Error::Backend`] if somebody else is at it for longer than
-    /// [`Options::lock_timeout`], with who, or if something is damaged: repair it first. A failure changes nothing that is read; another attempt goes on.
+    /// [`Error::Invalid`] if the options name no keyring, [`Error::Encrypted`] if the store is
+    /// encrypted and its key is not here, [`Error::Backend`] if another process holds a lock for
+    /// longer than [`Options::lock_timeout`], or if something is damaged: repair it first. A
+    /// failure changes nothing that is read; the next attempt continues.
     pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<AdoptReport> {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no folder to keep the key in"));
@@ -80,7 +84,7 @@ impl Store {
             let position = keyring.seen(&marker.id)?.map_or(0, |mark| mark.position);
             return Ok(AdoptReport { before, resealed: false, position, waiting });
         }
-        // What it is encrypted with goes over: it stays as it is, and only its seals are made anew.
+        // The cipher is kept: only the seals are replaced.
         let known = keyring.key_of(&marker)?;
         let (shared, cipher) = match &known {
             Some(file) => (file.cipher, cipher_of(path, &marker, file)?),
@@ -90,7 +94,7 @@ impl Store {
         let id = random()?;
         let secret = random()?;
         let seals = SealMode::Keyed(SealKey::new(&secret, &id, &marker.key));
-        // Whoever is at the index is waited for first: where that is in vain, the journal bears the seals that it bore.
+        // Lock the index first: if that fails, the journal still has its old seals.
         let index = raw_index(path, &seals, None);
         let lock = index.lock(options.lock_timeout)?;
         let journal =
@@ -100,7 +104,7 @@ impl Store {
         index.reseal(&lock)?;
         drop(lock);
         let waiting = seal_waiting(path, &seals, cipher.as_ref(), None)?;
-        // A copy of texts is made anew where it is needed.
+        // The search copies are made again when a search needs them.
         let copies = path.join(SEARCH_FOLDER);
         match fs::remove_dir_all(&copies) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -112,17 +116,19 @@ impl Store {
         let adopted = Some((position, now));
         let file = KeyFile { store: id, secret, cipher: shared, adopted, witness: None };
         keyring.add(&file, &end)?;
-        // From here on it is another store. Its place is noted behind that: what stands there before is refused.
+        // From here on it is a different store. Note its place only afterwards: until then the
+        // store at this path is refused.
         let marker = FormatMarker { id, ..marker }.sealed();
         write_private(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
         keyring.note_place(path, &id);
         Ok(AdoptReport { before, resealed: true, position, waiting })
     }
 
-    /// What is known here of the key of the store in a folder.
+    /// Returns the state of the key of the store in a folder.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Marker`]; [`backend::Error::Breach`] if the store is not the one that stood there.
+    /// [`Error::NoStore`], [`Error::Marker`]; [`backend::Error::Breach`] if another store was at
+    /// this path before.
     pub fn key_state(path: &Path, options: &Options) -> Result<KeyState> {
         let marker = marker_of(path)?;
         let standing = match StoreTrust::for_store(path, &marker, options) {
@@ -138,7 +144,8 @@ impl Store {
         Ok(KeyState { standing, encrypted: marker.is_encrypted(), id, adopted, witnessed })
     }
 
-    /// The key of the store in a folder, with what its witness has seen, as a text to be taken elsewhere.
+    /// Returns the key of the store in a folder, with what its witness has seen, as a text for
+    /// another machine.
     ///
     /// # Errors
     /// [`Error::Unkeyed`] if it is not here; [`Error::Invalid`] if the store has no seals.
@@ -158,10 +165,11 @@ impl Store {
         }
     }
 
-    /// Takes in the key of a store that was exported elsewhere. Gives the store's id.
+    /// Imports the key of a store that was exported on another machine. Returns the store's id.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the text is no exported key; [`Error::Conflict`] if the store's key is here already.
+    /// [`Error::Invalid`] if the text is not an exported key; [`Error::Conflict`] if the key is
+    /// already here.
     pub fn import_key(text: &str, options: &Options) -> Result<String> {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no folder to keep the key in"));
@@ -171,7 +179,7 @@ impl Store {
             return Err(Error::invalid("this is no key that 'forge key export' wrote"));
         };
         let known = match keyring.key(&file.store) {
-            // This one takes its place.
+            // The imported key replaces the damaged one.
             Err(Error::DamagedKey { .. }) => None,
             known => known?,
         };
@@ -184,7 +192,7 @@ impl Store {
     }
 }
 
-/// Whether every record and every file of the index bears its seal.
+/// Returns whether every record and every index file has a valid seal.
 fn is_right(path: &Path, options: &Options) -> Result<bool> {
     let options = Options { read_only: true, ..options.clone() };
     let read = Store::open(path, options).and_then(|store| {
@@ -198,7 +206,7 @@ fn is_right(path: &Path, options: &Options) -> Result<bool> {
     }
 }
 
-/// Gives what waits in the spool the store's seal; what cannot be read stays as it is.
+/// Seals the unsealed writes in the spool; writes that cannot be read stay as they are.
 fn seal_waiting(
     path: &Path,
     seals: &SealMode,

@@ -1,7 +1,7 @@
-//! Agent sessions that are part of an effort which began without them.
+//! Agent sessions that joined a debugging session which began without them.
 //!
-//! Such an agent session is noted as a source of which nothing was taken, so that whoever asks for the session of an
-//! agent finds it among what the journal's readers know first.
+//! A joined agent session is stored as a bookmark of a source with no bytes, so that looking up an
+//! agent's session needs only the refs.
 
 use super::session::Session;
 use super::write_context::WriteContext;
@@ -13,11 +13,13 @@ use crate::format::{Record, RecordChange};
 use crate::model::SessionKind;
 
 impl Session {
-    /// Makes an agent's session part of this effort: hooks, imports and commands that address it by the agent's own id
-    /// work here from now on. What was recorded elsewhere before stays there. Returns whether that was a change.
+    /// Makes an agent's session part of this debugging session: hooks, imports and commands that
+    /// use the agent's own id then write here. What was recorded elsewhere before stays there.
+    /// Returns whether this changed anything.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if this is no debugging effort or that is no id; as every write.
+    /// [`Error::Invalid`] if this is not a debugging session or the id is not valid; also if the
+    /// store cannot be written.
     pub fn join(&self, act: &WriteContext, agent: &str) -> Result<bool> {
         crate::model::claim::check_id(agent).map_err(|error| Error::invalid(error.to_string()))?;
         let operation = act.operation()?;
@@ -34,7 +36,7 @@ impl Session {
                 return Ok((None, false));
             }
             let mut changes = Vec::new();
-            // It is part of one effort at a time.
+            // An agent session is part of one debugging session at a time.
             for (number, session) in desk.refs.sessions.mentioning(source.as_bytes()) {
                 if number != self.number
                     && session.bookmarks.iter().any(|bookmark| bookmark.source == source)
@@ -58,16 +60,17 @@ impl Session {
 }
 
 impl Store {
-    /// The session of this agent's own id, if it is known: the effort it has joined, else the one it began.
+    /// Returns the session of this agent's own id, if there is one: the session it has joined, else
+    /// the one it began.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn agent_session(&self, agent: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(agent_session(&refs, agent).map(|number| self.session_at(number)))
     }
 
-    /// The session of this name, id, beginning of an id, or agent's own id.
+    /// Returns the session with this name, id, id prefix, or agent's own id.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Ambiguous`].
@@ -110,7 +113,7 @@ mod tests {
         assert_eq!(store.session("s1").unwrap().summary().unwrap().info.name, "a");
         b.join(&act(), "s1").unwrap();
         assert_eq!(name_of(&store, "s1").as_deref(), Some("b"));
-        // Back to its own.
+        // Joins its own session again.
         own.join(&act(), "s1").unwrap();
         assert_eq!(name_of(&store, "s1").as_deref(), Some("own"));
         assert_eq!(a.summary().unwrap().sources, []);

@@ -1,4 +1,4 @@
-//! A copy of a whole store, while it is in use.
+//! Backup of a whole store while it is in use.
 
 use super::folder::{
     FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES, marker_of, private, write_marker,
@@ -17,25 +17,27 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// What was copied.
+/// What a backup copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupReport {
-    /// Where the copy ends: what was acknowledged before it began stands before that.
+    /// The end of the copied journal. Everything acknowledged before the backup began is before
+    /// this position.
     pub position: LogPosition,
-    /// Writes that wait in its spool.
+    /// How many writes are in the copied spool.
     pub waiting: u64,
-    /// Revisions that were looked at in the copy.
+    /// How many revisions of the copy were checked.
     pub revisions: u64,
 }
 
 impl Store {
-    /// Copies the store in `from` to the folder `to`, which must not be there yet or be empty, while others write to it.
-    /// The copy holds all that was acknowledged before, and is one moment of the store. It is verified; one that is
-    /// encrypted with its key in this keyring, which the copy shares.
+    /// Copies the store in `from` to the folder `to`, which must not exist yet or be empty, while
+    /// other processes write to it. The copy is one consistent moment and contains everything
+    /// acknowledged before. It is verified; an encrypted copy uses the same key in this keyring.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::StoreExists`], [`Error::Invalid`] if the folder is not empty, [`Error::Encrypted`]
-    /// if it is and its key is not in this keyring, [`Error::Corrupt`] if the store is damaged, [`Error::Backend`].
+    /// [`Error::NoStore`], [`Error::StoreExists`], [`Error::Invalid`] if the folder is not empty,
+    /// [`Error::Encrypted`] if the store is encrypted and its key is not in this keyring,
+    /// [`Error::Corrupt`] if it is damaged, [`Error::Backend`].
     pub fn backup(
         from: &Path,
         to: &Path,
@@ -61,7 +63,8 @@ impl Store {
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;
-        // The spool first: what comes from there into the journal meanwhile is in both, which is the same as in one.
+        // Copy the spool first: a write that moves to the journal meanwhile is in both, which is
+        // harmless.
         let waiting = spool(from, to)?;
         let position = moment(from, to)?;
         // FORMAT makes the folder a store, so it comes last.
@@ -80,7 +83,7 @@ impl Store {
     }
 }
 
-/// Whether the store is encrypted and its key is not there.
+/// Returns whether the store is encrypted and its key is not in the keyring.
 fn keyring_lacks(from: &Path, marker: &FormatMarker, keyring: Option<&Path>) -> Result<bool> {
     let options = Options { keyring: keyring.map(Path::to_owned), ..Options::default() };
     match StoreTrust::unverified(from, marker, &options) {
@@ -89,8 +92,8 @@ fn keyring_lacks(from: &Path, marker: &FormatMarker, keyring: Option<&Path>) -> 
     }
 }
 
-/// Refuses a store in whose spool a write that was acknowledged cannot be read: the copy would lack it. Other damage is found
-/// in the copy.
+/// Refuses a store if an acknowledged write in its spool cannot be read: the copy would lack it.
+/// Other damage is found in the copy.
 fn check_spool(from: &Path, keyring: Option<&Path>) -> Result<()> {
     let keyring = keyring.map(Path::to_owned);
     let options = Options { read_only: true, keyring, ..Options::default() };
@@ -104,7 +107,8 @@ fn check_spool(from: &Path, keyring: Option<&Path>) -> Result<()> {
     }
 }
 
-/// A generation and the journal from its position on.
+/// Copies a generation, and the journal from its position on. Retries while new generations are
+/// published.
 fn moment(from: &Path, to: &Path) -> Result<LogPosition> {
     const ATTEMPTS: usize = 100;
     let (index, log) = (to.join(INDEX_FOLDER), to.join(JOURNAL_FOLDER));
@@ -112,13 +116,14 @@ fn moment(from: &Path, to: &Path) -> Result<LogPosition> {
     for _ in 0..ATTEMPTS {
         let position = rocks::copy(&from.join(INDEX_FOLDER), &index)?;
         match journal::copy(&from.join(JOURNAL_FOLDER), &log, position) {
-            // Nobody publishes anything, and what comes before the journal is in no generation.
+            // No new generation was published: the journal really lacks what follows the
+            // generation.
             Err(backend::Error::Gone { start, .. }) if before == Some(position) => {
                 let what =
                     format!("it ends at position {position}, and the journal begins at {start}");
                 return Err(backend::Error::DamagedIndex { what }.into());
             }
-            // A newer generation took the place of what was to be copied.
+            // A newer generation replaced the one that was being copied.
             Err(backend::Error::Gone { .. }) => {
                 before = Some(position);
                 for folder in [&index, &log] {

@@ -1,4 +1,5 @@
-//! Beginning sessions: what is there already is looked for under the writer's lock, so of several at once one begins it.
+//! Beginning sessions. Existing sessions are looked up under the writer's lock, so concurrent
+//! requests begin only one.
 
 use super::Store;
 use super::session::{NewSession, Session};
@@ -10,22 +11,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Record, RecordChange, StoreRefs};
 use crate::model::{Operation, SessionKind, SessionMetadata, SessionNumber};
 
-/// What is done about a session that is there already.
+/// How a new session that already exists is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clash {
-    /// Its name is refused.
+    /// Refuse the name.
     Refuse,
-    /// The next free name is taken.
+    /// Use the next free name.
     NextName,
-    /// The session of the same agent session is taken; else the next free name.
+    /// Use the existing session of the same agent session; else the next free name.
     OfAgent,
 }
 
 impl Store {
-    /// Begins a session. A person's becomes the one last used.
+    /// Begins a session. If a person began it, it becomes the last used one.
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if its kind has one of that name; as every write.
+    /// [`Error::Duplicate`] if a session of the same kind has this name; also if the store cannot
+    /// be written.
     pub fn create_session(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::Refuse)
     }
@@ -33,16 +35,17 @@ impl Store {
     /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn create_named(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::NextName)
     }
 
-    /// The session of an agent's own id ([`NewSession::agent_session`]): the effort it has joined, else the one it began,
-    /// else a new one, under the next free name. Of any number that ask at once for one agent session, all get the same.
+    /// Returns the session of an agent's own id ([`NewSession::agent_session`]): the session it has
+    /// joined, else the one it began, else a new one with the next free name. Concurrent requests
+    /// for one agent session all get the same session.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn session_for_agent(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::OfAgent)
     }
@@ -71,7 +74,7 @@ impl Store {
     }
 }
 
-/// The session that there is already, else how a new one begins.
+/// Returns the existing session, else the metadata of the new one.
 fn settled(
     refs: &StoreRefs,
     info: &SessionMetadata,
@@ -95,7 +98,8 @@ fn settled(
     Ok(Err(info))
 }
 
-/// The record that begins a session, and its number; no record if it is there already.
+/// Returns the record that begins a session, and its number; no record if the session already
+/// exists.
 pub(super) fn begun(
     desk: &PlanContext<'_>,
     operation: &Operation,
@@ -136,14 +140,14 @@ mod tests {
         NewSession { agent_session: Some(agent.to_owned()), ..NewSession::imported(name) }
     }
 
-    /// Stores that share one folder, as processes do.
+    /// Opens the same folder several times, as separate processes would.
     fn stores(folder: &tempfile::TempDir) -> Vec<Store> {
         let path = folder.path().join(".forge");
         Store::create(&path, Options::default()).unwrap();
         (0..MANY).map(|_| Store::open(&path, Options::default()).unwrap()).collect()
     }
 
-    /// Has all begin a session at once, after each has found that there is none.
+    /// Begins a session from every store at once, after each has found that there is none.
     fn at_once(
         stores: &[Store],
         agent: &str,
@@ -168,14 +172,15 @@ mod tests {
         })
     }
 
-    /// Hooks and imports looked for the agent's session, and began it where they saw none: eight at once began eight.
+    /// Regression: concurrent hooks and imports looked up the agent's session before the lock, so
+    /// eight of them began eight sessions.
     #[test]
     fn an_agent_session_that_many_begin_at_once_is_one_session() {
         let folder = tempfile::tempdir().unwrap();
         let stores = stores(&folder);
         for round in 0..4 {
             let agent = format!("agent-{round}");
-            // Each by another name, as a prompt, a tool call and a transcript's title give it.
+            // Each uses another name, as a prompt, a tool call and a transcript title do.
             let names = at_once(&stores, &agent, |store, place| {
                 store.session_for_agent(&act(), of_agent(&format!("n{place}"), &agent))
             });

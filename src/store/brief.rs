@@ -1,4 +1,5 @@
-//! The brief: the few things somebody needs to go on with a debugging effort, as plain data.
+//! The brief: the few things that a person or agent needs to continue a debugging session, as plain
+//! data.
 
 use super::check_results::{CheckResults, LastCheckResult};
 use super::state::StateAt;
@@ -10,71 +11,71 @@ use crate::model::claim::{
 use crate::model::{Checkpoint, Kind, Timestamp, Value};
 use std::collections::BTreeMap;
 
-/// How many bytes of a text a brief takes.
+/// Bytes of a text that a brief shows.
 const TEXT_BYTES: usize = 400;
-/// How many of the last commands it names.
+/// How many of the last commands a brief shows.
 const COMMANDS: usize = 5;
 
-/// An entity in a line.
+/// An entity on one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BriefLine {
-    /// Its kind.
+    /// The kind of the entity.
     pub kind: Kind,
-    /// Its id.
+    /// The id of the entity.
     pub id: String,
-    /// What it says, or its beginning.
+    /// Its text, or the beginning of it.
     pub text: String,
-    /// The word of its status, criticality or outcome, if it has one.
+    /// Its status, criticality or outcome, if it has one.
     pub word: Option<&'static str>,
-    /// How sure somebody is of it, if that was said.
+    /// The confidence, from 0 to 1, if recorded.
     pub confidence: Option<f64>,
-    /// Why it is what it is, if that was said.
+    /// The reason, if recorded.
     pub reason: Option<String>,
-    /// Of a command: the code it exited with.
+    /// The exit code of a command.
     pub exit_code: Option<i64>,
-    /// Its own time.
+    /// The time of the entity.
     pub at: Timestamp,
 }
 
-/// What a session knew at a moment, in short. The order within each list says what matters first and is the same
-/// each time.
+/// What a session knew at a moment, in short. Each list has the most important entry first, in a
+/// reproducible order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionBrief {
     /// The session's name.
     pub session: String,
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
-    /// The moment; `None` if nothing has happened.
+    /// The moment; `None` if nothing has been recorded.
     pub at: Option<Timestamp>,
-    /// The checkpoint it stands on.
+    /// The last checkpoint at or before the moment.
     pub checkpoint: Option<Checkpoint>,
-    /// What is held to be the explanation.
+    /// Confirmed hypotheses.
     pub confirmed: Vec<BriefLine>,
-    /// What is held not to be it.
+    /// Rejected hypotheses.
     pub rejected: Vec<BriefLine>,
-    /// What is thought possible, the surest first.
+    /// Active hypotheses, the most confident first.
     pub active: Vec<BriefLine>,
-    /// Beliefs that rest on something gone or contradicted.
+    /// Beliefs that rest on something removed or contradicted.
     pub doubted: Vec<BriefLine>,
     /// Gaps that are open or being filled, the most critical first.
     pub gaps: Vec<BriefLine>,
-    /// Of each check the last result, where that is not good, the latest first.
+    /// Failing last results of checks, the latest first.
     pub failing: Vec<BriefLine>,
     /// The last commands, the latest first.
     pub commands: Vec<BriefLine>,
     /// Tasks that are not done.
     pub tasks: Vec<BriefLine>,
-    /// What could be done next; never empty.
+    /// Suggested next steps; never empty.
     pub next: Vec<String>,
-    /// How many entries were left out of each list, by its name, since there was no room.
+    /// How many entries were left out of each list for lack of room, by list name.
     pub omitted: BTreeMap<&'static str, usize>,
 }
 
 impl StateAt {
-    /// The brief of this moment.
+    /// Returns the brief of this moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn brief(&self) -> Result<SessionBrief> {
         let mut brief = SessionBrief {
             session: self.info()?.name,
@@ -142,10 +143,10 @@ impl StateAt {
         Ok(lines.into_iter().map(|(_, line)| line).collect())
     }
 
-    /// The last result of each check.
+    /// Returns the last result of each check.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn checks(&self) -> Result<CheckResults> {
         Ok(CheckResults::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
     }
@@ -181,7 +182,7 @@ impl StateAt {
 }
 
 impl SessionBrief {
-    /// The brief of a store in which no session has been begun.
+    /// Returns the brief of a store without sessions.
     #[must_use]
     pub fn empty() -> Self {
         let mut brief = Self {
@@ -204,7 +205,7 @@ impl SessionBrief {
         brief
     }
 
-    /// The lists with their names, in the order in which they matter.
+    /// Returns the lists with their names, the most important first.
     #[must_use]
     pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 8] {
         [
@@ -219,7 +220,8 @@ impl SessionBrief {
         ]
     }
 
-    /// This brief with at most so many entries in each list, and texts of at most so many bytes.
+    /// Returns this brief with at most `entries` entries in each list, and texts of at most
+    /// `text_bytes` bytes.
     #[must_use]
     pub fn shortened(&self, entries: usize, text_bytes: usize) -> Self {
         let mut short = self.clone();
@@ -248,7 +250,8 @@ impl SessionBrief {
         short
     }
 
-    /// The longest brief of this one that fits, as `fits` says; the shortest there is if none does.
+    /// Returns the longest version of this brief that `fits` accepts; the shortest one if none is
+    /// accepted.
     #[must_use]
     pub fn fitting(&self, fits: impl Fn(&Self) -> bool) -> Self {
         const STEPS: [(usize, usize); 9] = [
@@ -270,7 +273,7 @@ impl SessionBrief {
     }
 }
 
-/// Results of checks as lines, the latest first.
+/// Converts check results to lines, the latest first.
 #[must_use]
 pub fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
     let lines = results.into_iter().map(|result| BriefLine {
@@ -284,7 +287,7 @@ pub fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
     lines
 }
 
-/// What could be done next, most pressing first.
+/// Returns suggested next steps, the most urgent first.
 fn next_steps(brief: &SessionBrief) -> Vec<String> {
     let mut steps = Vec::new();
     let first = |list: &[BriefLine]| list.first().map(|line| line.id.clone());
@@ -340,7 +343,7 @@ fn cut(text: &str) -> String {
     cut_to(text, TEXT_BYTES)
 }
 
-/// The beginning of a text, at most so many bytes with the mark that says that it goes on.
+/// Cuts a text to at most `bytes` bytes, including a mark at the end if it was cut.
 fn cut_to(text: &str, bytes: usize) -> String {
     const MARK: &str = "…";
     if text.len() <= bytes {
@@ -350,7 +353,7 @@ fn cut_to(text: &str, bytes: usize) -> String {
     format!("{}{MARK}", text[..end].trim_end())
 }
 
-/// What a state's brief says of a value's text, for lists: the field that says what an entity is.
+/// Returns the text of an entity for lists: the field that says what the entity is.
 #[must_use]
 pub fn entity_title(kind: Kind, value: &Value) -> String {
     let names: &[&str] = match kind {

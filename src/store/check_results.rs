@@ -1,4 +1,4 @@
-//! The last result of each check: which fail, and which hold.
+//! The last result of each check: which fail, and which pass.
 
 use crate::model::Fact;
 use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
@@ -6,42 +6,42 @@ use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
 /// A check whose last result is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LastCheckResult {
-    /// The fact that holds the result.
+    /// The fact with the result.
     pub fact: Fact,
-    /// How it came out; never `unknown` or `skipped`.
+    /// The status; never `unknown` or `skipped`.
     pub status: VerificationStatus,
-    /// Its name; where several of this name are in one list, with what it was run on.
+    /// The name of the check, with its targets if several checks in the list share the name.
     pub text: String,
-    /// What there is to say about it.
+    /// The description of the result, if there is one.
     pub description: Option<String>,
-    /// With which code the command ended.
+    /// The exit code of the command.
     pub exit_code: Option<i64>,
     of: CheckIdentity,
 }
 
-/// What tells one check from another.
+/// What identifies a check.
 #[derive(Clone, Debug, PartialEq)]
 struct CheckIdentity {
     name: String,
-    /// The tool, its subcommand and the folder, where all of this is known.
+    /// The tool, its subcommand and the folder, if all of these are known.
     run: Option<(String, String, String)>,
     target: Vec<String>,
 }
 
-/// The last results of checks, by whether they are good. Each list is in the order of time.
+/// The last results of checks, by whether they pass. Each list is ordered by time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckResults {
-    /// Those that fail.
+    /// Checks that fail.
     pub failing: Vec<LastCheckResult>,
-    /// Those that hold.
+    /// Checks that pass.
     pub passed: Vec<LastCheckResult>,
 }
 
 impl CheckResults {
-    /// The last result of each check of these facts, which are in the order of time.
+    /// Computes the last result of each check in these facts, which are ordered by time.
     ///
-    /// A result takes the place of an earlier one of the same check, and of one that covered less: a run of all tests
-    /// settles a run of some. What is unknown or was skipped settles nothing.
+    /// A result replaces an earlier one of the same check, and of a check that it covers: a run of
+    /// all tests replaces a run of some. `unknown` and `skipped` results replace nothing.
     pub(super) fn of(facts: impl Iterator<Item = Fact>) -> Self {
         let mut checks = Self::default();
         for fact in facts {
@@ -53,7 +53,7 @@ impl CheckResults {
             let of = CheckIdentity::of(&fact, &found);
             checks.failing.retain(|earlier| !of.covers(&earlier.of));
             let good = status == VerificationStatus::Passed;
-            // Where a part fails, the whole does not hold any more.
+            // If a part fails, the whole does not pass any more.
             let replaces =
                 |earlier: &CheckIdentity| of.covers(earlier) || (!good && earlier.covers(&of));
             checks.passed.retain(|earlier| !replaces(&earlier.of));
@@ -73,7 +73,7 @@ impl CheckResults {
     }
 }
 
-/// Adds what a check was run on to its name where another has the same.
+/// Appends the targets of a check to its name if another check has the same name.
 fn name_apart(list: &mut [LastCheckResult]) {
     let names: Vec<String> = list.iter().map(|result| result.of.name.clone()).collect();
     let mut counts = std::collections::BTreeMap::new();
@@ -104,7 +104,7 @@ impl CheckIdentity {
         Self { name: name.to_owned(), run, target: found.target.clone().unwrap_or_default() }
     }
 
-    /// Whether a result of this check also says how the other one is now.
+    /// Returns whether a result of this check replaces a result of the other one.
     fn covers(&self, other: &Self) -> bool {
         match (&self.run, &other.run) {
             (Some(run), Some(of)) => run == of && covers(&self.target, &other.target),
@@ -113,8 +113,8 @@ impl CheckIdentity {
     }
 }
 
-/// Whether a run on one target includes the run on another. A word that begins with `+` widens a run, one that begins
-/// with `-` narrows it, any other is one of the things to which it is limited.
+/// Returns whether a run on one target includes the run on another. A word that begins with `+`
+/// widens a run, one that begins with `-` narrows it; any other word limits the run to that thing.
 fn covers(wide: &[String], narrow: &[String]) -> bool {
     let of = |target: &[String], sign: Option<char>| -> Vec<String> {
         let words = target.iter().filter(|word| match sign {
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(failing(&[failed, ("npm lint", "", Some("/v"), "passed")]), ["npm lint"]);
         assert_eq!(failing(&[failed, ("npm lint", "", W, "unknown")]), ["npm lint"]);
         assert_eq!(failing(&[failed, ("npm lint", "", W, "passed"), failed]), ["npm lint"]);
-        // One that a person recorded has a name alone.
+        // A check that a person recorded has only a name.
         assert_eq!(failing(&[failed, ("npm lint", "", None, "passed")]), [""; 0]);
     }
 

@@ -1,4 +1,4 @@
-//! Whole-snapshot capture: systems that keep their own state are recorded, and brought back, together.
+//! Connected systems: external systems with their own state that is captured and restored together.
 
 use super::recover::variables;
 use super::resolve_moment::ResolvedMoment;
@@ -14,85 +14,85 @@ use crate::model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Why a connected system could not do what it was asked.
+/// Why a connected system failed to capture or restore.
 pub type SystemError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A system that keeps its own state and lets it be recorded: a hypothesis board, a belief graph.
+/// A system with its own state that forge can capture: a hypothesis board, a belief graph.
 pub trait ConnectedSystem {
-    /// What it is called in errors.
+    /// Returns its name, used in errors.
     fn name(&self) -> &str;
 
-    /// The kinds of claims it keeps; no two connected systems share one.
+    /// Returns the kinds of claims it keeps; no two connected systems share a kind.
     fn kinds(&self) -> &[Kind];
 
-    /// All its claims, in any order, each key once.
+    /// Returns all its claims, in any order, each key once.
     ///
     /// # Errors
-    /// If it cannot say: then nothing at all is recorded.
+    /// If the capture fails: then nothing at all is recorded.
     fn capture(&self) -> Result<Vec<(Key, Value)>, SystemError>;
 
-    /// Makes these claims all it has. They are sorted by key.
+    /// Replaces all its claims by these, which are sorted by key.
     ///
     /// # Errors
-    /// If it cannot: it should then have what it had before.
+    /// If the restore fails: the system should then keep its previous state.
     fn restore(&self, claims: &[(Key, Value)]) -> Result<(), SystemError>;
 }
 
-/// Which moment a query means. The first of time, number, id and tag that is given decides; the others are not
-/// looked at.
+/// A query for a moment. The first field that is given decides, in the order time, number, id, tag;
+/// the others are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemporalQuery {
-    /// The state at this time.
+    /// Selects the state at this time.
     pub timestamp: Option<Timestamp>,
-    /// The revision or checkpoint of this number.
+    /// Selects the revision or checkpoint of this number.
     pub sequence_number: Option<u64>,
-    /// This checkpoint.
+    /// Selects this checkpoint.
     pub checkpoint_id: Option<CheckpointId>,
-    /// The newest checkpoint with this tag.
+    /// Selects the newest checkpoint with this tag.
     pub tag_filter: Option<String>,
 }
 
 /// What a restore did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// The checkpoint restored to; `None` if a moment without one was named.
+    /// The restored checkpoint; `None` if the moment was not named by a checkpoint.
     pub restored_to: Option<CheckpointId>,
-    /// The moment restored to; `None` for all that is recorded.
+    /// The restored moment; `None` for everything recorded.
     pub timestamp: Option<Timestamp>,
-    /// What the checkpoint says.
+    /// The message of the checkpoint.
     pub message: String,
-    /// The revision that recorded what the systems held until then, if that was not recorded yet.
+    /// The revision with the state of the systems before, if that was not recorded yet.
     pub captured: Option<u64>,
-    /// The revision that holds the restored claims; `None` if they stood so already.
+    /// The revision with the restored claims; `None` if nothing changed.
     pub revision: Option<u64>,
-    /// The systems that took their claims back, in the order they were connected.
+    /// The systems that were restored, in the order they were connected.
     pub systems: Vec<String>,
-    /// Whether every system took its claims back.
+    /// Whether every system was restored.
     pub recovery_complete: bool,
 }
 
-/// Where to go on after a crash.
+/// Where to continue after a crash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecoveryPoint {
     /// The last checkpoint.
     pub checkpoint: Checkpoint,
-    /// What to do, in order.
+    /// The steps to take, in order.
     pub steps: Vec<RecoveryStep>,
 }
 
-/// Something to do to get back to a moment.
+/// A step that leads back to a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecoveryStep {
-    /// Check this commit out and put these patches on it.
+    /// Check out this commit and apply these patches.
     RestoreCodeState {
-        /// The commit.
+        /// The commit id.
         commit: String,
         /// Unified diffs, in order.
         patches: Vec<String>,
     },
     /// Set these environment variables.
     RestoreEnvironment {
-        /// Names and values.
+        /// Values by name.
         env_vars: BTreeMap<String, String>,
     },
     /// Run this command again.
@@ -100,24 +100,27 @@ pub enum RecoveryStep {
         /// The command line.
         command: String,
     },
-    /// Something only a person or an agent can do.
+    /// A step for a person or an agent.
     ManualInstruction {
-        /// What.
+        /// The instruction to follow.
         instruction: String,
     },
 }
 
-/// Records connected systems in a session, and brings them back.
+/// Captures connected systems into a session, and restores them.
 ///
 /// ```
 /// use forge_store::model::{Key, Kind, Timestamp, Value};
-/// use forge_store::store::{Act, Connected, NewSession, Recorder, Store, SystemError, TemporalQuery};
+/// use forge_store::store::{
+///     ConnectedSystem, NewSession, Store, SystemError, SystemRecorder, TemporalQuery,
+///     WriteContext,
+/// };
 /// use std::sync::{Arc, Mutex};
 ///
 /// #[derive(Default)]
 /// struct Board(Mutex<Vec<(Key, Value)>>);
 ///
-/// impl Connected for Board {
+/// impl ConnectedSystem for Board {
 ///     fn name(&self) -> &str { "board" }
 ///     fn kinds(&self) -> &[Kind] { &[Kind::Hypothesis] }
 ///     fn capture(&self) -> Result<Vec<(Key, Value)>, SystemError> {
@@ -131,10 +134,10 @@ pub enum RecoveryStep {
 ///
 /// let store = Store::in_memory()?;
 /// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
-/// let act = Act::asked("checkpoint", now);
+/// let act = WriteContext::asked("checkpoint", now);
 /// let session = store.create_session(&act, NewSession::named("broken build"))?;
 /// let board = Arc::new(Board::default());
-/// let mut recorder = Recorder::new(session);
+/// let mut recorder = SystemRecorder::new(session);
 /// recorder.connect(board.clone())?;
 ///
 /// let stale = Value::from([("description", "the cache is stale".into())]);
@@ -158,22 +161,22 @@ pub struct SystemRecorder {
 type CapturedClaims = Vec<(Key, Value)>;
 
 impl SystemRecorder {
-    /// Records into this session, so far nothing.
+    /// Makes a recorder for this session, with no connected systems yet.
     #[must_use]
     pub const fn new(session: Session) -> Self {
         Self { session, systems: Vec::new() }
     }
 
-    /// The session.
+    /// Returns the session that this recorder writes to.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Records this system too from now on.
+    /// Connects a system: it is captured and restored from now on.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it keeps facts, or a kind that another connected system keeps.
+    /// [`Error::Invalid`] if it keeps facts, or a kind that another connected system already keeps.
     pub fn connect(&mut self, system: Arc<dyn ConnectedSystem>) -> Result<()> {
         for kind in system.kinds() {
             if !kind.is_claim() {
@@ -194,11 +197,13 @@ impl SystemRecorder {
         Ok(())
     }
 
-    /// Captures every connected system and names the moment: what changed since the head, and the checkpoint, in one
-    /// record. What a system no longer has is no longer held; kinds that no system keeps stay as they are.
+    /// Captures every connected system and makes a checkpoint: the changes since the head and the
+    /// checkpoint are one record. Claims that a system no longer has are removed; kinds that no
+    /// system keeps are unchanged.
     ///
     /// # Errors
-    /// [`Error::Connected`] if a system cannot be captured; as every write. Then nothing was written.
+    /// [`Error::Connected`] if a system cannot be captured; also if the store cannot be written.
+    /// Then nothing is written.
     pub fn checkpoint(
         &self,
         act: &WriteContext,
@@ -212,8 +217,9 @@ impl SystemRecorder {
         done.checkpoint.ok_or_else(|| Error::Internal("a checkpoint was not made".to_owned()))
     }
 
-    /// The same for an event, unless the throttle holds it back: [`AutoTrigger::SignificantTimePassed`] only counts
-    /// more than five minutes after the last checkpoint. Held back, nothing is captured.
+    /// Makes a checkpoint for an event, unless it is throttled:
+    /// [`AutoTrigger::SignificantTimePassed`] only counts more than five minutes after the last
+    /// checkpoint. If throttled, nothing is captured.
     ///
     /// # Errors
     /// As [`SystemRecorder::checkpoint`].
@@ -232,13 +238,14 @@ impl SystemRecorder {
         Ok(self.whole(self.session.write(act), captured).event(trigger).commit()?.checkpoint)
     }
 
-    /// Brings every connected system back to what it held at a moment, and makes that the claims of the branch
-    /// checked out. What the systems held until now is recorded first, by an operation of its own: nothing is lost, and
-    /// [`Session::undo`] leads back to it.
+    /// Restores every connected system to its state at a moment, and makes that state the claims of
+    /// the current branch. The present state of the systems is recorded first, by a separate
+    /// operation, so nothing is lost and [`Session::undo`] leads back to it.
     ///
     /// # Errors
-    /// [`Error::Connected`] if a system cannot be captured or restored: then those restored before it are given back
-    /// what they had, and the claims of the branch stay. As every write.
+    /// [`Error::Connected`] if a system cannot be captured or restored: then the systems already
+    /// restored get their previous state again, and the claims of the branch are unchanged. Fails
+    /// if the store cannot be written.
     pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<RecoveryReport> {
         let then = self.session.state(to)?;
         let present = self.capture()?;
@@ -248,7 +255,8 @@ impl SystemRecorder {
                 .and_then(|claims| system.restore(&claims).map_err(failed(&**system, "restored")));
             if let Err(error) = restored {
                 for (before, claims) in self.systems.iter().zip(&present).take(place) {
-                    // It held them a moment ago. If it refuses them now, the first failure still says more.
+                    // The system had these claims a moment ago. If it refuses them now, the first
+                    // failure is still the useful one.
                     let _ = before.restore(claims);
                 }
                 return Err(error);
@@ -267,18 +275,19 @@ impl SystemRecorder {
         })
     }
 
-    /// What was known at the moment a query means.
+    /// Returns the state at the moment that a query selects.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it names none; as [`Session::resolve`].
+    /// [`Error::Invalid`] if the query is empty; else as [`Session::resolve`].
     pub fn query(&self, query: &TemporalQuery) -> Result<StateAt> {
         self.session.state(&self.session.query(query)?)
     }
 
-    /// What changed from one checkpoint to another.
+    /// Compares two checkpoints.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if one of them is not there; as every read.
+    /// [`Error::NotFound`] if one of them does not exist; also if the store cannot be read or is
+    /// damaged.
     pub fn compare(&self, from: &CheckpointId, to: &CheckpointId) -> Result<StateComparison> {
         let point = |id: &CheckpointId| {
             self.session.query(&TemporalQuery { checkpoint_id: Some(*id), ..Default::default() })
@@ -286,24 +295,24 @@ impl SystemRecorder {
         self.session.compare(&point(from)?, &point(to)?)
     }
 
-    /// The checkpoints, newest first.
+    /// Returns the checkpoints, newest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn list(&self) -> Result<Vec<Checkpoint>> {
         self.session.checkpoints(&CheckpointFilter::default())
     }
 
-    /// The checkpoints with this tag, newest first.
+    /// Returns the checkpoints with this tag, newest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn find_by_tag(&self, tag: &str) -> Result<Vec<Checkpoint>> {
         let filter = CheckpointFilter { tag: Some(tag.to_owned()), ..Default::default() };
         self.session.checkpoints(&filter)
     }
 
-    /// What each system holds now, in the order they were connected.
+    /// Captures every system, in the order they were connected.
     fn capture(&self) -> Result<Vec<CapturedClaims>> {
         self.systems.iter().map(|system| capture(&**system)).collect()
     }
@@ -319,10 +328,10 @@ impl SystemRecorder {
 }
 
 impl Session {
-    /// The point that a query means.
+    /// Returns the moment that a query selects.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it names none; as [`Session::resolve`].
+    /// [`Error::Invalid`] if the query is empty; else as [`Session::resolve`].
     pub fn query(&self, query: &TemporalQuery) -> Result<ResolvedMoment> {
         match query {
             TemporalQuery { timestamp: Some(time), .. } => self.at_time(*time),
@@ -335,10 +344,11 @@ impl Session {
         }
     }
 
-    /// The last checkpoint of this session and what it takes to go on from there; `None` without one.
+    /// Returns the last checkpoint of this session and the steps to continue from it; `None`
+    /// without a checkpoint.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn recovery_point(&self) -> Result<Option<RecoveryPoint>> {
         let filter = CheckpointFilter { limit: Some(1), ..Default::default() };
         let Some(checkpoint) = self.checkpoints(&filter)?.pop() else { return Ok(None) };
@@ -372,7 +382,7 @@ fn failed(system: &dyn ConnectedSystem, action: &'static str) -> impl Fn(SystemE
     move |source| Error::Connected { system: system.clone(), action, source }
 }
 
-/// What a system holds, if it is what it may hold.
+/// Captures one system, and checks that its claims are of its kinds and have distinct keys.
 fn capture(system: &dyn ConnectedSystem) -> Result<CapturedClaims> {
     let failed = failed(system, "captured");
     let claims = system.capture().map_err(&failed)?;

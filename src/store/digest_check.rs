@@ -1,4 +1,4 @@
-//! Checks of what is stored against what it says of itself.
+//! Checks of stored states against their digests.
 
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
@@ -6,12 +6,14 @@ use crate::engine::{keyframe, materialize, timeline};
 use crate::error::{Error, Result};
 
 impl Session {
-    /// Makes the claims of a point anew and checks their number and digest against its revision's header.
+    /// Computes the claims at a point again and checks their number and digest against the
+    /// revision's header.
     ///
-    /// Costs the time of reading the state. Every object on the way is checked against its name as it is read.
+    /// Takes as long as reading the state. Every object is checked against its hash as it is read.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] that names the revision if they do not agree; as every read.
+    /// [`Error::Corrupt`] that names the revision if they differ; also if the store cannot be read
+    /// or is damaged.
     pub fn check_digest(&self, point: &ResolvedMoment) -> Result<()> {
         let Some(at) = point.at else { return Ok(()) };
         let view = self.view()?;
@@ -26,10 +28,11 @@ impl Session {
         })
     }
 
-    /// The revisions of which a full state is kept (derived data, made where replaying changes would take too long).
+    /// Returns the revisions that have a keyframe (derived data, made where replaying changes would
+    /// take too long).
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn full_states(&self) -> Result<Vec<u64>> {
         keyframe::sequences(&self.view()?, self.number)
     }

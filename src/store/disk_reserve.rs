@@ -1,4 +1,5 @@
-//! Room that is kept for the day on which the disk is full: who frees bytes needs some first.
+//! The reserve: a file of zeros that pruning deletes on a full disk, because freeing space needs
+//! some space first.
 
 use super::Store;
 use super::folder::{INDEX_FOLDER, RESERVE_FILE, UNFINISHED_RESERVE_FILE};
@@ -10,20 +11,21 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// There is none beside an index that takes less: pruning it would free too little.
+/// No reserve for a smaller index: pruning it would free too little.
 const MIN_INDEX_BYTES: u64 = 1 << 20;
-/// It takes this part of what the index takes, but as much as writing anything takes, and no more than is ever needed.
+/// The reserve is the index size divided by this, within the limits below.
 const SHARE: u64 = 32;
 const MIN_BYTES: u64 = 256 << 10;
 const MAX_BYTES: u64 = 16 << 20;
 
 impl Store {
-    /// Keeps a file of zeros in the store's folder, a 32nd of what its index takes (256 KiB at least, 16 MiB at most; none beside an
-    /// index below 1 MiB), to be [given up](Store::give_up_reserve) where a pruning finds the disk full. To be called by who maintains the store. Where
-    /// there is no room for it there is none.
+    /// Keeps a file of zeros in the store's folder, to be [deleted](Store::give_up_reserve) when
+    /// pruning finds the disk full. Its size is a 32nd of the index (at least 256 KiB, at most 16
+    /// MiB; none for an index below 1 MiB). For the process that maintains the store. On a full
+    /// disk no reserve is made.
     ///
     /// # Errors
-    /// [`crate::error::Error::Backend`] if the store's files cannot be looked at.
+    /// [`crate::error::Error::Backend`] if the store's files cannot be read.
     pub fn keep_reserve(&self) -> Result<()> {
         let Some(path) = self.path() else { return Ok(()) };
         if self.engine.check_writable().is_err() {
@@ -37,7 +39,8 @@ impl Store {
         let bytes = known.values().sum::<u64>();
         let wanted = (bytes / SHARE).clamp(MIN_BYTES, MAX_BYTES);
         let held = fs::metadata(path.join(RESERVE_FILE)).map_or(0, |about| about.len());
-        // It follows by doubling, and goes with the store.
+        // The reserve grows when it should be twice as large, and shrinks when it should be less
+        // than a quarter.
         if bytes < MIN_INDEX_BYTES {
             self.give_up_reserve()?;
         } else if wanted >= 2 * held || wanted < held / 4 {
@@ -53,7 +56,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives up the room that was kept. Returns whether there was any.
+    /// Deletes the reserve. Returns whether there was one.
     ///
     /// # Errors
     /// [`crate::error::Error::Backend`] if it cannot be removed.
@@ -64,21 +67,21 @@ impl Store {
     }
 }
 
-/// Zeros that take room: a file with holes would not.
+/// Writes zeros that occupy disk blocks; a sparse file would not.
 fn zeros(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = files::create_private(path)?;
     io::copy(&mut io::repeat(0).take(bytes), &mut file)?;
     file.sync_all()
 }
 
-/// The sizes of the files in a folder, each file once: generations share theirs.
+/// Collects the sizes of the files in a folder by inode, since generations share files.
 fn sizes(folder: &Path, known: &mut HashMap<u64, u64>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         match entry.metadata() {
             Ok(about) if about.is_dir() => sizes(&entry.path(), known)?,
             Ok(about) => drop(known.insert(about.ino(), about.len())),
-            // Somebody tidies up.
+            // Another process is removing files.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! The stream of events: a session as lines, and lines as writes. `docs/events.md` is the specification.
+//! Event streams: a session as lines, and lines as writes. `docs/events.md` is the specification.
 
 mod export;
 mod import;
@@ -19,29 +19,29 @@ use crate::format::{BookmarkRow, EventLine, RecordBytes};
 use import::{StreamImporter, StreamPosition};
 use std::io::{self, BufRead, Read as _};
 
-/// The longest line that is read.
+/// The longest line that is accepted, in bytes.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 const HASH_BYTES: usize = 16;
 
-/// A stream to be imported.
+/// A stream to import.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamImportRequest<'a> {
-    /// What the stream is called in the bookmarks of its session.
+    /// The name of the stream in the bookmarks of its session.
     pub source: &'a str,
-    /// The name of the session that it gets if it names none.
+    /// The name of the new session if the stream names none.
     pub name: &'a str,
-    /// The session that lines go to which name none.
+    /// The session for lines that name none.
     pub session: Option<&'a str>,
 }
 
-/// What was taken of a stream.
+/// What an import of a stream did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamImportReport {
-    /// The sessions that lines went to.
+    /// The names of the sessions that lines were written to.
     pub sessions: Vec<String>,
-    /// Lines taken now, empty ones left out.
+    /// Lines imported now, without empty ones.
     pub lines: u64,
-    /// Bytes taken now.
+    /// Bytes imported now.
     pub bytes: u64,
     /// Revisions made.
     pub revisions: u64,
@@ -49,22 +49,24 @@ pub struct StreamImportReport {
     pub checkpoints: u64,
     /// Facts recorded.
     pub facts: u64,
-    /// Bytes at the end that are no whole line yet.
+    /// Bytes of an unfinished last line.
     pub waiting_bytes: u64,
 }
 
-/// Begins to read the stream from its first byte.
+/// Opens the stream at its first byte.
 pub type StreamOpener<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
 
 impl Store {
-    /// Imports a stream of events: what came since it was last imported. All of it or nothing: the lines are played
-    /// in memory first. Durable after [`Store::sync`].
+    /// Imports the part of a stream that was added since its last import. It is all or nothing: the
+    /// lines are first applied to a store in memory. Durable after [`Store::sync`].
     ///
-    /// `open` begins to read it, twice if there is something to take; `progress` hears how many bytes were written.
+    /// `open` opens the stream, twice if there is something to import; `progress` receives the
+    /// number of bytes written.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the number of the line for what is no line, cannot be, or comes before its branch's
-    /// head, and if bytes that were taken before have changed; as every write.
+    /// [`Error::Invalid`] with the line number for a line that cannot be parsed or applied, or is
+    /// older than its branch's head, and if bytes that were imported before have changed; also if
+    /// the store cannot be written.
     pub fn import_events(
         &self,
         act: &WriteContext,
@@ -72,7 +74,7 @@ impl Store {
         open: StreamOpener<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<StreamImportReport> {
-        /// Without a lock somebody else may take the same stream meanwhile.
+        /// Without a lock another process may import the same stream concurrently.
         const MAX_ATTEMPTS: usize = 8;
         self.gate().name("name of the source", stream.source)?;
         let _alone = self.lock_imports()?;
@@ -105,7 +107,7 @@ impl Store {
         let mut input = EventLineReader::resume(self, open().map_err(unreadable)?, &known)?;
         let mut applier =
             StreamImporter::new(self, act, stream, &known).at_home(home.clone(), begun.clone());
-        // Most of the time nothing has come since, and that needs no rehearsal.
+        // Usually nothing was added, and that needs no rehearsal.
         if !input.fill()? {
             if begun.is_some() {
                 applier.end(&input.mark())?;
@@ -144,7 +146,7 @@ fn unreadable(error: io::Error) -> Error {
     }
 }
 
-/// Names the line that an error is about.
+/// Adds the line number to an error.
 fn at_line(line: u64) -> impl FnOnce(Error) -> Error {
     move |error| match error {
         Error::Invalid(_)
@@ -182,7 +184,7 @@ fn play(
     Ok(taken)
 }
 
-/// The lines of a stream, with how far they were read.
+/// Reads the lines of a stream and tracks the position.
 struct EventLineReader<'a> {
     gate: RedactionGate<'a>,
     input: Box<dyn BufRead>,
@@ -194,7 +196,7 @@ struct EventLineReader<'a> {
 }
 
 impl<'a> EventLineReader<'a> {
-    /// Goes on behind a bookmark.
+    /// Continues after a bookmark.
     fn resume(store: &'a Store, mut input: Box<dyn BufRead>, known: &BookmarkRow) -> Result<Self> {
         let mut hasher = blake3::Hasher::new_keyed(store.hash_key());
         let mut left = known.bytes;
@@ -220,7 +222,7 @@ impl<'a> EventLineReader<'a> {
         Ok(Self { gate, input, hasher, buffer: Vec::new(), bytes, number, waiting: 0 })
     }
 
-    /// Reads the next line, unless one is at hand. Returns whether there is one.
+    /// Reads the next line unless one is buffered. Returns whether there is one.
     fn fill(&mut self) -> Result<bool> {
         if self.buffer.is_empty() {
             let mut limited = (&mut self.input).take(MAX_LINE_BYTES + 1);
@@ -229,7 +231,8 @@ impl<'a> EventLineReader<'a> {
         Ok(!self.buffer.is_empty())
     }
 
-    /// Takes the line at hand: its event, nothing if it is empty. `None` if it is not whole yet.
+    /// Takes the buffered line. Returns its event, `Some(None)` for an empty line, `None` for an
+    /// unfinished one.
     fn line(&mut self) -> Result<Option<Option<EventLine>>> {
         let number = self.number + 1;
         let bad = |reason: String| Error::invalid(format!("line {number} {reason}"));

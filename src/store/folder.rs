@@ -1,4 +1,5 @@
-//! The folder of a store: what is in it, what makes it one, and what an interrupted making leaves.
+//! The folder of a store: its files, what marks it as a store, and what an interrupted creation
+//! leaves.
 
 use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::journal::Journal;
@@ -19,26 +20,27 @@ use std::time::Duration;
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
 pub(super) const INDEX_FOLDER: &str = "index";
-/// Copies of texts, for searching.
+/// The folder of text copies for searching.
 pub(super) const SEARCH_FOLDER: &str = "search";
-/// The folders of what others note about it: texts, which may be written over in place.
+/// The folders of notes that the command line keeps about the store: texts that may be overwritten
+/// in place.
 pub(super) const NOTE_FOLDERS: [&str; 2] = ["log", "agents"];
 pub(super) const CONFIG_FILE: &str = "config.toml";
-/// Room for who prunes on a full disk.
+/// The reserve for pruning on a full disk.
 pub(super) const RESERVE_FILE: &str = "reserve";
 pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";
-/// What of the store's own files is being written.
+/// The temporary name of a store file while it is written.
 const UNFINISHED_FILE: &str = "FORMAT.new";
 
-/// The index in the folder of a store.
+/// Opens the index in the folder of a store, without decryption.
 pub(super) fn raw_index(path: &Path, seals: &SealMode, checked: Option<PathBuf>) -> RocksIndex {
-    // Whoever asks, asks about one session.
+    // Reads are always about one session.
     let clustered = ClusteredTables::new(key::begins_with_session);
     RocksIndex::new(path.join(INDEX_FOLDER)).with_clustered(clustered).with_seals(seals, checked)
 }
 
-/// The same, with its rows as they were written.
+/// Opens the index in the folder of a store, with decryption if there is a cipher.
 pub(super) fn open_index(
     path: &Path,
     seals: &SealMode,
@@ -68,17 +70,18 @@ pub(super) fn private(path: &Path, mode: u32) -> Result<()> {
         .map_err(Error::from)
 }
 
-/// The largest FORMAT that is read.
+/// The largest FORMAT file that is read.
 pub(super) const MAX_MARKER_BYTES: u64 = 64 << 10;
 
-/// The bits of a mode that let others write: the group, and everybody.
+/// The mode bits that let the group or all users write.
 const OTHERS_WRITE: u32 = 0o022;
-/// How far down a store's folder holds anything: the files of a generation of the index.
+/// How deep a store's folder is: the files of an index generation are at this depth.
 const DEPTH: u32 = 2;
 
-/// Refuses a store that others may write to: it may say anything, and what is in it may change while it is read.
+/// Refuses a store that other users may write to: its content cannot be trusted, and may change
+/// during a read.
 fn check_others(store: &Path) -> Result<()> {
-    // A link to the store's folder is its owner's affair.
+    // A link to the store's folder is accepted: it is the owner's choice.
     let about = match fs::metadata(store) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         about => about.map_err(backend::Error::io("look at", store))?,
@@ -98,7 +101,8 @@ fn check_others(store: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What belongs to root is as good as one's own; root, as in a container, goes by nobody's owner.
+/// Returns whether another user owns it. Files of root are accepted; root itself, as in a
+/// container, accepts any owner.
 #[cfg(target_os = "linux")]
 fn is_anothers(owner: u32) -> bool {
     let own = rustix::process::geteuid();
@@ -114,14 +118,15 @@ fn refused(store: &Path, why: String) -> Error {
     Error::Corrupt { what: format!("the store at {}", store.display()), source: why.into() }
 }
 
-/// Refuses a store that others may write to, and what is neither file nor folder in one. Through a link that somebody else put there, in a project that was fetched,
-/// others' files would be written, or cut off as the end of a journal; a pipe would keep whoever opens it waiting.
+/// Refuses a store that other users may write to, and any entry in it that is neither file nor
+/// folder. Through a link in a downloaded project forge would write to other files, or truncate
+/// them as a journal tail; opening a pipe would block.
 pub(super) fn check_files(store: &Path) -> Result<()> {
     check_others(store)?;
     check_below(store, store, DEPTH)
 }
 
-/// As [`check_files`], where others note something about a store, which need not be one that can be opened.
+/// Makes the same check for the folders of notes; the store need not be one that can be opened.
 pub(super) fn check_notes(store: &Path) -> Result<()> {
     check_others(store)?;
     check_below(store, store, 0)?;
@@ -154,7 +159,7 @@ fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
         }
         if kind.is_dir() && depth > 0 {
             match check_below(store, &entry.path(), depth - 1) {
-                // It was on its way out.
+                // It was removed meanwhile.
                 Err(Error::Backend(backend::Error::Io { source, .. }))
                     if source.kind() == io::ErrorKind::NotFound => {}
                 checked => checked?,
@@ -164,7 +169,7 @@ fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
     Ok(())
 }
 
-/// What a store's `FORMAT` says. Nothing of the store was opened before.
+/// Reads a store's `FORMAT`, after checking its files. Nothing else of the store is opened before.
 pub(super) fn marker_of(path: &Path) -> Result<FormatMarker> {
     if path.join(FORMAT_FILE).symlink_metadata().is_ok() {
         check_files(path)?;
@@ -172,7 +177,7 @@ pub(super) fn marker_of(path: &Path) -> Result<FormatMarker> {
     read_marker(path)
 }
 
-/// As [`marker_of`], whatever stands beside `FORMAT`.
+/// Reads a store's `FORMAT` without checking the other files.
 pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
     let file = path.join(FORMAT_FILE);
     let bytes = match plain_file::read(&file, MAX_MARKER_BYTES) {
@@ -185,9 +190,10 @@ pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
         }
         Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
     };
-    // What is no text matches no checksum.
+    // Invalid UTF-8 matches no checksum.
     match FormatMarker::decode(&String::from_utf8_lossy(&bytes)) {
-        // A store has lost it; a folder of something else holds no journal.
+        // A folder with journal records is a store that lost its FORMAT; a folder of something else
+        // has no journal.
         Err(MarkerError::Foreign(reason)) if holds_records(path) => {
             let what = format!("the store at {}", path.display());
             let source = format!("its file FORMAT, which says how to read it, {reason}");
@@ -197,13 +203,13 @@ pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
     }
 }
 
-/// Whether a file could not be read because of what it is or how large it is.
+/// Returns whether a file could not be read because of its type or size.
 pub(super) fn is_odd(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory};
     matches!(error.kind(), InvalidData | InvalidInput | IsADirectory)
 }
 
-/// What is the matter with a folder without `FORMAT`: it is no store, or one that has lost it.
+/// Returns the error for a folder without `FORMAT`: it is no store, or one that has lost it.
 pub(super) fn missing_marker_error(path: &Path) -> Error {
     if holds_records(path) {
         let what = format!("the store at {}", path.display());
@@ -213,14 +219,14 @@ pub(super) fn missing_marker_error(path: &Path) -> Error {
     Error::NoStore { path: path.to_owned() }
 }
 
-/// Whether a folder holds more of a journal than an interrupted [`Store::create`] leaves.
+/// Returns whether a folder has more of a journal than an interrupted [`Store::create`] leaves.
 ///
 /// [`Store::create`]: super::Store::create
 pub(super) fn holds_records(path: &Path) -> bool {
     path.join(JOURNAL_FOLDER).exists() && !is_unfinished(path).unwrap_or(false)
 }
 
-/// Makes a folder in which everything else stands a store, with this marker: all of it or, if this is interrupted, none.
+/// Writes the marker that makes a folder a store, after all its other files. Atomic if interrupted.
 pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
     let unfinished = path.join(UNFINISHED_FILE);
     files::replace(&path.join(IGNORE_FILE), &unfinished, b"*\n")?;
@@ -228,7 +234,8 @@ pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
     Ok(files::sync_folder(path)?)
 }
 
-/// The files and folders that are not forge's. `config.toml` is a person's, and known.
+/// Returns the files and folders that do not belong to forge. `config.toml` is written by a person,
+/// and counts as known.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
     const OWN: [&str; 11] = [
         FORMAT_FILE,
@@ -268,7 +275,7 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Removes what an interrupted [`Store::create`] left.
+/// Removes the files of an interrupted [`Store::create`].
 pub(super) fn clear(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -281,8 +288,8 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a folder holds at most what an interrupted [`Store::create`] leaves: a journal that nothing was written to, and
-/// nothing else. A store that lost its `FORMAT` holds more.
+/// Returns whether a folder has at most what an interrupted [`Store::create`] leaves: a journal
+/// without further records, and nothing else. A store that lost its `FORMAT` has more.
 pub(super) fn is_unfinished(path: &Path) -> io::Result<bool> {
     let first = (refs_record(StoreRefs::default()).encode().len() + CIPHER_BYTES) as u64;
     for entry in fs::read_dir(path)? {

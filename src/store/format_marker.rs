@@ -1,4 +1,4 @@
-//! What a store's FORMAT says, and what is known of a store whose FORMAT is damaged.
+//! Reading a store's FORMAT, and finding the cipher of a store whose FORMAT is damaged.
 
 use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES};
 use super::keyring::Keyring;
@@ -8,22 +8,23 @@ use crate::error::{Error, Result};
 use crate::format::{FormatMarker, MarkerError, Record, is_whole, key, repair_bit};
 use std::path::Path;
 
-/// One record, or row, that a key opens tells as much as all of them; one that is damaged tells nothing.
+/// How many records or rows are tried. One that a key opens is proof enough; a damaged one proves
+/// nothing.
 const MANY: usize = 16;
 
-/// FORMAT as it is found.
+/// The state of FORMAT.
 pub(super) enum MarkerState {
     Valid(FormatMarker),
-    /// One bit of it is wrong: what its own checksum says that it was.
+    /// One bit is wrong; this is the content that matches its checksum.
     Corrected(FormatMarker),
-    /// Nobody knows what it said; and why.
+    /// The content is lost; this is the reason.
     Lost(String),
 }
 
-/// What the FORMAT of the store in this folder says.
+/// Reads the FORMAT of the store in this folder.
 ///
 /// # Errors
-/// If it is one that this version of forge cannot use.
+/// If it needs another version of forge.
 pub(super) fn read_marker_state(path: &Path) -> Result<MarkerState> {
     let mut bytes = match plain_file::read(&path.join(FORMAT_FILE), MAX_MARKER_BYTES) {
         Ok(bytes) => bytes,
@@ -43,16 +44,17 @@ pub(super) fn read_marker_state(path: &Path) -> Result<MarkerState> {
 }
 
 fn decode(bytes: &[u8]) -> Result<FormatMarker, MarkerError> {
-    // What is no text matches no checksum.
+    // Invalid UTF-8 matches no checksum.
     FormatMarker::decode(&String::from_utf8_lossy(bytes))
 }
 
-/// What the store in this folder, whose FORMAT is lost, is encrypted with, if it is. Nothing but FORMAT says so, or names the key:
-/// it is the one that opens what was written. The first records tell it, or, where none of them is whole, the first rows of the
-/// index: no more of it is read than that, unless the index is damaged too.
+/// Returns the cipher of the store in this folder, whose FORMAT is lost, if the store is encrypted.
+/// Without FORMAT neither that nor the key is known, so every known key is tried on the first
+/// records or, if none of them is whole, on the first rows of the index. Only a damaged index is
+/// read further.
 ///
 /// # Errors
-/// [`Error::Encrypted`] if it is, and its key is not here.
+/// [`Error::Encrypted`] if the store is encrypted and its key is not here.
 pub(super) fn find_cipher(path: &Path, keyring: Option<&Path>) -> Result<Option<Cipher>> {
     let ciphers = keyring.map_or(Ok(Vec::new()), |keyring| Keyring::new(keyring).ciphers())?;
     let opening = |opens: &dyn Fn(&Cipher) -> bool| {
@@ -70,7 +72,7 @@ pub(super) fn find_cipher(path: &Path, keyring: Option<&Path>) -> Result<Option<
             records.iter().any(|frame| opens(frame).is_ok())
         });
     }
-    // Nothing of the journal is whole.
+    // No record of the journal is whole.
     let folder = path.join(INDEX_FOLDER);
     let all = |index: RescuedIndex| index.rows.into_iter().collect();
     let rows: Vec<KeyedRow> = match rocks::first_rows(&folder, MANY) {

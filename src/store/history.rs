@@ -18,38 +18,39 @@ use crate::model::{
 /// A change of one claim, with the revision that made it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryEntry {
-    /// The revision.
+    /// The revision that made the change.
     pub revision: LogEntry,
-    /// What it changed.
+    /// The change of the claim.
     pub change: EntryChange,
 }
 
-/// A revision as a log shows it.
+/// A revision as shown in a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogEntry {
-    /// Its number.
+    /// The sequence number.
     pub sequence: u64,
-    /// Its id.
+    /// The revision id.
     pub id: RevisionId,
-    /// Its effective time.
+    /// The effective time.
     pub time: Timestamp,
-    /// The branch it lies on.
+    /// The branch it is on.
     pub branch: String,
     /// The verb that made it.
     pub verb: String,
-    /// Who asked.
+    /// The author of the operation.
     pub author: OperationAuthor,
     /// The operation it is part of.
     pub operation: OperationId,
-    /// The revision whose claims it starts from, if not its parent's: its number, 0 for none.
+    /// The number of the revision whose claims it starts from if that is not its parent; 0 for an
+    /// empty state.
     pub reset_to: Option<u64>,
-    /// Of a merge, the number of the revision that was merged.
+    /// For a merge, the number of the revision that was merged.
     pub merged: Option<u64>,
     /// How many claims its state has.
     pub claims: u64,
 }
 
-/// Something a log shows.
+/// An item of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogItem {
     /// A revision.
@@ -59,7 +60,7 @@ pub enum LogItem {
 }
 
 impl LogItem {
-    /// Its time.
+    /// Returns the time of the item.
     #[must_use]
     pub const fn time(&self) -> Timestamp {
         match self {
@@ -68,7 +69,7 @@ impl LogItem {
         }
     }
 
-    /// Its number.
+    /// Returns the sequence number of the item.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         match self {
@@ -79,10 +80,10 @@ impl LogItem {
 }
 
 impl Session {
-    /// Every change that made a claim what it is at a point, newest first.
+    /// Returns every change of a claim up to a point, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such claim, nor ever was one on the way there.
+    /// [`Error::NotFound`] if no such claim ever existed up to that point.
     pub fn history(&self, point: &ResolvedMoment, key: &Key) -> Result<Vec<HistoryEntry>> {
         let view = self.view()?;
         let touched = match point.at {
@@ -112,11 +113,11 @@ impl Session {
             .collect()
     }
 
-    /// The revisions on the way to a point along first parents, and the checkpoints of the session up to it, newest
-    /// first, at most `limit`.
+    /// Returns the revisions up to a point along first parents, and the checkpoints of the session
+    /// up to it, newest first, at most `limit`.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn log(&self, point: &ResolvedMoment, limit: usize) -> Result<Vec<LogItem>> {
         let view = self.view()?;
         let mut items = Vec::new();
@@ -148,15 +149,16 @@ impl Session {
         Ok(items)
     }
 
-    /// All revisions and checkpoints of all branches in the order of their numbers, from `from` on, at most `limit`.
+    /// Returns all revisions and checkpoints of all branches ordered by number, starting at `from`,
+    /// at most `limit`.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn records(&self, from: u64, limit: usize) -> Result<Vec<LogItem>> {
         self.records_at(&self.view()?, from, limit)
     }
 
-    /// As [`Session::records`], at this moment.
+    /// Does the same in an open snapshot.
     pub(super) fn records_at(
         &self,
         view: &ReadSnapshot,
@@ -192,7 +194,7 @@ impl Session {
         Ok(items)
     }
 
-    /// The changes that one revision made, from its own delta.
+    /// Returns the changes of one revision.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such revision.
@@ -200,7 +202,7 @@ impl Session {
         self.changes_at(&self.view()?, sequence)
     }
 
-    /// As [`Session::changes_of`], at this moment.
+    /// Does the same in an open snapshot.
     pub(super) fn changes_at(
         &self,
         view: &ReadSnapshot,

@@ -1,4 +1,4 @@
-//! The history in pieces, for whoever shows it: a page at a time, so that nothing ever reads all of it.
+//! The history in pages, for user interfaces, so that no call reads all of it.
 
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
@@ -23,73 +23,73 @@ use crate::model::{
 };
 use std::collections::BTreeSet;
 
-/// Where something stands in a session's history: by time; at one time facts come first, then revisions and
-/// checkpoints by their number.
+/// A position in a session's history. Ordered by time; at equal times facts come first, then
+/// revisions and checkpoints by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HistoryPosition {
-    /// Its time; of a revision its effective time.
+    /// The time; for a revision its effective time.
     pub time: Timestamp,
-    /// Its order among what has the same time.
+    /// The order among items with the same time.
     pub rank: HistoryRank,
 }
 
-/// The order of what has the same time.
+/// The order of items with the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HistoryRank {
     /// A fact.
     Fact {
-        /// The code of its kind.
+        /// The code of the fact's kind.
         kind: u8,
-        /// Its place in its source.
+        /// The fact's place in its source.
         place: u64,
-        /// A hash of its id.
+        /// A hash of the fact's id.
         hash: [u8; 8],
     },
     /// A revision or checkpoint of this number.
     Sequence(u64),
 }
 
-/// What a page holds.
+/// Which kinds of items a page contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageKinds {
-    /// Whether revisions.
+    /// Whether it contains revisions.
     pub revisions: bool,
-    /// Whether checkpoints.
+    /// Whether it contains checkpoints.
     pub checkpoints: bool,
-    /// Whether facts.
+    /// Whether it contains facts.
     pub facts: bool,
 }
 
-/// Which way a page goes on from where it begins.
+/// The direction in which pages continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PageDirection {
-    /// To what was before.
+    /// Towards earlier items.
     Older,
-    /// To what came after.
+    /// Towards later items.
     Newer,
 }
 
-/// One thing in a session's history.
+/// An item of a session's history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageItem {
-    /// Where it stands.
+    /// The position of the item.
     pub place: HistoryPosition,
-    /// The branch it lies on; of a fact the one checked out then.
+    /// The branch it is on; for a fact the branch checked out then.
     pub branch: String,
-    /// What it is.
+    /// The content of the item.
     pub what: PageItemContent,
 }
 
-/// What a thing in a session's history is.
+/// The content of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PageItemContent {
     /// A revision.
     Revision {
-        /// The revision.
+        /// The revision as shown in a log.
         entry: LogEntry,
-        /// The numbers of the revisions it came from: two of a merge.
+        /// The numbers of its parents: two for a merge.
         parents: Vec<u64>,
-        /// What it changed, the first [`SHOWN_CHANGES`] of it; nothing of a revision that starts from elsewhere.
+        /// Its first [`SHOWN_CHANGES`] changes; empty for a revision with a reset.
         changes: Vec<EntryChange>,
     },
     /// A checkpoint.
@@ -98,47 +98,47 @@ pub enum PageItemContent {
     Fact(Box<SourcedFact>),
 }
 
-/// A part of a session's history.
+/// A page of a session's history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryPage {
-    /// What was found, in the order it was asked for.
+    /// The items, in the requested order.
     pub items: Vec<PageItem>,
-    /// Where to go on; `None` where the history ends.
+    /// Where the next page begins; `None` at the end of the history.
     pub next: Option<HistoryPosition>,
 }
 
-/// How many changes of one revision a page shows.
+/// The most changes of one revision that a page shows.
 pub const SHOWN_CHANGES: usize = 16;
-/// A count of activity goes no further than this.
+/// Counts of activity stop at this number.
 pub const ACTIVITY_LIMIT: u32 = 128;
-/// How many of each sort of mark an activity names, the latest.
+/// The most marks of each sort in a histogram; the latest are kept.
 const MARKS: usize = 500;
 
-/// How much happened, by stretches of time of one length.
+/// The number of events in consecutive periods of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActivityHistogram {
-    /// Revisions, checkpoints and facts in each stretch, counted up to [`ACTIVITY_LIMIT`].
+    /// Revisions, checkpoints and facts in each period, counted up to [`ACTIVITY_LIMIT`].
     pub counts: Vec<u32>,
-    /// When an agent's context was compacted.
+    /// The times when an agent's context was compacted.
     pub compactions: Vec<Timestamp>,
-    /// When a verification failed, the latest ones.
+    /// The times when a verification failed, the latest ones.
     pub failures: Vec<Timestamp>,
-    /// When a verification passed, the latest ones.
+    /// The times when a verification passed, the latest ones.
     pub passes: Vec<Timestamp>,
 }
 
-/// A branch as a line in time.
+/// A branch on a time line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BranchTimeline {
-    /// Its name.
+    /// The name of the branch.
     pub name: String,
-    /// The branch it began on, and the revision it began with if there was one.
+    /// The branch it was forked from, and the base revision if there was one.
     pub base: Option<(String, Option<HistoryPosition>)>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Its last revision.
+    /// The position of its head.
     pub head: Option<HistoryPosition>,
-    /// What has become of it.
+    /// The status of the branch.
     pub status: BranchStatus,
 }
 
@@ -172,10 +172,11 @@ impl HistoryStream {
         }
     }
 
-    /// Whether this stream's rows of a place's time come before, at or after it; the key of the place itself.
+    /// Returns the key at which this stream's rows are split for a position.
     fn cut(self, number: SessionNumber, place: HistoryPosition, way: PageDirection) -> Vec<u8> {
         let time = self.start(number).time(place.time);
-        // A key may go on behind what names the place: the next one is behind all that begin so.
+        // A row's key may continue after the position: the end comes after all keys with this
+        // prefix.
         let exact =
             |key: KeyBuilder| if way == PageDirection::Newer { key.end() } else { key.build() };
         match (self, place.rank) {
@@ -211,23 +212,24 @@ impl HistoryStream {
 }
 
 impl Store {
-    /// A number that grows with everything that is written: whoever watches a store compares it.
+    /// Returns a number that increases with every write, for clients that poll for changes.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn position(&self) -> Result<u64> {
         Ok(self.engine.follower.refs()?.1)
     }
 }
 
 impl Session {
-    /// The part of the history before or after a place (of all branches, or of one), at most `limit` things. `None`
-    /// begins at the newest going back, and at the oldest going on.
+    /// Returns at most `limit` items before or after a position, of all branches or of one. `None`
+    /// begins at the newest item going back, and at the oldest going forward.
     ///
-    /// Costs a few reads for each thing shown, however long the history.
+    /// Takes a few reads for each item, however long the history is.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a branch that is not there; as every read.
+    /// [`Error::NotFound`] for a branch that does not exist; also if the store cannot be read or is
+    /// damaged.
     pub fn history_page(
         &self,
         kinds: PageKinds,
@@ -290,7 +292,7 @@ impl Session {
         rows.sort_by(|a, b| {
             if way == PageDirection::Older { b.place.cmp(&a.place) } else { a.place.cmp(&b.place) }
         });
-        // Behind the horizon a stream may hold more than was read of it.
+        // Past the horizon a stream may have rows that were not read.
         rows.retain(|row| horizon.is_none_or(|horizon| !ahead(horizon, row.place)));
         let more = horizon.is_some() || rows.len() > limit;
         rows.truncate(limit);
@@ -324,7 +326,8 @@ impl Session {
                 let row = lineage::revision(view, self.number, at)?;
                 let header = RevisionHeader::decode(&row.header)
                     .map_err(Error::corrupt("a revision's header"))?;
-                // The first parent may be folded: what is left before this one stands for it.
+                // The first parent may be folded: the last revision left before this one is used
+                // instead.
                 let before = timeline::parent_of(view, &view.refs, self.number, at)?;
                 let merged = header.parents.iter().skip(1).map(|parent| parent.sequence);
                 let parents = before.map(|at| at.sequence).into_iter().chain(merged).collect();
@@ -358,11 +361,11 @@ impl Session {
         Ok(Some(PageItem { place, branch, what }))
     }
 
-    /// The place of a point in the history: that of the checkpoint or revision it names, else of its time; `None`
-    /// before the first event.
+    /// Returns the position of a point in the history: that of the checkpoint or revision it names,
+    /// else that of its time; `None` before the first event.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn position_of(&self, point: &ResolvedMoment) -> Result<Option<HistoryPosition>> {
         if let Some(checkpoint) = point.named_checkpoint() {
             let rank = HistoryRank::Sequence(checkpoint.sequence);
@@ -378,10 +381,10 @@ impl Session {
         Ok(last.map(|time| HistoryPosition { time, rank: HistoryRank::Sequence(u64::MAX) }))
     }
 
-    /// The facts of a kind up to a point, the newest first, one for each id, of the newest `limit` that were recorded.
+    /// Returns the newest `limit` facts of a kind up to a point, newest first, each id once.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn recent_facts(
         &self,
         point: &ResolvedMoment,
@@ -393,21 +396,22 @@ impl Session {
         fact::newest(&view, &view.refs, self.number, kind, upto, limit)
     }
 
-    /// The versions of a fact, earliest first.
+    /// Returns the versions of a fact, earliest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn fact_versions(&self, kind: Kind, id: &str) -> Result<Vec<SourcedFact>> {
         let view = self.view()?;
         fact::versions(&view, &view.refs, self.number, kind, id)
     }
 
-    /// How much happened from one time to another, in so many stretches of time.
+    /// Returns how many events there were between two times, in `stretches` periods of equal
+    /// length.
     ///
-    /// Costs a bounded read for each stretch, however much happened.
+    /// Takes a bounded read for each period, however many events there are.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn activity(
         &self,
         from: Timestamp,
@@ -427,7 +431,7 @@ impl Session {
         streams.push(HistoryStream::Checkpoints);
         streams.extend(Kind::facts().map(HistoryStream::Facts));
         let mut activity = ActivityHistogram::default();
-        // A stream that is empty over the whole range costs one read, not one for each stretch.
+        // A stream that is empty over the whole range takes one read, not one for each period.
         let range = |stream: HistoryStream, from: Timestamp, to: Timestamp, last: bool| {
             let to = stream.start(self.number).time(to);
             let to = if last { to.end() } else { to.build() };
@@ -473,10 +477,10 @@ impl Session {
         Ok(activity)
     }
 
-    /// The branches as lines in time, in the order they were made.
+    /// Returns the branches on a time line, in the order they were created.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branch_lines(&self) -> Result<Vec<BranchTimeline>> {
         let view = self.view()?;
         let session = session_refs(&view.refs, self.number)?;
@@ -510,7 +514,8 @@ impl Session {
     }
 }
 
-/// Puts an item behind the others. Of two versions of a fact with one time and place the one recorded last counts.
+/// Appends an item. Of two versions of a fact with the same time and position, the one recorded
+/// last is kept.
 fn put(items: &mut Vec<PageItem>, item: PageItem) {
     let recorded = |item: &PageItem| match &item.what {
         PageItemContent::Fact(known) => Some(known.fact.recorded_at),
@@ -526,7 +531,7 @@ fn put(items: &mut Vec<PageItem>, item: PageItem) {
     }
 }
 
-/// The first changes of a revision, from the first part of its delta.
+/// Returns the first changes of a revision, from the first part of its delta.
 fn first_changes(view: &dyn Snapshot, row: &RevisionRow) -> Result<Vec<EntryChange>> {
     let Some(part) = row.parts.first() else { return Ok(Vec::new()) };
     let content = object::content(view, ObjectKind::Delta, *part)?;

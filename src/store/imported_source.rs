@@ -1,4 +1,4 @@
-//! Sources that grow: what was taken of them, and taking more.
+//! Imported sources that grow: their bookmarks and their stored bytes.
 
 use super::event_stream::TextResolver;
 use super::redaction_gate::RedactedSource;
@@ -13,33 +13,33 @@ use crate::format::{BookmarkRow, ObjectKind, RecordBytes, RedactionSummary};
 use crate::model::{Fact, ObjectId, TextRef};
 use std::borrow::Cow;
 
-/// So many bytes share one hash in a bookmark.
+/// The number of source bytes that one hash in a bookmark covers.
 pub const BLOCK_BYTES: usize = 64 << 10;
 const HASH_BYTES: usize = 16;
 
-/// How far a source has been taken.
+/// How far a source was imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceBookmark {
-    /// Bytes taken.
+    /// Bytes imported.
     pub bytes: u64,
-    /// Lines taken.
+    /// Lines imported.
     pub lines: u64,
-    /// What whoever reads the source needs to go on.
+    /// State of the source's parser, needed to continue.
     pub carry: Vec<u8>,
     blocks: Vec<[u8; HASH_BYTES]>,
     pub(super) blob: String,
-    /// What was kept, if secrets were taken out.
+    /// The size after redaction, if secrets were removed.
     cleaned: Option<RedactionSummary>,
 }
 
-/// How a source looks beside its bookmark.
+/// How a source compares with its bookmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceChange {
-    /// Every byte taken is as it was; there may be more behind them.
+    /// The imported bytes are unchanged; the source may have grown.
     Kept,
-    /// A byte that was taken is another one now, or gone: the first of them lies in the block at this offset.
+    /// An imported byte has changed or is missing; the first one is in the block at this offset.
     Changed {
-        /// Where that block begins, in bytes.
+        /// The offset of that block, in bytes.
         offset: u64,
     },
 }
@@ -49,26 +49,27 @@ fn block_hash(key: &[u8; 32], block: &[u8]) -> [u8; HASH_BYTES] {
 }
 
 impl SourceBookmark {
-    /// Where the block begins that the next byte goes to: what stands there up to the bookmark is needed to move on.
+    /// Returns the offset of the unfinished block at the bookmark. Its bytes are needed to move the
+    /// bookmark.
     #[must_use]
     pub const fn open_block(&self) -> u64 {
         self.bytes - self.bytes % BLOCK_BYTES as u64
     }
 
-    /// Bytes kept: those taken, without secrets.
+    /// Returns how many bytes are stored: those imported, without secrets.
     #[must_use]
     pub fn kept_bytes(&self) -> u64 {
         self.cleaned.map_or(self.bytes, |cleaned| cleaned.bytes)
     }
 
-    /// How many secrets were taken out.
+    /// Returns how many secrets were removed.
     #[must_use]
     pub fn removed(&self) -> u64 {
         self.cleaned.map_or(0, |cleaned| cleaned.removed)
     }
 
-    /// Compares a part of the source with what was taken: `content` are its bytes from `offset` on, which must begin
-    /// a block. Bytes behind the bookmark are passed over.
+    /// Compares a part of the source with what was imported. `content` is the bytes of the source
+    /// from `offset` on, which must be the start of a block. Bytes after the bookmark are ignored.
     #[must_use]
     pub fn compare(&self, key: &[u8; 32], offset: u64, content: &[u8]) -> SourceChange {
         let taken = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -82,7 +83,8 @@ impl SourceBookmark {
         SourceChange::Kept
     }
 
-    /// Moves on by `taken`, which follows `open`, the bytes from [`Bookmark::open_block`] to here.
+    /// Moves the bookmark by `taken`, which follows `open`, the bytes from `open_block` to the
+    /// bookmark.
     pub(super) fn advance(&mut self, key: &[u8; 32], open: &[u8], taken: &RedactedSource<'_>) {
         let kept = self.kept_bytes() + taken.bytes().len() as u64;
         let removed = self.removed() + taken.removed();
@@ -121,10 +123,10 @@ impl SourceBookmark {
 }
 
 impl Session {
-    /// How far a source has been taken; `None` if nothing of it was.
+    /// Returns how far a source was imported; `None` if it was not.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn bookmark(&self, source: &str) -> Result<Option<SourceBookmark>> {
         let view = self.view()?;
         let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
@@ -134,7 +136,7 @@ impl Session {
         .transpose()
     }
 
-    /// The blobs that a source has had, the first one first.
+    /// Returns the names of the blobs that a source has had, the first one first.
     pub(super) fn blobs_of(&self, source: &str) -> Result<Vec<String>> {
         let view = self.view()?;
         let mut blobs = Vec::new();
@@ -148,10 +150,10 @@ impl Session {
         }
     }
 
-    /// Those of these facts of which no version of the same time and origin is known.
+    /// Returns the facts for which no version with the same time and origin is recorded.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn unknown_facts(&self, facts: Vec<Fact>) -> Result<Vec<Fact>> {
         let view = self.view()?;
         let mut unknown = Vec::with_capacity(facts.len());
@@ -166,11 +168,11 @@ impl Session {
         Ok(unknown)
     }
 
-    /// The bytes in which a fact's long text stands: a JSON document of its source if the reference has a place,
-    /// else the text itself.
+    /// Returns the stored bytes that contain a fact's long text: a JSON document of its source if
+    /// the reference has a place, else the text itself.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if they are not there; as every read.
+    /// [`Error::Corrupt`] if the bytes are missing; also if the store cannot be read or is damaged.
     pub fn text_bytes(&self, source: Option<&str>, text: &TextRef) -> Result<Vec<u8>> {
         match (text.place, source) {
             (Some((offset, length)), Some(source)) => self.blob_bytes(source, offset, length),
@@ -178,10 +180,10 @@ impl Session {
         }
     }
 
-    /// The whole of a fact's long text. `resolve` reads it out of the document of its source.
+    /// Returns a fact's whole long text. `resolve` extracts it from the document of its source.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is not there; as every read.
+    /// [`Error::Corrupt`] if it is missing; also if the store cannot be read or is damaged.
     pub fn text(
         &self,
         source: Option<&str>,
@@ -197,11 +199,12 @@ impl Session {
         whole.ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)))
     }
 
-    /// The blob of a source that a text stands in, told by its hash: a checkpoint's body does not name it. `None` if it is in no
-    /// source, or is an object of its own.
+    /// Returns the blob of the source that contains a text. It is found by the text's hash, since a
+    /// checkpoint's body does not name the source. `None` if no source contains it, or if it is a
+    /// separate object.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn source_of(&self, text: &TextRef, resolve: TextResolver<'_>) -> Result<Option<String>> {
         if text.place.is_none() {
             return Ok(None);
@@ -218,21 +221,21 @@ impl Session {
                 {
                     return Ok(Some(blob));
                 }
-                // In another source there is something else at its place, or nothing.
+                // Another source has different bytes at this place, or none.
                 Ok(_) => {}
                 Err(Error::Dropped { blob }) => dropped = Some(blob),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {}
                 Err(error) => return Err(error),
             }
         }
-        // It may have stood there.
+        // The text may have been in the dropped source.
         Ok(dropped)
     }
 
-    /// A part of a growing blob.
+    /// Reads a part of a blob.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is not there; as every read.
+    /// [`Error::Corrupt`] if it is missing; also if the store cannot be read or is damaged.
     pub fn blob_bytes(&self, blob: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
         let view = self.view()?;
         let (start, content) =
@@ -245,18 +248,19 @@ impl Session {
             .ok_or_else(|| Error::missing(format!("the blob '{blob}' from {offset} on")))
     }
 
-    /// A large text that is an object of its own.
+    /// Reads a large text that is a separate object.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is not there; as every read.
+    /// [`Error::Corrupt`] if it is missing; also if the store cannot be read or is damaged.
     pub fn object_bytes(&self, id: &ObjectId) -> Result<Vec<u8>> {
         object::content_of(&self.view()?, ObjectKind::Blob, id)
     }
 
-    /// A part of a source as it was kept.
+    /// Reads a part of a source as it is stored.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if its bytes were not kept; [`Error::Corrupt`] if they are not there; as every read.
+    /// [`Error::NotFound`] if its bytes were not kept; [`Error::Corrupt`] if they are missing; also
+    /// if the store cannot be read or is damaged.
     pub fn source_bytes(&self, source: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
         self.blob_bytes(&self.kept(source)?.blob, offset, length)
     }
@@ -267,18 +271,21 @@ impl Session {
             .ok_or_else(|| Error::not_found("kept source", source))
     }
 
-    /// How many bytes a source takes as it is kept: compressed, each part with what precedes it.
+    /// Returns how many bytes a source occupies on disk: compressed, each part with the preceding
+    /// bytes as a prefix.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if its bytes were not kept; as every read.
+    /// [`Error::NotFound`] if its bytes were not kept; also if the store cannot be read or is
+    /// damaged.
     pub fn stored_bytes(&self, source: &str) -> Result<u64> {
         blob::stored_bytes(&self.view()?, self.number, &self.kept(source)?.blob)
     }
 
-    /// Writes a source back as it was kept, part by part: byte for byte but for its secrets.
+    /// Writes a source back as it is stored, part by part: byte for byte, except for its secrets.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if its bytes were not kept; what `write` refuses; as every read.
+    /// [`Error::NotFound`] if its bytes were not kept; any error of `write`; also if the store
+    /// cannot be read or is damaged.
     pub fn write_source<E: From<Error>>(
         &self,
         source: &str,
@@ -297,7 +304,7 @@ impl Session {
     }
 }
 
-/// What the blob of a source is called that has had so many before.
+/// Returns the blob name for a source that has had `before` blobs already.
 pub(super) fn blob_name(source: &str, before: usize) -> String {
     if before == 0 { source.to_owned() } else { format!("{source}#{}", before + 1) }
 }

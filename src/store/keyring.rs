@@ -1,11 +1,11 @@
-//! Keys and witnesses of stores, by their ids, in a folder outside of them.
+//! The keyring: keys and witnesses of stores, by store id, in a folder outside the stores.
 //!
 //! ```text
-//! 6d1f.../key        the key of the store of this id
-//! 6d1f.../witness    how far that store was seen to reach
-//! 6d1f.../checked    files of its index that were found to be those that were sealed
-//! 6d1f.../spool/     which writes wait in its spool, and which were brought in
-//! places/09ab...     which sealed store stood last at the place of this hash
+//! 6d1f.../key        the key of the store with this id
+//! 6d1f.../witness    how far that store's journal was seen
+//! 6d1f.../checked    index files whose seals were verified
+//! 6d1f.../spool/     which writes are in its spool, and which were appended to the journal
+//! places/09ab...     which sealed store was last at the path with this hash
 //! ```
 
 use super::folder::is_odd;
@@ -26,14 +26,14 @@ pub(super) struct Keyring {
     folder: PathBuf,
 }
 
-/// What is known of an open store's seals.
+/// The keys of an open store, and its seal status.
 pub(super) struct StoreTrust {
     pub(super) standing: SealStatus,
     pub(super) seals: SealMode,
-    /// What the store is encrypted with, if it is.
+    /// The cipher, if the store is encrypted.
     pub(super) cipher: Option<Cipher>,
     pub(super) witness: Option<JournalWitness>,
-    /// Where is noted which files of the index were checked.
+    /// The file that lists the verified index files.
     pub(super) checked: Option<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ impl StoreTrust {
         Self { standing, seals, cipher: None, witness: None, checked: None }
     }
 
-    /// What is known of a store without its key.
+    /// Makes the trust of a store without its key.
     fn unkeyed(marker: &FormatMarker) -> Result<Self> {
         match (marker.is_encrypted(), marker.is_sealed()) {
             (true, _) => Err(Error::Encrypted),
@@ -51,10 +51,12 @@ impl StoreTrust {
         }
     }
 
-    /// What is known of this store if nothing is asked of its seals: of its key only what it is encrypted with.
+    /// Makes the trust of a store whose seals are not to be checked: of its key only the cipher is
+    /// used.
     ///
     /// # Errors
-    /// [`Error::Encrypted`] if it is and its key is not here, [`Error::DamagedKey`].
+    /// [`Error::Encrypted`] if the store is encrypted and its key is not here,
+    /// [`Error::DamagedKey`].
     pub(super) fn unverified(
         path: &Path,
         marker: &FormatMarker,
@@ -70,7 +72,7 @@ impl StoreTrust {
         Ok(Self::with_cipher_only(cipher_of(path, marker, &file)?))
     }
 
-    /// What is known of a store of which nothing is known but what it is encrypted with, if it is.
+    /// Makes the trust of a store of which only the cipher is known, if it has one.
     pub(super) fn with_cipher_only(cipher: Option<Cipher>) -> Self {
         match cipher {
             Some(_) => Self { cipher, ..Self::without(SealStatus::NoKey, SealMode::Unknown) },
@@ -78,11 +80,12 @@ impl StoreTrust {
         }
     }
 
-    /// What is known of this store, at this place, by these options.
+    /// Makes the trust of this store, at this path, with these options.
     ///
     /// # Errors
-    /// [`backend::Error::Breach`] if another store stood here, or this one had seals; [`Error::Encrypted`] if it is and its key is not
-    /// here, [`Error::DamagedKey`].
+    /// [`backend::Error::Breach`] if another store was at this path, or this one was sealed;
+    /// [`Error::Encrypted`] if the store is encrypted and its key is not here,
+    /// [`Error::DamagedKey`].
     pub(super) fn for_store(path: &Path, marker: &FormatMarker, options: &Options) -> Result<Self> {
         let unkeyed = Self::unkeyed(marker);
         let Some(keyring) = Keyring::of(options) else { return unkeyed };
@@ -109,7 +112,7 @@ impl StoreTrust {
     }
 }
 
-/// What a store is encrypted with, of its key: both say whether it is.
+/// Returns the cipher of a store. Its key and its marker must agree on whether it is encrypted.
 pub(super) fn cipher_of(
     path: &Path,
     marker: &FormatMarker,
@@ -129,7 +132,7 @@ pub(super) fn cipher_of(
     }
 }
 
-/// The largest file of a key or a place that is read.
+/// The largest key or place file that is read.
 const MAX_BYTES: u64 = 64 << 10;
 const KEY: &str = "key";
 const WITNESS: &str = "witness";
@@ -138,7 +141,7 @@ const PLACES: &str = "places";
 const SPOOL: &str = "spool";
 
 impl Keyring {
-    /// The one that these options name.
+    /// Returns the keyring that these options name.
     pub(super) fn of(options: &Options) -> Option<Self> {
         options.keyring.as_deref().map(Self::new)
     }
@@ -151,17 +154,18 @@ impl Keyring {
         self.folder.join(hex(store))
     }
 
-    /// Where others may note something about a store of which nothing may be seen in its own folder.
+    /// Returns the folder for notes about an encrypted store, whose own folder must show nothing.
     pub(super) fn notes(&self, store: &[u8; 16]) -> PathBuf {
         self.of_store(store)
     }
 
-    /// Where is noted which writes of a store's spool were acknowledged, and which were brought in.
+    /// Returns the folder that records which spool writes were acknowledged, and which were
+    /// appended to the journal.
     pub(super) fn spool(&self, store: &[u8; 16]) -> PathBuf {
         self.of_store(store).join(SPOOL)
     }
 
-    /// The key of a store, if it is here. A single wrong bit is put right.
+    /// Reads the key of a store, if it is here. Corrects a single wrong bit.
     ///
     /// # Errors
     /// [`Error::DamagedKey`].
@@ -172,7 +176,7 @@ impl Keyring {
             Err(error) if is_odd(&error) => {
                 return Err(Error::DamagedKey { path, reason: Some(error.to_string()) });
             }
-            // Another user's is as good as none.
+            // Another user's key file counts as missing.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -193,8 +197,9 @@ impl Keyring {
         file(&bytes).map(Some).ok_or(Error::DamagedKey { path, reason: None })
     }
 
-    /// The key of this store, if there is one that can be used. To a store that can be read without it a damaged one is as good as
-    /// none. One that bears no seals has no key: where there is one all the same, its seals were taken off.
+    /// Reads the key of this store, if there is one that can be used. A damaged key counts as
+    /// missing if the store can be read without it. If there is a key for an unsealed store, its
+    /// seals were removed.
     pub(super) fn key_of(&self, marker: &FormatMarker) -> Result<Option<KeyFile>> {
         match self.key(&marker.id) {
             Err(Error::DamagedKey { .. }) if marker.is_sealed() && !marker.is_encrypted() => {
@@ -204,7 +209,7 @@ impl Keyring {
         }
     }
 
-    /// What the stores whose keys are here are encrypted with, those that are.
+    /// Returns the ciphers of the encrypted stores whose keys are here.
     pub(super) fn ciphers(&self) -> Result<Vec<Cipher>> {
         let entries = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -214,19 +219,19 @@ impl Keyring {
         for entry in entries {
             let name = entry.map_err(backend::Error::io("list", &self.folder))?.file_name();
             let key = name.to_str().and_then(unhex).map(|store| self.key(&store));
-            // One that is damaged opens nothing.
+            // A damaged key opens nothing.
             let file = key.and_then(|key| key.ok().flatten());
             found.extend(file.and_then(|file| file.cipher).as_ref().map(Cipher::new));
         }
         Ok(found)
     }
 
-    /// The witness of a store, if there is one.
+    /// Opens the witness of a store, if there is one.
     pub(super) fn witness(&self, store: &[u8; 16]) -> Result<Option<JournalWitness>> {
         Ok(JournalWitness::open(&self.of_store(store).join(WITNESS), store)?)
     }
 
-    /// What the witness of a store has seen, if there is one.
+    /// Reads what the witness of a store has seen, if there is one.
     pub(super) fn seen(&self, store: &[u8; 16]) -> Result<Option<SyncMark>> {
         match self.witness(store)? {
             Some(witness) => Ok(witness.read()?),
@@ -234,20 +239,20 @@ impl Keyring {
         }
     }
 
-    /// Takes the key of a store in, with what was seen of it. What it knew of that store is replaced.
+    /// Stores the key of a store, with what was seen of its journal. Replaces the previous witness.
     pub(super) fn add(&self, file: &KeyFile, seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(&file.store);
         let io = |action| backend::Error::io(action, &folder);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
         super::private(&folder, 0o700)?;
         JournalWitness::create(&folder.join(WITNESS), &file.store, seen)?;
-        // The key last: with it the rest is there.
+        // Write the key last: once it exists, the rest does too.
         write_private(&folder.join(KEY), file.encode().as_bytes())?;
         File::open(&self.folder).and_then(|it| it.sync_all()).map_err(io("sync"))?;
         Ok(())
     }
 
-    /// The file that says which store stood at a place.
+    /// Returns the file that records which store was at a path.
     fn place(&self, path: &Path) -> PathBuf {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let hash = blake3::hash(path.as_os_str().as_bytes());
@@ -255,8 +260,8 @@ impl Keyring {
         self.folder.join(PLACES).join(hex(name))
     }
 
-    /// Refuses a store without a key at the place of one that has one: who cannot make its seals could put another in its
-    /// place.
+    /// Refuses a store without a key at the path of a sealed one: an attacker without the key could
+    /// replace the store.
     fn check_place(&self, path: &Path, store: &[u8; 16]) -> Result<()> {
         let Ok(known) = plain_file::read_text(&self.place(path), MAX_BYTES) else { return Ok(()) };
         if known.trim() == hex(store) {
@@ -269,7 +274,7 @@ impl Keyring {
         Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
     }
 
-    /// Notes which store stands at a place. Where that cannot be written it is left.
+    /// Records which store is at a path. Ignores write errors.
     pub(super) fn note_place(&self, path: &Path, store: &[u8; 16]) {
         let (file, id) = (self.place(path), hex(store));
         if plain_file::read_text(&file, MAX_BYTES).is_ok_and(|known| known == id) {
@@ -282,7 +287,7 @@ impl Keyring {
     }
 }
 
-/// Replaces a file as one step, durably, for its owner only.
+/// Replaces a file atomically and durably, readable by its owner only.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let new = path.with_extension(format!("{}.new", std::process::id()));
     files::replace(path, &new, bytes)?;

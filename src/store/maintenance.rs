@@ -1,4 +1,4 @@
-//! Maintenance beside the work, for processes that live long.
+//! Background maintenance for long-lived processes.
 
 use super::Store;
 use crate::engine::commit::Engine;
@@ -9,27 +9,29 @@ use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Between two generations: both ends of making one are dear for who writes meanwhile, and where one followed the other at once a
-/// hundred checkpoints in a row met them.
+/// Minimum pause between two generations. The start and the end of building one slow down
+/// concurrent writers.
 const REST: Duration = Duration::from_millis(20);
 
-/// Publishes new generations of the index in a thread of its own whenever the journal's tail has grown long, until it
-/// is dropped. Writers are held up only for the moment in which a new segment begins. For a process that writes much it
-/// also keeps room in the journal (see `docs/format.md`), which makes their syncs shorter.
+/// Publishes new generations of the index in a background thread whenever the journal's tail has
+/// grown long, until it is dropped. Writers only wait while a new segment begins. If a process
+/// writes much, the thread also preallocates room in the journal (see `docs/format.md`), which
+/// makes syncs faster.
 ///
-/// A failure is no error of any write: the tail stays as it is, and its next growth tries again.
+/// A failure does not affect writes: the tail stays as it is, and the thread tries again when it
+/// grows.
 #[must_use = "maintenance ends when this is dropped"]
 pub struct MaintenanceThread {
     engine: Arc<Engine>,
-    /// Dropped when there is nothing more to come.
+    /// Dropped to end the thread.
     working: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Store {
-    /// Begins maintenance beside the work of this process.
+    /// Starts background maintenance for this process.
     pub fn maintainer(&self) -> MaintenanceThread {
-        // One place: a bell that rang while work was going on is answered once.
+        // Capacity 1: several requests during one run are answered by one more run.
         let (bell, rung) = sync_channel::<CpuCore>(1);
         let (working, ended) = channel();
         let engine = Arc::clone(&self.engine);
@@ -38,7 +40,7 @@ impl Store {
             while let Ok(core) = rung.recv() {
                 core.avoid();
                 match engine.apply_if_long(APPLY_BYTES) {
-                    // The segment that was begun has room.
+                    // The new segment has preallocated room.
                     Ok(true) => drop(ended.recv_timeout(REST)),
                     Ok(false) => engine.make_room(),
                     Err(error) => tracing::warn!(%error, "the index was not brought up to date"),
@@ -55,7 +57,7 @@ impl Store {
 }
 
 impl Drop for MaintenanceThread {
-    /// Waits for a generation that is being written.
+    /// Waits until a generation that is being written is finished.
     fn drop(&mut self) {
         self.engine.set_maintainer(None);
         self.working = None;

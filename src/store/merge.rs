@@ -1,4 +1,4 @@
-//! Merging one branch into another: what it would do, and doing it.
+//! Merging one branch into another, and previewing it.
 
 use super::redaction_gate::RedactionCounts;
 use super::session::{Session, branch_by_name};
@@ -25,40 +25,41 @@ use crate::model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be merged, and how conflicts are settled.
+/// The branches to merge, and how conflicts are settled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeRequest {
-    /// The branch whose changes are taken.
+    /// The branch whose changes are merged.
     pub source: String,
-    /// The branch that gets them; `None`: the one checked out.
+    /// The branch to merge into; `None` for the current branch.
     pub target: Option<String>,
-    /// Whose side wins where nothing else is said; `None`: then such a conflict keeps anything from being written.
+    /// The side that wins where `settled` says nothing; with `None` such a conflict prevents the
+    /// merge.
     pub prefer: Option<MergeSide>,
-    /// How single conflicts are settled, by claim and field (`None`: of the claim as a whole).
+    /// How single conflicts are settled, by claim and field (`None` for the claim as a whole).
     pub settled: BTreeMap<(Key, Option<String>), ConflictResolution>,
-    /// Whether no checkpoint is made.
+    /// Whether the checkpoint is omitted.
     pub quietly: bool,
 }
 
-/// What became of a merge.
+/// The outcome of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeResult {
-    /// The target knows all of the source already: there is nothing to do.
+    /// The target already contains the source: nothing to do.
     AlreadyMerged,
-    /// Nothing was done on the target since: it takes the source's claims as they are.
+    /// The target did not change since the fork: it takes over the source's claims.
     FastForward,
-    /// The changes of both are there now.
+    /// The target now has the changes of both.
     Merged,
-    /// Something that both changed differently is not settled: nothing is written.
+    /// A conflict is not settled: nothing was written.
     Conflicts,
 }
 
 /// A conflict, and how it was settled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeConflict {
-    /// What does not go together.
+    /// The conflicting changes.
     pub conflict: ClaimConflict,
-    /// What was taken; `None` if nothing says so.
+    /// How it was settled; `None` if it is not settled.
     pub settled: Option<ConflictResolution>,
 }
 
@@ -71,35 +72,35 @@ pub struct MergeReport {
     pub source: String,
     /// The branch merged into.
     pub target: String,
-    /// The revisions from which both went on, newest first; none if they have nothing in common.
+    /// The merge bases, newest first; empty if the branches have nothing in common.
     pub bases: Vec<u64>,
-    /// What became of it.
+    /// The outcome.
     pub result: MergeResult,
-    /// What both changed differently, by claim and field.
+    /// The conflicts, by claim and field.
     pub conflicts: Vec<MergeConflict>,
-    /// What changes on the target.
+    /// The changes on the target.
     pub changes: Vec<EntryChange>,
-    /// The revision that was made.
+    /// The revision of the merge.
     pub revision: Option<(u64, RevisionId)>,
-    /// The checkpoint that was made.
+    /// The checkpoint of the merge.
     pub checkpoint: Option<Checkpoint>,
 }
 
-/// A merge, worked out.
+/// A computed merge.
 struct MergePlan {
     source: (BranchNumber, Option<BranchHead>),
     target: BranchNumber,
     report: MergeReport,
 }
 
-/// The tag of the checkpoint that a merge makes.
+/// The tag of a merge's checkpoint.
 const TAG: &str = "branch_merged";
-/// Where two branches have several last common revisions, these go back to some themselves, and so on. Deeper than
-/// this, whatever differs between two of them counts as changed by both.
+/// If two branches have several merge bases, these are merged first, recursively. Below this depth,
+/// any difference between two of them counts as changed by both sides.
 const MAX_DEPTH: usize = 6;
 
 impl Session {
-    /// What a merge would do. Writes nothing.
+    /// Returns what a merge would do. Writes nothing.
     ///
     /// # Errors
     /// As [`Session::merge`].
@@ -108,15 +109,15 @@ impl Session {
         Ok(self.plan_from(&view, &view.refs, &self.clean(merging)?)?.report)
     }
 
-    /// Takes what one branch changed over into another, by a revision of two parents.
+    /// Merges the changes of one branch into another, by a revision with two parents.
     ///
-    /// Both are compared with the last revision they had in common. If anything that both changed differently is not
-    /// settled by `merging`, nothing is written. Rules of the model do not act.
+    /// Both are compared with their merge base. If a conflict is not settled by `merging`, nothing
+    /// is written. Rules of the model do not apply.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a branch that is not there, [`Error::Invalid`] for a branch and itself, or for settling
-    /// what is no conflict; [`Error::Dangling`] if a claim would refer to nothing the way things were settled; as every
-    /// write.
+    /// [`Error::NotFound`] for a branch that does not exist, [`Error::Invalid`] for merging a
+    /// branch with itself, or for settling something that is not a conflict; [`Error::Dangling`] if
+    /// a claim would refer to a missing claim after settling; also if the store cannot be written.
     pub fn merge(&self, act: &WriteContext, merging: &MergeRequest) -> Result<MergeReport> {
         let merging = self.clean(merging)?;
         let operation = act.operation()?;
@@ -165,7 +166,7 @@ impl Session {
         })
     }
 
-    /// Values that somebody gives pass the gate as all others do.
+    /// Redacts the values given for conflicts.
     fn clean(&self, merging: &MergeRequest) -> Result<MergeRequest> {
         let mut merging = merging.clone();
         let mut removed = RedactionCounts::new();
@@ -296,7 +297,7 @@ impl Session {
     }
 }
 
-/// Refuses to settle what is no conflict.
+/// Refuses to settle something that is not a conflict.
 fn check_resolutions_used(
     merging: &MergeRequest,
     conflicts: &BTreeSet<(Key, Option<String>)>,
@@ -313,7 +314,7 @@ fn check_resolutions_used(
     }
 }
 
-/// What a merge is worked out from.
+/// The data from which a merge is computed.
 struct MergeContext<'a> {
     view: &'a ReadSnapshot,
     refs: &'a StoreRefs,
@@ -331,7 +332,7 @@ impl MergeContext<'_> {
         }
     }
 
-    /// The common ancestor and both sides: of them what may differ.
+    /// Returns the common ancestor and both sides, reduced to the claims that may differ.
     fn sides(
         &self,
         common: &CommonAncestors,
@@ -362,7 +363,7 @@ impl MergeContext<'_> {
         Ok(all.into_iter().filter_map(|change| Some((change.key, change.new?))).collect())
     }
 
-    /// What several common ancestors come to: they are merged themselves.
+    /// Merges several common ancestors into one state.
     fn ancestor(&self, common: &CommonAncestors, depth: usize) -> Result<AncestorState> {
         let Some(((first, reach), rest)) = common.split_first() else {
             return Ok(AncestorState::default());

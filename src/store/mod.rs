@@ -1,7 +1,7 @@
-//! The facade: what library users, and every edge, work with.
+//! The facade: the API for library users and for all front ends.
 //!
-//! A [`Store`] holds [`Session`]s. What is written goes through a [`SessionWrite`]: one record, one sync, all or nothing.
-//! What is read is a [`StateAt`] a moment, a diff between two, a history.
+//! A [`Store`] contains [`Session`]s. Writes go through a [`SessionWrite`]: one record, one sync,
+//! all or nothing. Reads return a [`StateAt`] a moment, a diff between two moments, or a history.
 
 mod adopt;
 mod agent_join;
@@ -112,17 +112,18 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A store: sessions, and what happened and was held in them.
+/// A store: sessions with their claims and facts.
 ///
-/// Cheap to clone; clones share what they know. Any number of threads and processes may use one store at once.
+/// Cheap to clone; clones share caches. Any number of threads and processes may use one store at
+/// once.
 ///
 /// ```
 /// use forge_store::model::{Key, Kind, Timestamp, Value};
-/// use forge_store::store::{Act, ClaimChange, NewSession, Store};
+/// use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
 ///
 /// let store = Store::in_memory()?;
 /// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
-/// let act = Act::asked("hypothesis add", now);
+/// let act = WriteContext::asked("hypothesis add", now);
 /// let session = store.create_session(&act, NewSession::named("broken build"))?;
 /// let value = Value::from([("description", "the cache is stale".into())]);
 /// session.write(&act).change(ClaimChange::add(Key::new(Kind::Hypothesis, "H1"), value)).commit()?;
@@ -137,11 +138,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes a new store in a folder that is not there yet, or is empty.
+    /// Creates a new store in a folder that does not exist yet or is empty.
     ///
     /// # Errors
-    /// [`Error::StoreExists`] if there is one; [`Error::Invalid`] if it is to be encrypted and the options name no
-    /// keyring; [`Error::Backend`] if the folder cannot be made.
+    /// [`Error::StoreExists`] if there is one; [`Error::Invalid`] if it is to be encrypted and the
+    /// options name no keyring; [`Error::Backend`] if the folder cannot be created.
     pub fn create(path: &Path, options: Options) -> Result<Self> {
         let keyring = Keyring::of(&options);
         if options.encrypted && keyring.is_none() {
@@ -149,7 +150,7 @@ impl Store {
         }
         let io = |action| backend::Error::io(action, path);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
-        // Held until it is done: of two at once one makes it.
+        // Held to the end, so that only one of several concurrent calls creates the store.
         let folder =
             LockedFile::exclusive(fs::File::open(path).map_err(io("open"))?).map_err(io("lock"))?;
         if folder.is_none() || path.join(FORMAT_FILE).exists() {
@@ -173,7 +174,7 @@ impl Store {
             marker = if options.encrypted { marker.encrypted() } else { marker.sealed() };
         }
         let trust = StoreTrust::for_store(path, &marker, &options)?;
-        // The journal first: FORMAT makes the folder a store, so it comes last.
+        // Write the journal first: FORMAT makes the folder a store, so it comes last.
         let journal = Journal::create(&path.join(JOURNAL_FOLDER))?
             .with_seals(trust.seals.clone(), trust.witness)
             .with_cipher(trust.cipher.clone());
@@ -187,16 +188,17 @@ impl Store {
     /// Opens a store.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Corrupt`] if its `FORMAT` is gone, [`Error::Marker`] if it is something else or another
-    /// version's, [`Error::Encrypted`] if it is and its key is not in the keyring, [`Error::Backend`].
+    /// [`Error::NoStore`], [`Error::Corrupt`] if its `FORMAT` is missing, [`Error::Marker`] if the
+    /// folder is not a store or needs another version, [`Error::Encrypted`] if its key is not in
+    /// the keyring, [`Error::Backend`].
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
         let trust = StoreTrust::for_store(path, &marker, &options)?;
         Self::open_with(path, marker, options, trust)
     }
 
-    /// Opens a store without asking anything of its seals: what is written waits in its spool until the store is taken
-    /// over. For one that is refused otherwise, and into which something must not be lost.
+    /// Opens a store without checking its seals: writes stay in its spool until the store is
+    /// adopted. For a store that is refused otherwise, when a write must not be lost.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -226,7 +228,7 @@ impl Store {
         Ok(Self::assemble(Arc::new(journal), index, marker, options, about, Some(path)))
     }
 
-    /// Makes a store in memory, gone with the last clone: for tests and throw-away work.
+    /// Creates a store in memory, for tests and temporary work. It is dropped with its last clone.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -234,7 +236,7 @@ impl Store {
         Self::in_memory_with(Options::default())
     }
 
-    /// Makes a store in memory that is used so.
+    /// Creates a store in memory with these options.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -266,14 +268,14 @@ impl Store {
         Self { engine: Arc::new(engine), path: path.map(Path::to_owned) }
     }
 
-    /// The folder of this store; `None` if it is in memory.
+    /// Returns the folder of this store; `None` if it is in memory.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Where others may note something about it: in its folder, or, since nothing may be seen there of one that is
-    /// encrypted, beside its key. `None` if it is in memory.
+    /// Returns the folder for notes about this store: its own folder, or next to its key if it is
+    /// encrypted, because the store folder must then show nothing. `None` if it is in memory.
     #[must_use]
     pub fn notes(&self) -> Option<PathBuf> {
         match self.engine.cipher {
@@ -282,7 +284,7 @@ impl Store {
         }
     }
 
-    /// The id of the store in this folder, of which nothing else is read.
+    /// Reads the id of the store in this folder, without opening the store.
     ///
     /// # Errors
     /// [`Error::NoStore`], [`Error::Corrupt`], [`Error::Marker`], [`Error::Backend`].
@@ -290,15 +292,16 @@ impl Store {
         read_marker(path).map(|marker| marker.id)
     }
 
-    /// As [`Store::notes`], of the store in this folder, which need not be one that can be opened. `None` if it is
-    /// encrypted and there is nowhere else, or a link in it would lead elsewhere.
+    /// Does the same as [`Store::notes`] for the store in this folder, which need not be one that
+    /// can be opened. `None` if the store is encrypted and no keyring is given, or if a link in it
+    /// would lead elsewhere.
     #[must_use]
     pub fn notes_of(path: &Path, keyring: Option<&Path>) -> Option<PathBuf> {
         check_notes(path).ok()?;
         match read_marker(path) {
             Ok(marker) if marker.is_encrypted() => Some(Keyring::new(keyring?).notes(&marker.id)),
             Ok(_) => Some(path.to_owned()),
-            // Rather nowhere than where it may be seen.
+            // If the store may be encrypted, rather write no notes than readable ones.
             Err(_) => {
                 let may_be_encrypted =
                     match plain_file::read(&path.join(FORMAT_FILE), folder::MAX_MARKER_BYTES) {
@@ -310,13 +313,13 @@ impl Store {
         }
     }
 
-    /// What is known of its seals.
+    /// Returns the seal status of this store.
     #[must_use]
     pub fn seal_status(&self) -> SealStatus {
         self.engine.seal_status
     }
 
-    /// What is wrong with the file of its key, if it is damaged: then the store is read as without one.
+    /// Returns the error of a damaged key file; the store is then read as if without a key.
     #[must_use]
     pub fn damaged_key(&self) -> Option<Error> {
         let keyring = Keyring::of(&self.engine.options)?;
@@ -324,22 +327,22 @@ impl Store {
         key.err().filter(|error| matches!(error, Error::DamagedKey { .. }))
     }
 
-    /// Whether what it holds is encrypted.
+    /// Returns whether the store is encrypted.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.engine.cipher.is_some()
     }
 
-    /// What a kept hash of somebody else's bytes is keyed with.
+    /// Returns the key for stored hashes of foreign bytes, such as imported sources.
     #[must_use]
     pub fn hash_key(&self) -> &[u8; 32] {
         &self.engine.marker.key
     }
 
-    /// All sessions, the oldest first.
+    /// Returns all sessions, the oldest first.
     ///
     /// # Errors
-    /// As every read: [`Error::Backend`], [`Error::Corrupt`].
+    /// [`Error::Backend`], [`Error::Corrupt`].
     pub fn sessions(&self) -> Result<Vec<SessionSummary>> {
         let (refs, _) = self.engine.follower.refs()?;
         let current = current_number(&refs);
@@ -352,19 +355,20 @@ impl Store {
             .collect()
     }
 
-    /// The session of exactly this kind and name.
+    /// Returns the session with exactly this kind and name.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn session_by_kind(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(refs::of_kind(&refs, kind, name).map(|number| self.session_at(number)))
     }
 
-    /// All sessions of a kind with their names and the time of the last event of each, the oldest first.
+    /// Returns all sessions of a kind with their names and the time of the last event of each, the
+    /// oldest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn sessions_by_kind(&self, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
         let (refs, _) = self.engine.follower.refs()?;
         let of_kind = visible_sessions(&refs).filter(|(_, session)| session.info.kind == kind);
@@ -377,16 +381,17 @@ impl Store {
         Ok(found.collect())
     }
 
-    /// The session that commands work in when they name none: the one pinned, else the one last used.
+    /// Returns the current session, which commands use if they name none: the pinned one, else the
+    /// one last used.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn current_session(&self) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(current_number(&refs).map(|number| self.session_at(number)))
     }
 
-    /// The debugging session of exactly this name; else any of it.
+    /// Returns the debugging session with exactly this name; else a session of any kind with it.
     fn session_named(&self, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         let found = refs::of_kind(&refs, SessionKind::Debug, name)
@@ -398,10 +403,10 @@ impl Store {
         Session { store: self.clone(), number }
     }
 
-    /// Chooses the session that is current from now on; `None` lets the last one used be it.
+    /// Pins the current session; `None` makes the last used one current again.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is no debugging effort; as every write.
+    /// [`Error::Invalid`] if it is not a debugging session; also if the store cannot be written.
     pub fn pin_session(&self, act: &WriteContext, session: Option<&Session>) -> Result<()> {
         if let Some(session) = session {
             let info = session.summary()?.info;
@@ -421,10 +426,10 @@ impl Store {
         })
     }
 
-    /// The newest checkpoints of all sessions, each with its session's name.
+    /// Returns the newest checkpoints of all sessions, each with its session's name.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<(String, Checkpoint)>> {
         let view = self.engine.follower.view()?;
         checkpoint::list_all(&view, filter)?
@@ -436,28 +441,30 @@ impl Store {
             .collect()
     }
 
-    /// Publishes a new generation of the index if the journal's tail costs readers more than reading this many bytes
-    /// and nobody else is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
+    /// Publishes a new generation of the index if reading the journal's tail costs more than
+    /// reading `tail_cost` bytes and no other process is building one; see [`APPLY_BYTES`]. Returns
+    /// whether it did. Call it after answering.
     ///
     /// # Errors
-    /// As every write; nothing is lost by a failure.
+    /// Fails if the store cannot be written; a failure loses nothing.
     pub fn maintain(&self, tail_cost: u64) -> Result<bool> {
         self.engine.apply_if_long(tail_cost)
     }
 
-    /// Shows one moment of the store from now on: that of the first read. What was found in one read is then there in the next,
-    /// whatever others write, prune or purge meanwhile. For a store that is opened to answer one question.
+    /// Keeps the snapshot of the first read for all later reads, so that they agree, whatever other
+    /// processes write, prune or purge meanwhile. For a store that is opened to answer one
+    /// question.
     pub fn hold(&self) {
         self.engine.follower.hold();
     }
 
-    /// Leaves what was read, and what is open for reading, to the system: for a process that is about to end, and need
-    /// not close and free it all. Used again, the store reads it again.
+    /// Leaves open files and memory to the system instead of closing them. For a process that is
+    /// about to end. If the store is used again, it is read again.
     pub fn skip_cleanup(&self) {
         self.engine.follower.leave();
     }
 
-    /// A new operation's id, for writes that belong together.
+    /// Makes a new operation id, for writes that belong together.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -465,14 +472,14 @@ impl Store {
         operation_id()
     }
 
-    /// Rewrites the index so that it takes the least room. Takes seconds for a gigabyte. Returns whether it did: not
-    /// if somebody else is at the index, or if there is none yet.
+    /// Compacts the index to its smallest size. Takes seconds per gigabyte. Returns whether it did:
+    /// not if another process holds the index, or if there is none yet.
     ///
     /// # Errors
-    /// As every write; nothing is lost by a failure.
+    /// Fails if the store cannot be written; a failure loses nothing.
     pub fn compact(&self) -> Result<bool> {
         self.engine.check_writable()?;
-        // What this process reads is not removed.
+        // Files that this process still reads would not be removed.
         self.engine.follower.forget();
         let compacted = self.engine.follower.index.compact()?;
         self.engine.follower.forget();
@@ -480,24 +487,24 @@ impl Store {
         Ok(compacted)
     }
 
-    /// Makes durable whatever was written without waiting (by an import).
+    /// Makes writes durable that did not wait for it, such as imports.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync()
     }
 
-    /// How many times this handle and its clones have asked the disk to make the journal durable.
+    /// Returns how many times this handle and its clones have synced the journal.
     #[must_use]
     pub fn journal_syncs(&self) -> u64 {
         self.engine.follower.log.syncs()
     }
 
-    /// How many bytes of journal stand behind the newest generation of the index.
+    /// Returns the length of the journal's tail, in bytes.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn tail_bytes(&self) -> Result<u64> {
         self.engine.follower.refs()?;
         Ok(self.engine.follower.tail_bytes())

@@ -1,5 +1,5 @@
-//! Pruning: checkpoints that no rule keeps go out of sight, revisions that nothing names fold into the next one that stays.
-//! It can be taken back until it is swept.
+//! Pruning: hides checkpoints that no rule keeps, and folds unnamed revisions into the next kept
+//! one. It can be undone until it is swept.
 
 mod sweep;
 
@@ -27,63 +27,64 @@ use crate::model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// How long pruning can be taken back, unless somebody says otherwise: 14 days, in microseconds.
+/// The default period in which a pruning can be undone: 14 days, in microseconds.
 pub const UNDO_MICROS: i64 = 14 * 24 * 3_600_000_000;
 
-/// A checkpoint and why it stays; it goes if there is no reason.
+/// A checkpoint with the reasons to keep it; it is pruned if there are none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckpointVerdict {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// Why it stays.
+    /// The reasons to keep it.
     pub reasons: Vec<RetentionReason>,
 }
 
-/// Revisions that fold, or were folded, into a later one.
+/// Revisions that are folded into a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldSummary {
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
-    /// The number of the first of them.
+    /// The number of the first folded revision.
     pub first: u64,
-    /// The number of the revision they fold into.
+    /// The number of the revision they are folded into.
     pub into: u64,
-    /// How many there are, without that one.
+    /// The number of folded revisions, without that one.
     pub count: u64,
 }
 
-/// What a pruning does, or did.
+/// What a pruning did, or would do.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PruneReport {
-    /// The operation, for `undo`; `None` if it was only looked at, or there was nothing to do.
+    /// The operation, for `undo`; `None` for a preview, or if there was nothing to do.
     pub operation: Option<OperationId>,
     /// All checkpoints of the session, newest first.
     pub verdicts: Vec<CheckpointVerdict>,
-    /// The revisions that fold.
+    /// The folds.
     pub folds: Vec<FoldSummary>,
     /// Debugging sessions that are dropped.
     pub sessions: Vec<DroppedSession>,
-    /// Transcripts and outputs that are dropped, of any other debugging session.
+    /// Transcripts and outputs that are dropped, of other debugging sessions.
     pub texts: Vec<DroppedSource>,
-    /// About how many bytes of the index are free once it is swept: of checkpoints, revisions, their full states and large
-    /// values, texts and sessions, less what stands for them. What the files of the index add to that is not counted.
+    /// An estimate of the index bytes that a sweep will free: checkpoints, revisions, their
+    /// keyframes and large values, texts and sessions, minus what replaces them. The overhead of
+    /// index files is not included.
     pub bytes: u64,
 }
 
-/// What was folded at a time.
+/// The fold that contains a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldAtMoment {
-    /// How many revisions were made between the one that stands for the time and the time itself.
+    /// How many revisions were made between the revision used for the time and the time itself.
     pub count: u64,
-    /// The number of the revision that holds what they changed.
+    /// The number of the revision that contains their changes.
     pub into: u64,
 }
 
 impl Session {
-    /// What pruning would do, without doing it.
+    /// Returns what pruning would do, without doing it.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn prune_preview(
         &self,
         retention: &RetentionPolicy,
@@ -114,15 +115,16 @@ impl Session {
         Ok(pruned)
     }
 
-    /// Takes checkpoints that no rule keeps out of sight, and folds revisions that nothing names into the next one that
-    /// stays. Heads, forks, what was gone back to and what checkpoints name stay. The state at every revision and
-    /// checkpoint that stays is what it was; a time in between means the revision before it. Undo brings all of it back
-    /// until [`Store::sweep`] drops it.
+    /// Hides checkpoints that no rule keeps, and folds unnamed revisions into the next kept one.
+    /// Heads, fork points, targets of restores and revisions that checkpoints name are kept. The
+    /// state at every kept revision and checkpoint is unchanged; a time inside a fold is answered
+    /// with the revision before it. Undo restores everything until [`Store::sweep`] removes it.
     ///
-    /// It is done piece by piece: interrupted anywhere, what was pruned so far is pruned whole, and undo knows it.
+    /// It is done in steps: if it is interrupted, the finished steps are complete and undo covers
+    /// them.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn prune(&self, act: &WriteContext, retention: &RetentionPolicy) -> Result<PruneReport> {
         let (view, mut going) = (self.view()?, PruneEstimate::default());
         let mut pruned = self.prune_into(act, retention, &mut |more| going.add(more))?;
@@ -130,10 +132,11 @@ impl Session {
         Ok(pruned)
     }
 
-    /// As [`prune`](Self::prune), without finding out how many bytes that frees: much is read for that.
+    /// Does the same as [`prune`](Self::prune), without estimating the freed bytes, which takes
+    /// many reads.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn prune_unmeasured(
         &self,
         act: &WriteContext,
@@ -165,26 +168,28 @@ impl Session {
         Ok(pruned)
     }
 
-    /// Folds all that came before a branch's head, whatever its age, as one operation: for what is done with.
+    /// Folds all revisions before a branch's head, whatever their age, as one operation: for
+    /// finished work.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub(crate) fn fold_all(&self, act: &WriteContext) -> Result<PruneReport> {
         let retention = RetentionPolicy { revisions: 0, ..RetentionPolicy::none() };
         self.prune_unmeasured(act, &retention)
     }
 
-    /// What is folded between the revision that stands for a point and the point's time.
+    /// Returns the fold between the revision used for a point and the point's time, if there is
+    /// one.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn folded_at(&self, point: &ResolvedMoment) -> Result<Option<FoldAtMoment>> {
         let (Some(time), None) = (point.time, &point.checkpoint) else { return Ok(None) };
         let view = self.view()?;
         let own = RevisionRef { branch: point.branch, sequence: 0 };
         let places = match point.at {
             Some(at) if at.branch == point.branch => vec![at],
-            // The branch may have begun with what is folded, or the time lie before it began.
+            // The branch may begin inside a fold, or the time may be before the branch began.
             Some(at) => vec![own, at],
             None => vec![own],
         };
@@ -212,7 +217,8 @@ impl Session {
         Ok(all.into_iter().zip(judged).map(with).collect())
     }
 
-    /// The numbers of this session that checkpoints of programs name, each with one of these programs.
+    /// Returns the numbers of this session that checkpoints of programs name, each with one of
+    /// these programs.
     fn programs(&self, view: &ReadSnapshot) -> Result<BTreeMap<u64, String>> {
         let own = &session_refs(&view.refs, self.number)?.info.name;
         let mut found = BTreeMap::new();
@@ -222,7 +228,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The revisions that something names, with these checkpoints.
+    /// Returns the revisions that are named by something, including these checkpoints.
     pub(super) fn referenced_revisions<'a>(
         &self,
         view: &ReadSnapshot,
@@ -234,7 +240,7 @@ impl Session {
         Ok(named)
     }
 
-    /// Returns whether there was anything to hide.
+    /// Hides checkpoints, sessions and texts by the rules. Returns whether there were any.
     fn hide_checkpoints(
         &self,
         now: Timestamp,
@@ -259,7 +265,7 @@ impl Session {
                         last,
                     })
                     .collect();
-                // Of a session that goes whole its texts go with it.
+                // The texts of a dropped session are dropped with it.
                 let stays = |text: &&DroppedSource| {
                     sessions.iter().all(|one| one.session_number() != text.session_number())
                 };
@@ -281,7 +287,7 @@ impl Session {
         Ok(hidden)
     }
 
-    /// Finds out how many bytes it frees, in a view from before it.
+    /// Estimates how many bytes the pruning frees, using a snapshot from before it.
     fn measure(
         &self,
         view: &ReadSnapshot,
@@ -303,7 +309,7 @@ impl Session {
     }
 }
 
-/// A number of a session that a program's checkpoint names.
+/// A sequence number of a session that a program's checkpoint names.
 pub(super) struct ProgramReference {
     /// The name of the session.
     pub(super) agent: String,
@@ -311,7 +317,7 @@ pub(super) struct ProgramReference {
     program: String,
 }
 
-/// All that checkpoints of programs name.
+/// Returns all references in checkpoints of programs.
 pub(super) fn program_references(view: &ReadSnapshot) -> Result<Vec<ProgramReference>> {
     let mut found = Vec::new();
     for (place, session) in view.refs.sessions.all() {
@@ -332,7 +338,7 @@ pub(super) fn program_references(view: &ReadSnapshot) -> Result<Vec<ProgramRefer
     Ok(found)
 }
 
-/// All values that the claims of a kind have had on `main`.
+/// Returns all values that the claims of a kind have had on `main`.
 fn every_version(view: &ReadSnapshot, number: SessionNumber, kind: Kind) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     let Some(at) = timeline::head_of(&view.refs, number, 0)? else { return Ok(found) };
@@ -363,7 +369,7 @@ impl PruneReport {
         };
         let name = &session_refs(refs, number)?.branch(*branch)?.name;
         match self.folds.last_mut() {
-            // A long run is folded in several steps, each into the next.
+            // A long range is folded in several steps, each into the next.
             Some(before) if before.branch == *name && before.into == *first => {
                 before.into = *last;
                 before.count += planned.count;
@@ -385,20 +391,20 @@ impl PruneReport {
         (self.sessions, self.texts) = (sessions, texts);
     }
 
-    /// How many checkpoints go.
+    /// Returns how many checkpoints are dropped.
     #[must_use]
     pub fn dropped_checkpoints(&self) -> usize {
         self.verdicts.iter().filter(|one| one.reasons.is_empty()).count()
     }
 
-    /// How many revisions are folded.
+    /// Returns how many revisions are folded.
     #[must_use]
     pub fn folded_revisions(&self) -> u64 {
         self.folds.iter().map(|fold| fold.count).sum()
     }
 }
 
-/// The second half of a pruning.
+/// The second phase of a pruning, which folds revisions.
 struct FoldPhase<'a> {
     operation: &'a Operation,
     retention: &'a RetentionPolicy,
@@ -407,7 +413,7 @@ struct FoldPhase<'a> {
 }
 
 impl FoldPhase<'_> {
-    /// Folds the next runs of a branch behind `at`; says where to go on, if there were any.
+    /// Folds the next ranges of a branch after `at`. Returns where to continue, if there were any.
     fn step(
         &mut self,
         session: &Session,
@@ -420,7 +426,7 @@ impl FoldPhase<'_> {
                 '_,
             >| {
                 let view = desk.view()?;
-                // Whatever somebody named meanwhile stays.
+                // Read again: a revision that was named meanwhile is kept.
                 let checkpoints =
                     checkpoint::list(&view, session.number, &CheckpointFilter::default())?;
                 let named = session.referenced_revisions(&view, checkpoints.iter())?;
@@ -435,7 +441,7 @@ impl FoldPhase<'_> {
                     at.sequence = run.last - 1;
                 }
                 let mut changes: Vec<_> = planned.iter().map(|one| one.change.clone()).collect();
-                // Somebody may have swept what was pruned so far.
+                // A concurrent sweep may have swept the steps so far.
                 if !changes.is_empty() && !prune::is_pending(&view, self.operation)? {
                     changes.insert(0, RecordChange::Pruned { session: session.number });
                 }
@@ -452,17 +458,17 @@ impl FoldPhase<'_> {
             pruned.add(&refs, session.number, &one)?;
             going(one.going);
         }
-        // Whoever reads holds the tail in memory.
+        // Readers hold the tail in memory, so it must not grow too long.
         session.store.engine.apply_if_long(crate::engine::maintain::APPLY_BYTES)?;
         Ok(ControlFlow::Continue(next))
     }
 }
 
 impl Store {
-    /// Whether something was pruned after a time that can still be taken back.
+    /// Returns whether a pruning after `time` can still be undone.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn pruned_since(&self, time: Timestamp) -> Result<bool> {
         let pending =
             prune::prunings(&self.engine.follower.view()?, Timestamp::from_micros(i64::MAX))?;

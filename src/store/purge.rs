@@ -1,4 +1,4 @@
-//! Purging secrets that are known: out of the store, and what the files of the store still hold of them.
+//! Purging known secrets from the store, and finding what its files still contain of them.
 
 mod file_holders;
 mod file_scan;
@@ -20,44 +20,46 @@ use std::path::{Path, PathBuf};
 pub use crate::engine::purge::PurgeKind;
 pub use file_scan::FileScanReport;
 
-/// A place where secrets stand, or stood.
+/// A place that contains secrets, or contained them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurgeFinding {
-    /// The name of the session; `None`: no session names it.
+    /// The name of the session; `None` if no session refers to it.
     pub session: Option<String>,
-    /// What it is.
+    /// The type of the place.
     pub kind: PurgeKind,
-    /// Which one. Without secrets.
+    /// The name of the place, without secrets.
     pub name: String,
-    /// How many secrets stood there, parts of one at an end of a text too.
+    /// How many secrets it contained, including a part of one at the end of a text.
     pub count: u64,
 }
 
-/// What a purge has found and done.
+/// What a purge found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PurgeReport {
-    /// Where secrets stood; by a preview, where they stand.
+    /// Where secrets were; for a preview, where they are.
     pub places: Vec<PurgeFinding>,
-    /// Files that were removed: copies of texts, and writes that could not be read. By a preview, those that would be.
+    /// Files that were removed: search copies, and spool writes that could not be read. For a
+    /// preview, files that would be removed.
     pub removed: Vec<PathBuf>,
-    /// Files that others keep beside it, such as the log of hooks, and that were written over in place.
+    /// Files of notes about the store, such as the log of hooks, that were overwritten in place.
     pub overwritten: Vec<PathBuf>,
-    /// What stands in the store's folder and is not forge's: looked through as it is, and left.
+    /// Files in the store's folder that do not belong to forge: searched, but not changed.
     pub foreign: Vec<PathBuf>,
-    /// Writes in the spool without the store's seal: nobody takes anything out of those before the store is taken over.
+    /// Spool writes without the store's seal: they cannot be changed before the store is adopted.
     pub unsealed: Vec<PathBuf>,
-    /// Folders of older generations of the index that are still read.
+    /// Folders of older generations of the index that are still in use.
     pub held: Vec<PathBuf>,
-    /// The processes that hold files of before, as far as the system tells.
+    /// The processes that hold old files open, as far as the system reports them.
     pub holders: Vec<LockHolder>,
-    /// Whether others went on writing secrets that they had read before.
+    /// Whether other processes wrote the secrets again from what they had read before.
     pub comes_back: bool,
-    /// The files of the store, looked through byte by byte.
+    /// The byte-by-byte search of the store's files.
     pub searched: FileScanReport,
 }
 
 impl PurgeReport {
-    /// Whether nothing of the secrets is left where forge can reach it; else purge again once what holds it is gone.
+    /// Returns whether no secrets are left where forge can reach them; else purge again once the
+    /// remaining files are released.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.unsealed.is_empty()
@@ -69,11 +71,12 @@ impl PurgeReport {
 }
 
 impl Store {
-    /// The secrets that are found so in all that is stored, as they are meant: what is to be purged. Those shorter than
-    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES) cannot be: [`KnownSecrets::new`] refuses them.
+    /// Returns the secrets in all stored data that this detector finds: the candidates for a purge.
+    /// [`KnownSecrets::new`] refuses secrets shorter than
+    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES).
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn secrets(&self, act: &WriteContext, seek: &SecretDetector) -> Result<BTreeSet<String>> {
         let collector = SecretCollector { seek, found: Default::default() };
         let (operation, resolve) = (act.operation()?, &|_: &[u8], _: &str| None);
@@ -86,10 +89,12 @@ impl Store {
         Ok(collector.found.into_inner())
     }
 
-    /// Where secrets stand in all sessions. Changes nothing. `resolve` reads long texts of imported sources.
+    /// Returns where secrets are in all sessions. Changes nothing. `resolve` reads long texts of
+    /// imported sources.
     ///
     /// # Errors
-    /// As every read; [`crate::error::Error::Invalid`] where a purge would refuse.
+    /// [`crate::error::Error::Invalid`] if a purge would be refused; also if the store cannot be
+    /// read or is damaged.
     pub fn purge_preview(
         &self,
         act: &WriteContext,
@@ -105,14 +110,15 @@ impl Store {
         Ok(PurgeReport { removed, foreign, unsealed, searched, ..purge_report(found) })
     }
 
-    /// Puts something else in place of secrets, wherever they stand: in every session, revision, checkpoint, fact, source and
-    /// operation. No id and no digest changes. Nothing takes this back. What is found is written anew, and the files of before are
-    /// removed, but for those that somebody still reads: see [`PurgeReport::is_done`]. Takes about as much memory as the index has on
-    /// disk, and other writers wait meanwhile.
+    /// Replaces secrets everywhere: in every session, revision, checkpoint, fact, source and
+    /// operation. Ids and digests do not change. This cannot be undone. The affected data is
+    /// rewritten and the old files are removed, except those still in use: see
+    /// [`PurgeReport::is_done`]. Takes about as much memory as the index has on disk; other writers
+    /// wait meanwhile.
     ///
     /// # Errors
-    /// [`crate::error::Error::Invalid`] if two names would become one, or if a secret is a word of forge's own records: then nothing
-    /// has changed. As every write.
+    /// [`crate::error::Error::Invalid`] if two names would become equal, or if a secret is a word
+    /// of forge's own records: then nothing has changed. Fails if the store cannot be written.
     pub fn purge(
         &self,
         act: &WriteContext,
@@ -148,7 +154,7 @@ impl Store {
         Ok(purged)
     }
 
-    /// The writes in the spool that do not bear the store's seal.
+    /// Returns the spool writes without the store's seal.
     fn unsealed(&self) -> Result<Vec<PathBuf>> {
         let (Some(path), Some(spool)) = (self.path(), &self.engine.follower.spool) else {
             return Ok(Vec::new());
@@ -164,13 +170,14 @@ impl Store {
         Ok(found)
     }
 
-    /// What others note about it: the log of hooks, and which process works in which session.
+    /// Returns the folders of notes about the store: the log of hooks, and which process works in
+    /// which session.
     fn noted(&self) -> Vec<PathBuf> {
         let folders = |notes: PathBuf| NOTE_FOLDERS.map(|name| notes.join(name)).to_vec();
         self.notes().map(folders).unwrap_or_default()
     }
 
-    /// Looks through its folder, and what is noted elsewhere.
+    /// Searches the store's folder, and the notes kept elsewhere.
     fn scan_store_files(&self, known: &KnownSecrets, passed: &[PathBuf]) -> Result<FileScanReport> {
         let Some(path) = self.path() else { return Ok(FileScanReport::default()) };
         let mut folders = vec![path.to_owned()];
@@ -195,7 +202,8 @@ fn purge_report(purging: PurgeOutcome) -> PurgeReport {
     }
 }
 
-/// What is derived, or was put aside since nobody can read it: no secret can be taken out of it.
+/// Returns files that are derived, or that were set aside because they cannot be read: no secret
+/// can be removed from inside them.
 fn removable(path: &Path) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for (folder, wanted) in [(path.join(SEARCH_FOLDER), ""), (folder_in(path), ".damaged")] {

@@ -1,4 +1,4 @@
-//! Where to go on after a crash, and what that takes: read from what is recorded, changing nothing.
+//! Where to continue after a crash, computed from what is recorded. Changes nothing.
 
 use super::brief::SessionBrief;
 use super::history::LogItem;
@@ -11,46 +11,47 @@ use crate::model::claim::{Agent, CommandOutcome, ExecutedCommand, Task};
 use crate::model::{Checkpoint, Kind, Timestamp, Value};
 use std::collections::BTreeMap;
 
-/// How many of the last commands are named.
+/// How many of the last commands are listed.
 const COMMANDS: usize = 10;
-/// So many revisions since a checkpoint are counted.
+/// The most revisions since a checkpoint that are counted.
 const MAX_COUNTED: usize = 100_000;
 
-/// Where to go on, and what that takes.
+/// A recovery point with its recovery steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecoverySummary {
-    /// The moment gone on from: the last thing recorded, or what was named; `None` if nothing is.
+    /// The moment of recovery: the last recorded event, or the named moment; `None` if there is
+    /// none.
     pub time: Option<Timestamp>,
     /// The last checkpoint at or before it.
     pub checkpoint: Option<Checkpoint>,
-    /// The revision that its claims are those of.
+    /// The revision with the claims at that moment.
     pub revision: Option<RevisionSummary>,
-    /// How many revisions of the branch came after that checkpoint, up to the moment.
+    /// How many revisions of the branch follow that checkpoint, up to the moment.
     pub revisions_since: u64,
-    /// How many facts came after it.
+    /// How many facts follow it.
     pub facts_since: u64,
     /// The last captured state of the code: a fact with commit and patches.
     pub code: Option<SourcedFact>,
-    /// The edits after it, the earliest first.
+    /// The edits after that state, the earliest first.
     pub edits: Vec<SourcedFact>,
-    /// The environment variables recorded last with a state of the code.
+    /// The environment variables last recorded with a state of the code.
     pub env_vars: BTreeMap<String, String>,
-    /// The commands and sub-agents of which no end is known, the earliest first.
+    /// Commands and sub-agents without a known end, the earliest first.
     pub running: Vec<SourcedFact>,
-    /// The last commands that ended, the earliest first.
+    /// The last finished commands, the earliest first.
     pub commands: Vec<SourcedFact>,
     /// Tasks that are not done.
     pub tasks: Vec<SourcedFact>,
-    /// What was known, in short.
+    /// The brief of that moment.
     pub brief: SessionBrief,
 }
 
 impl Session {
-    /// Where to go on from a point, and what that takes. Everything recorded is kept, so this is the last thing
-    /// recorded, whether a checkpoint was made of it or not.
+    /// Returns where to continue from a point, and how. Every event is durable by itself, so this
+    /// is the last recorded event, with or without a checkpoint.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn recovery(&self, point: &ResolvedMoment) -> Result<RecoverySummary> {
         let state = self.state(point)?;
         let checkpoint = state.checkpoint()?;
@@ -107,18 +108,18 @@ fn facts_since(state: &StateAt, checkpoint: Option<&Checkpoint>) -> Result<u64> 
     Ok(count)
 }
 
-/// Whether this is a state of the whole checkout, not an edit of one file.
+/// Returns whether this is a captured state of the checkout, not an edit of one file.
 fn is_captured(value: &Value) -> bool {
     value.field("path").is_none()
         && (value.field("commit").is_some() || value.field("patches").is_some())
 }
 
-/// Whether this is an edit that was made: some agents note those too that were refused.
+/// Returns whether this is an applied edit: some agents also record refused ones.
 fn is_edit(value: &Value) -> bool {
     value.field("patch").is_some() && value.field("applied") != Some(&Value::Bool(false))
 }
 
-/// The environment variables that were recorded with a state of the code; `None` without any.
+/// Returns the environment variables recorded with a state of the code; `None` if there are none.
 pub(super) fn variables(code: &Value) -> Option<BTreeMap<String, String>> {
     let variables = code.field("env_vars")?.as_map()?;
     let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_text()?.to_owned()));
@@ -126,7 +127,7 @@ pub(super) fn variables(code: &Value) -> Option<BTreeMap<String, String>> {
     Some(found).filter(|found| !found.is_empty())
 }
 
-/// What has no known end, and the last commands that have one.
+/// Returns the commands without a known end, and the last finished ones.
 fn commands(state: &StateAt) -> Result<(Vec<SourcedFact>, Vec<SourcedFact>)> {
     let (mut running, mut ended): (Vec<_>, Vec<_>) =
         state.facts_of(Kind::Command)?.into_iter().partition(|known| {

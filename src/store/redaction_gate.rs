@@ -1,8 +1,9 @@
-//! The one way in for text from outside: what the rules call a secret is taken out here, before anything is hashed,
-//! compared with what is stored, or written.
+//! The single entry point for text from outside: secrets are removed here, before anything is
+//! hashed, compared with stored data, or written.
 //!
-//! Every verb of the facade hands what it was given to the gate first. A source that is kept byte for byte comes in
-//! as [`Clean`], which only the gate makes, so that whoever reads facts in it reads them without its secrets.
+//! Every verb of the facade passes its input through the gate first. A source that is stored byte
+//! for byte enters as a [`RedactedSource`], which only the gate makes, so that facts are parsed
+//! from text without secrets.
 
 use super::session::NewSession;
 use super::write::NewCheckpoint;
@@ -17,53 +18,55 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How many secrets of which kind were taken out.
+/// How many secrets of each kind were removed.
 pub(crate) type RedactionCounts = BTreeMap<&'static str, u64>;
 
-/// Fewer bytes are compressed sooner than it takes to have another thread do it.
+/// Compressing fewer bytes is faster than starting a thread for it.
 const MIN_AHEAD_BYTES: usize = 64 << 10;
-/// Less text is searched by one thread: another would begin too late.
+/// The least text per searching thread: below this, starting another thread takes longer than the
+/// search.
 const MIN_SHARE_BYTES: usize = 128 << 10;
 
-/// A part of a source as it comes in: its bytes, and the same without secrets.
+/// A part of a source: its original bytes, and its bytes without secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedactedSource<'a> {
     source: Cow<'a, [u8]>,
-    /// `None`: nothing was taken out.
+    /// `None` if nothing was removed.
     clean: Option<Vec<u8>>,
     removed: u64,
-    /// The bytes compressed as the first that are kept of a source, if that was done already.
+    /// The bytes compressed as the first part of a source, if that was done already.
     ahead: Vec<BlobSegment>,
 }
 
 impl RedactedSource<'_> {
-    /// The bytes of the source. What was handed in and is not among them is to be handed in again with what follows.
+    /// Returns the source bytes that were accepted. The rest of the input must be passed again
+    /// together with what follows.
     #[must_use]
     pub fn source(&self) -> &[u8] {
         &self.source
     }
 
-    /// The bytes to read facts in: these are kept.
+    /// Returns the bytes that are stored, and that facts must be parsed from.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.clean.as_deref().unwrap_or(&self.source)
     }
 
-    /// How many secrets were taken out.
+    /// Returns how many secrets were removed.
     #[must_use]
     pub const fn removed(&self) -> u64 {
         self.removed
     }
 
-    /// The same with bytes of its own.
+    /// Copies borrowed bytes, so that the value owns all its data.
     #[must_use]
     pub fn into_owned(self) -> RedactedSource<'static> {
         let source = Cow::Owned(self.source.into_owned());
         RedactedSource { source, clean: self.clean, removed: self.removed, ahead: self.ahead }
     }
 
-    /// Does `work` with the bytes, and meanwhile, on other cores, compresses them as they are kept where they are the first
-    /// of their source: [`super::Session::import_chunk`] need not do that then.
+    /// Runs `work` on the bytes. Meanwhile other cores compress them as the first part of a source,
+    /// which saves [`super::Session::import_chunk`] that work.
     pub fn keep_while<T>(&mut self, work: impl FnOnce(&[u8]) -> T) -> T {
         let bytes = self.clean.as_deref().unwrap_or(&self.source);
         if bytes.len() < MIN_AHEAD_BYTES || cores() == 1 {
@@ -74,15 +77,15 @@ impl RedactedSource<'_> {
         done
     }
 
-    /// The bytes compressed, if that was done already.
+    /// Takes the compressed bytes, if they were compressed already.
     pub(super) fn take_ahead(&mut self) -> Vec<BlobSegment> {
         std::mem::take(&mut self.ahead)
     }
 }
 
 impl Store {
-    /// Takes the secrets out of a part of a source that is kept byte for byte (a transcript), as this store was opened
-    /// to do. `ending` says what follows the part.
+    /// Removes the secrets from a part of a source that is stored byte for byte (a transcript), if
+    /// this store redacts. `ending` says what follows the part.
     #[must_use]
     pub fn redact_source<'a>(
         &self,
@@ -107,7 +110,7 @@ impl Store {
         }
     }
 
-    /// A name from outside as it is stored: without its secrets.
+    /// Returns a name from outside as it is stored: without its secrets.
     #[must_use]
     pub fn without_secrets(&self, name: &str) -> String {
         let mut clean = name.to_owned();
@@ -120,7 +123,7 @@ impl Store {
     }
 }
 
-/// A text in as many shares of whole lines as there are cores to search them.
+/// Splits a text into shares of whole lines, one per searching core.
 fn shares(text: &[u8]) -> Vec<Range<usize>> {
     let count = cores().min(text.len() / MIN_SHARE_BYTES).max(1);
     let mut shares = Vec::with_capacity(count);
@@ -139,7 +142,7 @@ fn shares(text: &[u8]) -> Vec<Range<usize>> {
     shares
 }
 
-/// Takes secrets out of what a verb was given; lets everything through where the store was opened so.
+/// Removes secrets from the input of a verb; changes nothing if the store does not redact.
 #[derive(Clone, Copy)]
 pub(crate) struct RedactionGate<'a>(Option<&'a Redactor>);
 
@@ -148,7 +151,7 @@ impl<'a> RedactionGate<'a> {
         Self(options.redaction.as_deref())
     }
 
-    /// Whether anything may be taken out.
+    /// Returns whether the store redacts.
     pub(crate) fn is_redacting(self) -> bool {
         self.0.is_some()
     }
@@ -167,7 +170,7 @@ impl<'a> RedactionGate<'a> {
         }
     }
 
-    /// A line of a stream.
+    /// Redacts a line of an event stream.
     pub(crate) fn json(self, text: &str) -> Cow<'_, str> {
         self.0.map_or(Cow::Borrowed(text), |redactor| redactor.clean(text, TextForm::Json))
     }
@@ -182,7 +185,8 @@ impl<'a> RedactionGate<'a> {
         texts.iter_mut().for_each(|text| self.text(text, removed));
     }
 
-    /// A name by which others refer to a thing is never changed: one that is a secret is refused.
+    /// Refuses a name that contains a secret. Names are never changed, since other data refers to
+    /// them.
     pub(crate) fn name(self, what: &str, name: &str) -> Result<()> {
         match self.0.and_then(|redactor| redactor.secret_in_name(name)) {
             None => Ok(()),
@@ -216,7 +220,7 @@ impl<'a> RedactionGate<'a> {
         self.maybe(&mut checkpoint.key, removed);
     }
 
-    /// A checkpoint that is said something else of.
+    /// Redacts a checkpoint that was amended.
     pub(crate) fn made(self, checkpoint: &mut Checkpoint) {
         let removed = &mut RedactionCounts::new();
         self.text(&mut checkpoint.message, removed);
@@ -241,7 +245,7 @@ impl<'a> RedactionGate<'a> {
     }
 }
 
-/// What to tell of what was taken out.
+/// Returns a warning about removed secrets; `None` if there were none.
 pub(crate) fn warning(removed: &RedactionCounts) -> Option<String> {
     let count: u64 = removed.values().sum();
     let kinds: Vec<&str> = removed.keys().copied().collect();

@@ -1,4 +1,4 @@
-//! Repair: never in place. What can be saved is written to a new folder; what cannot is listed.
+//! Repair, never in place: what can be saved is written to a new folder; what cannot is listed.
 
 use super::folder::{
     FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, open_index, private, write_marker,
@@ -26,18 +26,18 @@ use std::path::Path;
 /// What a repair did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairReport {
-    /// What could not be saved, each in a line.
+    /// What could not be saved, one line each.
     pub lost: Vec<String>,
-    /// How many places had a single wrong bit that was put right, since a hash says what was there.
+    /// How many places with a single wrong bit were corrected, using a stored hash.
     pub mended: u64,
-    /// How many revisions are whole in the new store.
+    /// How many revisions are complete in the new store.
     pub revisions: u64,
-    /// How many writes wait in its spool.
+    /// How many writes are in its spool.
     pub waiting: u64,
 }
 
-/// All that can be saved of the store in this folder, and what waits in its spool, with what is known already of wrong bits of
-/// its index. Writes nothing.
+/// Reads everything that can be saved of the store in this folder and its spool. `mending` is what
+/// is already known about wrong bits of its index. Writes nothing.
 pub(super) fn rescue(
     path: &Path,
     known: &Known<'_>,
@@ -79,7 +79,7 @@ pub(super) fn rescue(
     Ok((saved, kept))
 }
 
-/// What is known of a store's keys, and where they lie.
+/// What is known of a store's keys, and where they are.
 pub(super) struct Known<'a> {
     pub(super) seals: &'a SealMode,
     pub(super) cipher: Option<&'a Cipher>,
@@ -88,26 +88,26 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// The folder of its keyring, if its key is in it.
+    /// Returns the store's keyring, if its key is in it.
     fn keyring(&self) -> Option<Keyring> {
         self.keyring.filter(|_| self.seals.key().is_some()).map(Keyring::new)
     }
 
-    /// The spool of the store in this folder.
+    /// Returns the spool of the store in this folder.
     pub(super) fn spool(&self, path: &Path) -> SpoolFolder {
         let witness = self.keyring().map(|keyring| keyring.spool(&self.store));
         let spool = SpoolFolder::new(path).with_seals(self.seals.clone()).with_witness(witness);
         spool.with_cipher(self.cipher.cloned())
     }
 
-    /// How far its witness saw it reach.
+    /// Returns the position up to which the store's witness has seen the journal.
     fn witnessed(&self) -> Result<LogPosition> {
         let seen = self.keyring().map(|keyring| keyring.seen(&self.store)).transpose()?.flatten();
         Ok(seen.map_or(0, |mark| mark.position))
     }
 }
 
-/// What cannot be read may be encrypted, where nothing says whether it is.
+/// Adds a hint to an error: unreadable data may be encrypted if FORMAT is lost.
 fn hinted(error: Error) -> Error {
     match error {
         Error::Corrupt { what, source } => {
@@ -124,12 +124,13 @@ fn hinted(error: Error) -> Error {
 pub(super) struct Kept {
     name: String,
     bytes: Vec<u8>,
-    /// Whether it can be read, so that it waits in the repaired store too.
+    /// Whether it can be read, so that it is also put into the repaired store's spool.
     is_whole: bool,
 }
 
-/// The writes in the spool, with a wrong bit put right, and those that stand under another's name. What cannot be read is named as
-/// lost, unless an earlier repair did.
+/// Reads the writes in the spool, with single wrong bits corrected, and writes stored under
+/// another's name. A write that cannot be read is listed as lost, unless an earlier repair listed
+/// it.
 fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> {
     let (mut found, mut broken, mut misnamed) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut names = spool.names()?;
@@ -176,7 +177,7 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
     let mut all: Vec<Kept> = found.into_iter().map(kept).collect();
     for (name, problem) in left {
         saved.lost.push(format!("the write '{name}' in the spool: {problem}"));
-        // As it is stored: sealing what the seal does not prove would vouch for it.
+        // Keep the bytes as they are stored: sealing an unverified write would vouch for it.
         let stored = spool.stored(&name)?.into_iter().next();
         all.extend(stored.map(|(_, bytes)| Kept { name, bytes, is_whole: false }));
     }
@@ -187,7 +188,8 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
     Ok(all)
 }
 
-/// Whether the files of this name are those of another write, which has none under its own: nothing was ever of this name.
+/// Returns whether the files of this name contain another write, which has no file under its own
+/// name: then no write of this name ever existed.
 fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
     let stored = spool.stored(name)?;
     let own = |path: &Path, bytes: &[u8]| {
@@ -198,10 +200,10 @@ fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
         && stored.iter().all(|(path, bytes)| own(path, bytes).is_some_and(|own| !own.exists())))
 }
 
-/// What is known of a store's seals, and of what it is encrypted with.
+/// The seal mode and the cipher of a store.
 type SealsAndCipher = (SealMode, Option<Cipher>);
 
-/// What the old store's FORMAT says, or would say, and what is known of its keys.
+/// Reads the old store's FORMAT, or reconstructs it, and finds its keys.
 fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(FormatMarker, SealsAndCipher)> {
     let marker = match read_marker_state(from)? {
         MarkerState::Valid(marker) | MarkerState::Corrected(marker) => marker,
@@ -224,9 +226,9 @@ fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(FormatMarker, Seals
     }
 }
 
-/// The marker and the keys of the new store. A sealed one becomes another store: with a key of its own, if there is a
-/// keyring, else without seals; an encrypted one is encrypted anew. What was saved may not be all that the old one's
-/// witness saw.
+/// Makes the marker and the keys of the new store. A sealed store becomes a different store: with a
+/// new key if there is a keyring, else without seals; an encrypted one gets a new cipher. The saved
+/// data may be less than what the old witness has seen.
 fn anew(
     marker: FormatMarker,
     keyring: Option<&Path>,
@@ -252,15 +254,19 @@ fn anew(
 }
 
 impl Store {
-    /// Saves what can be saved of the store in `from` into a new store in `to`, which must not be there yet or be empty.
-    /// `from` stays as it is. Of a sealed store whose key is in this keyring only records that bear its seal are saved. The
-    /// new one is another store: it has an id and a key of its own, or no seals without a keyring. Takes about as much memory as the index has on disk.
+    /// Saves what can be saved of the store in `from` into a new store in `to`, which must not
+    /// exist yet or be empty. `from` is not changed. If the store is sealed and its key is in this
+    /// keyring, only records with a valid seal are saved. The new store has a new id and a new key,
+    /// or no seals without a keyring. Takes about as much memory as the index has on disk.
     ///
-    /// What was lost stays named: reading a revision that was lost, or a state that needs it, is an error that says so.
-    /// A branch whose head cannot be made gets a new revision with the claims that are known.
+    /// Lost data stays listed: reading a lost revision, or a state that needs it, returns an error
+    /// that says so. A branch whose head cannot be computed gets a new revision with the claims
+    /// that are known.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Encrypted`] if it is and its key is not in this keyring, [`Error::Corrupt`] if nothing can be saved, [`Error::StoreExists`], [`Error::Backend`].
+    /// [`Error::NoStore`], [`Error::Encrypted`] if the store is encrypted and its key is not in
+    /// this keyring, [`Error::Corrupt`] if nothing can be saved, [`Error::StoreExists`],
+    /// [`Error::Backend`].
     pub fn repair(
         from: &Path,
         to: &Path,

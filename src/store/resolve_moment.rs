@@ -1,4 +1,4 @@
-//! From what people say to a point in a session.
+//! Resolving moment expressions to points in a session.
 
 use super::session::Session;
 use crate::engine::checkpoint::{self, CheckpointFilter};
@@ -18,52 +18,52 @@ use crate::model::{
     Value,
 };
 
-/// A point in a session: a branch, its revision, and a time up to which facts count.
+/// A point in a session: a branch, a revision, and the time up to which facts are included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedMoment {
     pub(crate) branch: BranchNumber,
-    /// The revision, with the branch it lies on; `None` before the first.
+    /// The revision, with the branch it is on; `None` before the first.
     pub(crate) at: Option<RevisionRef>,
-    /// `None`: everything recorded.
+    /// The time up to which facts are included; `None` for all.
     pub(crate) time: Option<Timestamp>,
-    /// The checkpoint that was named, if one was.
+    /// The named checkpoint, if a checkpoint was named.
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
 }
 
 impl ResolvedMoment {
-    /// The number of the revision; `None` before the first.
+    /// Returns the number of the revision; `None` before the first.
     #[must_use]
     pub fn revision(&self) -> Option<u64> {
         self.at.map(|at| at.sequence)
     }
 
-    /// The time up to which facts count; `None`: all.
+    /// Returns the time up to which facts are included; `None` for all.
     #[must_use]
     pub const fn time(&self) -> Option<Timestamp> {
         self.time
     }
 
-    /// The time up to which facts count, the end of time where all do.
+    /// Returns the time up to which facts are included, the largest time for all.
     pub(crate) fn until(&self) -> Timestamp {
         self.time.unwrap_or(Timestamp::from_micros(i64::MAX))
     }
 
-    /// The checkpoint that was named, if one was.
+    /// Returns the named checkpoint, if a checkpoint was named.
     #[must_use]
     pub fn named_checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_deref()
     }
 }
 
-/// How many ids an ambiguity shows.
+/// The most ids that an ambiguity error lists.
 const SHOWN_MATCHES: usize = 8;
 
 impl Session {
-    /// The point that a moment names.
+    /// Resolves a moment expression to a point.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Ambiguous`], [`Error::NothingAt`] for a time before the first event,
-    /// [`Error::EmptySession`].
+    /// [`Error::NotFound`], [`Error::Ambiguous`], [`Error::NothingAt`] for a time before the first
+    /// event, [`Error::EmptySession`].
     pub fn resolve(&self, moment: &MomentExpression) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let point = self.base(&view, &moment.base)?;
@@ -77,7 +77,7 @@ impl Session {
         self.of_revision(&view, at, point.branch)
     }
 
-    /// The point of a time: on the branch checked out then.
+    /// Returns the point at a time, on the branch checked out then.
     ///
     /// # Errors
     /// As [`Session::resolve`].
@@ -86,7 +86,7 @@ impl Session {
         self.of_time(&view, time, None)
     }
 
-    /// The point of a number of the session's one count.
+    /// Returns the point of a sequence number.
     ///
     /// # Errors
     /// As [`Session::resolve`].
@@ -95,7 +95,7 @@ impl Session {
         self.of_sequence(&view, sequence)
     }
 
-    /// The point of the checkpoint of this id.
+    /// Returns the point of the checkpoint with this id.
     pub(crate) fn checkpoint_point(&self, id: &CheckpointId) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let checkpoint = checkpoint::by_id(&view, self.number, id)?;
@@ -103,17 +103,17 @@ impl Session {
         self.checkpoint_moment(&view, checkpoint.ok_or_else(none)?)
     }
 
-    /// The point of the newest checkpoint with this tag.
+    /// Returns the point of the newest checkpoint with this tag.
     pub(crate) fn tag_point(&self, tag: &str) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let newest = self.newest_tagged(&view, tag)?;
         self.checkpoint_moment(&view, newest.ok_or_else(|| Error::not_found("tag", tag))?)
     }
 
-    /// The point of a checkpoint.
+    /// Returns the point of a checkpoint.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn at_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ResolvedMoment> {
         let view = self.view()?;
         self.checkpoint_moment(&view, checkpoint.clone())
@@ -190,8 +190,8 @@ impl Session {
         Ok(ResolvedMoment { branch, at, time: None, checkpoint: None })
     }
 
-    /// The point of a time that was read. Now means all that was written by now: a clock that was once ahead has given times
-    /// later than now, and times of a branch never go back.
+    /// Returns the point of a parsed time. "Now" includes everything written so far: if a clock was
+    /// once ahead, some times are later than now, and times along a branch never decrease.
     fn of_resolved(
         &self,
         view: &ReadSnapshot,
@@ -207,10 +207,10 @@ impl Session {
         Ok(ResolvedMoment { time: Some(time.time.max(last)), ..head })
     }
 
-    /// The time that was read, or, if that is now and the clock was once ahead, the time of the last thing recorded.
+    /// Returns the parsed time; for "now", the time of the last recorded event if that is later.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn time_by(&self, time: &ResolvedTime) -> Result<Timestamp> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let last = session_refs(&refs, self.number)?.last_event;
@@ -301,10 +301,10 @@ impl Session {
         Ok(checkpoint::list(view, self.number, &filter)?.into_iter().next())
     }
 
-    /// The moment, in which a number that is no tag, no branch and no beginning of an id here is the time that it can be.
+    /// Resolves a number that is no tag, branch or id prefix here as the time that it can mean.
     ///
     /// # Errors
-    /// [`Error::Ambiguous`], and as every read.
+    /// [`Error::Ambiguous`]; also if the store cannot be read or is damaged.
     pub fn resolve_ambiguous(&self, moment: MomentExpression) -> Result<MomentExpression> {
         let MomentBase::Name(named @ AmbiguousName { time: Some(time), .. }) = &moment.base else {
             return Ok(moment);
@@ -315,7 +315,7 @@ impl Session {
         }
     }
 
-    /// A word can be a tag, a branch, the beginning of an id or a time; in this order.
+    /// Resolves a word as a tag, a branch, an id prefix or a time, in this order.
     fn of_name(&self, view: &ReadSnapshot, named: &AmbiguousName) -> Result<ResolvedMoment> {
         if let Some(point) = self.called(view, named)? {
             return Ok(point);
@@ -328,7 +328,7 @@ impl Session {
                 "'{text}' is a number: write '#{text}' for the revision or checkpoint of that number (in quotes: to a shell \
                  '#' begins a comment), '2025-01-20' for a date, '10m' for ten minutes ago or '@1737383400' for seconds since 1970"
             ))),
-            // So many hexadecimal digits are an id, however they begin.
+            // A word with this many hexadecimal digits can only be an id.
             Some(_) if named.is_long_id() => {
                 Err(Error::not_found("checkpoint or revision whose id begins with", &named.name))
             }
@@ -337,7 +337,7 @@ impl Session {
         }
     }
 
-    /// The tag, the branch or the id that a word names.
+    /// Resolves a word as a tag, a branch or an id.
     fn called(&self, view: &ReadSnapshot, named: &AmbiguousName) -> Result<Option<ResolvedMoment>> {
         if let Some(checkpoint) = self.newest_tagged(view, &named.name)? {
             return self.checkpoint_moment(view, checkpoint).map(Some);
@@ -360,7 +360,7 @@ impl Session {
             let Some(row) = timeline::sequence(view, self.number, named.sequence)? else {
                 continue;
             };
-            // The table knows only half of a revision's id.
+            // The table contains only half of a revision's id.
             let (whole, what) = match row {
                 SequenceRow::Revision(branch) => {
                     let at = RevisionRef { branch, sequence: named.sequence };
@@ -406,7 +406,7 @@ impl Session {
         let filter = CheckpointFilter { tag: Some("commit".to_owned()), ..Default::default() };
         let mut found = checkpoint::list(view, self.number, &filter)?.into_iter().filter(|one| {
             one.body.field("commit").and_then(Value::as_text).is_some_and(|commit| {
-                // The transcript often knows only the beginning of a commit's id.
+                // A transcript often contains only a prefix of a commit's id.
                 commit.starts_with(sha.as_str()) || sha.as_str().starts_with(commit)
             })
         });
@@ -447,7 +447,7 @@ impl Session {
     }
 }
 
-/// The ids whose digits begin like this: from the first to the one behind the last, as bytes.
+/// Returns the range of ids with this prefix, as bytes: the first one, and the end of the range.
 fn prefix_range(digits: &str) -> (Vec<u8>, Vec<u8>) {
     let half: String = digits.chars().take(32).collect();
     let bytes = |fill: char| -> Vec<u8> {

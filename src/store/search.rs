@@ -1,9 +1,10 @@
-//! Words in all that was ever said: messages, commands and what they printed, claims as they stood in each revision,
-//! code, checkpoints.
+//! Full-text search in everything recorded: messages, commands and their output, claims as of each
+//! revision, code, checkpoints.
 //!
-//! What is searched is a copy of the texts beside the store (`search/`, a file a session), derived and private: it may
-//! be deleted at any time, and is made again by the next search. Only a search brings it up to date, so no write waits
-//! for it. `docs/search.md` says why it is no index of words.
+//! It searches a copy of the texts next to the store (`search/`, one file per session). The copy is
+//! derived and private: it may be deleted at any time, and the next search makes it again. Only a
+//! search updates it, so no write waits for it. `docs/search.md` explains why it is not an index of
+//! words.
 
 mod corpus;
 pub(super) mod session_texts;
@@ -19,35 +20,35 @@ use corpus::{CorpusEntry, CorpusSource};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// No page has more hits than this.
+/// The most hits on a page.
 pub const MAX_HITS: usize = 200;
-/// No query has more words than this.
+/// The most words in a query.
 pub const MAX_WORDS: usize = 32;
-/// About so many bytes of a text are shown around what was found.
+/// The approximate length of a snippet around a hit, in bytes.
 const SNIPPET_BYTES: usize = 160;
 
-/// What is searched for.
+/// A search query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchQuery {
     words: Vec<String>,
-    /// Only these kinds; empty: all, checkpoints too.
+    /// Only these kinds; if empty, all kinds and checkpoints.
     pub kinds: BTreeSet<Kind>,
-    /// Nothing before this.
+    /// Only hits at or after this time.
     pub since: Option<Timestamp>,
-    /// Nothing after this.
+    /// Only hits at or before this time.
     pub until: Option<Timestamp>,
-    /// How many hits at most; 0 means 20.
+    /// The most hits on a page; 0 means 20.
     pub limit: usize,
-    /// Where a page before this one ended ([`SearchPage::cursor`]).
+    /// The end of the previous page ([`SearchPage::cursor`]).
     pub cursor: Option<String>,
 }
 
 impl SearchQuery {
-    /// All of these words; what stands between double quotes is one. Parts of words are found too; the case of ASCII
-    /// letters does not matter.
+    /// Parses words; a text in double quotes is one word. Hits must contain all of them. Parts of
+    /// words match too; the case of ASCII letters is ignored.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no word, or too many.
+    /// [`Error::Invalid`] if there are no words, or too many.
     pub fn parse(text: &str) -> Result<Self> {
         let mut words = BTreeSet::new();
         for (place, part) in text.split('"').enumerate() {
@@ -76,42 +77,42 @@ impl SearchQuery {
     }
 }
 
-/// Something in which all words stand.
+/// An entity or checkpoint that contains all words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchHit {
     /// The name of its session.
     pub session: String,
-    /// What it is; `None` for a checkpoint.
+    /// The kind of entity; `None` for a checkpoint.
     pub kind: Option<Kind>,
-    /// Its id.
+    /// The id of the entity or checkpoint.
     pub id: String,
-    /// When the words first stood in it.
+    /// The time of the first version that contains the words.
     pub at: Timestamp,
-    /// The number of the revision that first said so, of the checkpoint, or, of a fact, of the last revision by then;
-    /// `None` if there was none.
+    /// The first revision with the words, or the checkpoint's number; for a fact, the last revision
+    /// by then; `None` if there was none.
     pub revision: Option<u64>,
-    /// In how many versions of it all words stand.
+    /// How many versions contain all words.
     pub versions: u64,
-    /// The text around the first word, on one line.
+    /// The text around the first match, on one line.
     pub snippet: String,
-    /// Where words stand in that, in bytes.
+    /// The byte ranges of matches in the snippet.
     pub found: Vec<Range<usize>>,
 }
 
 /// A page of hits, the latest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPage {
-    /// The hits.
+    /// The hits of this page.
     pub hits: Vec<SearchHit>,
-    /// Hand this in for the next page; `None`: there is none.
+    /// The cursor for the next page; `None` on the last page.
     pub cursor: Option<String>,
-    /// How many things have all words, on all pages.
+    /// How many hits there are on all pages.
     pub total: u64,
-    /// How many texts were looked at.
+    /// How many texts were searched.
     pub texts: u64,
 }
 
-/// The place of a hit in the order of hits.
+/// The position of a hit in the order of hits.
 type HitPosition = (Timestamp, SessionNumber, Option<Kind>, String);
 
 struct HitCandidate {
@@ -122,11 +123,12 @@ struct HitCandidate {
 }
 
 impl Store {
-    /// What holds all words of a query in these sessions, the latest first. `resolve` reads long texts of imported
-    /// sources.
+    /// Searches these sessions. Returns hits with all words of the query, the latest first.
+    /// `resolve` reads long texts of imported sources.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a cursor that is none; as every read.
+    /// [`Error::Invalid`] for a cursor that is not valid; also if the store cannot be read or is
+    /// damaged.
     pub fn search(
         &self,
         sessions: &[Session],
@@ -207,8 +209,8 @@ impl Store {
     }
 }
 
-/// What finds all of these words. To make a table of all states takes the square of the length of a word, so long words
-/// are searched for by an automaton that falls back.
+/// Builds the automaton that finds these words. The size of a DFA is quadratic in the length of a
+/// word, so long words use an NFA.
 fn searching(words: &[String]) -> Result<AhoCorasick> {
     const LONG_BYTES: usize = 1000;
     let is_long = words.iter().map(String::len).sum::<usize>() > LONG_BYTES;
@@ -241,7 +243,7 @@ fn place_of(cursor: &str) -> Result<HitPosition> {
     })
 }
 
-/// Where words stand in a text, if all of them do.
+/// Returns where words match in a text, if all of them do.
 fn all_words(search: &AhoCorasick, words: usize, text: &str) -> Option<Vec<Range<usize>>> {
     let mut seen = 0_u64;
     let mut places = Vec::new();
@@ -254,7 +256,7 @@ fn all_words(search: &AhoCorasick, words: usize, text: &str) -> Option<Vec<Range
     (seen.count_ones() as usize == words).then_some(places)
 }
 
-/// The text around the first place, its white space narrowed, and where words stand in it.
+/// Returns the text around the first match with whitespace collapsed, and the matches in it.
 fn snippet(text: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     let first = places.first().map_or(0, |place| place.start);
     let from = text.floor_char_boundary(first.saturating_sub(SNIPPET_BYTES / 3));
@@ -263,7 +265,7 @@ fn snippet(text: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     if from > 0 {
         shown.push('…');
     }
-    // Where each byte of the part went.
+    // The position in the snippet for each byte of the part.
     let mut went = Vec::with_capacity(to - from + 1);
     let part = text.get(from..to).unwrap_or_default();
     for character in part.chars() {

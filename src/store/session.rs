@@ -1,4 +1,4 @@
-//! One session of a store.
+//! A session of a store, and its branches and checkpoints.
 
 use super::resolve_moment::ResolvedMoment;
 use super::write::{SessionWrite, WriteReport, check_tag};
@@ -20,43 +20,43 @@ use crate::model::{
     Timestamp,
 };
 
-/// What a new session is.
+/// The metadata of a new session.
 #[derive(Clone, Debug, Default)]
 pub struct NewSession {
     /// Its name, unique within its kind.
     pub name: String,
-    /// What it is for.
+    /// The kind of the session.
     pub kind: SessionKind,
-    /// Which agent works in it.
+    /// The agent that works in it.
     pub agent: Option<String>,
-    /// The agent's own id of it.
+    /// The agent's own id of the session.
     pub agent_session: Option<String>,
     /// When it began, if not now.
     pub started_at: Option<Timestamp>,
-    /// Whether it becomes the one last used although there is one.
+    /// Whether it becomes the last used session even if there is one.
     pub takes_over: bool,
 }
 
 impl NewSession {
-    /// A debugging effort of this name that a person begins: it becomes the one last used.
+    /// Makes a debugging session with this name, begun by a person: it becomes the last used one.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), takes_over: true, ..Self::default() }
     }
 
-    /// A session that an import makes: it becomes the one last used only where there is none.
+    /// Makes a session begun by an import: it becomes the last used one only if there is none.
     pub fn imported(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
-/// A session in short.
+/// A summary of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionSummary {
-    /// What it is.
+    /// The metadata of the session.
     pub info: SessionMetadata,
-    /// Whether it is current.
+    /// Whether it is the current session.
     pub current: bool,
-    /// The branch checked out.
+    /// The current branch.
     pub branch: String,
     /// How many branches it has.
     pub branches: u64,
@@ -64,19 +64,19 @@ pub struct SessionSummary {
     pub last_sequence: u64,
     /// How many checkpoints it has.
     pub checkpoints: u64,
-    /// How many claims are held on the branch checked out.
+    /// How many claims the current branch has.
     pub claims: u64,
     /// How many facts were recorded.
     pub facts: u64,
     /// The time of its earliest revision, checkpoint or fact.
     pub first_event: Option<Timestamp>,
-    /// The time of its latest.
+    /// The time of its latest revision, checkpoint or fact.
     pub last_event: Option<Timestamp>,
     /// The time of its latest checkpoint.
     pub last_checkpoint: Option<Timestamp>,
     /// Microseconds between scheduled checkpoints.
     pub schedule_micros: Option<i64>,
-    /// The sources imported into it, with the bytes taken of each.
+    /// The sources imported into it, with the bytes imported of each.
     pub sources: Vec<(String, u64)>,
     /// The agents' own ids of sessions that joined it.
     pub joined: Vec<String>,
@@ -119,12 +119,12 @@ impl SessionSummary {
     }
 }
 
-/// A session among those of its kind.
+/// A session in a list of one kind.
 #[derive(Clone)]
 pub struct SessionListEntry {
-    /// The session.
+    /// The session itself.
     pub session: Session,
-    /// Its name.
+    /// The name of the session.
     pub name: String,
     /// When it began.
     pub started_at: Timestamp,
@@ -135,23 +135,23 @@ pub struct SessionListEntry {
 /// A branch at a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BranchSummary {
-    /// Its name.
+    /// The name of the branch.
     pub name: String,
-    /// The branch and the revision it began with; `None` for `main`.
+    /// The branch and revision it was forked from; `None` for `main`.
     pub base: Option<(String, Option<u64>)>,
-    /// The number of its revision then.
+    /// The number of its head then.
     pub revision: Option<u64>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// What has become of it.
+    /// The status of the branch.
     pub status: BranchStatus,
-    /// What it tries and how it went.
+    /// Its hypothesis and outcome.
     pub metadata: BranchMetadata,
     /// Whether it was checked out then.
     pub current: bool,
 }
 
-/// One session of a store. Cheap to clone.
+/// A session of a store. Cheap to clone.
 #[derive(Clone)]
 pub struct Session {
     pub(crate) store: Store,
@@ -159,10 +159,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// What this session is and where it stands.
+    /// Returns a summary of this session.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn summary(&self) -> Result<SessionSummary> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let current = current_number(&refs) == Some(self.number);
@@ -172,7 +172,7 @@ impl Session {
         Ok(summary)
     }
 
-    /// The store.
+    /// Returns the store of this session.
     #[must_use]
     pub const fn store(&self) -> &Store {
         &self.store
@@ -182,15 +182,15 @@ impl Session {
         self.store.engine.follower.view()
     }
 
-    /// Begins something to be written.
+    /// Begins a write, which [`SessionWrite::commit`] completes.
     pub const fn write<'a>(&'a self, act: &'a WriteContext) -> SessionWrite<'a> {
         SessionWrite::new(self, act)
     }
 
-    /// Everything that is recorded, on the branch checked out.
+    /// Returns the point with everything that is recorded, on the current branch.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn head(&self) -> Result<ResolvedMoment> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let branch = session_refs(&refs, self.number)?.current_branch;
@@ -202,26 +202,27 @@ impl Session {
         })
     }
 
-    /// The checkpoints, newest first.
+    /// Returns the checkpoints that match the filter, newest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<Checkpoint>> {
         checkpoint::list(&self.view()?, self.number, filter)
     }
 
-    /// The checkpoint of this event key.
+    /// Returns the checkpoint with this event key.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoint_of(&self, event: &str) -> Result<Option<Checkpoint>> {
         checkpoint::by_key(&self.view()?, self.number, event)
     }
 
-    /// Adds tags to a checkpoint and takes others away. Returns it as it is then.
+    /// Adds tags to a checkpoint and removes others. Returns the changed checkpoint.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for what is no tag.
+    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for a tag that is not
+    /// valid.
     pub fn tag(
         &self,
         act: &WriteContext,
@@ -239,12 +240,13 @@ impl Session {
         Ok(checkpoint)
     }
 
-    /// Changes what is said of a checkpoint: its message, tags and body. `amend` sees it as it stands when this is
-    /// written, so that of several at once each sees what those before it did; it runs again if somebody else is
-    /// faster. Returns the checkpoint as it is then, and whether this was a change.
+    /// Changes a checkpoint's message, tags and body. `amend` receives the checkpoint under the
+    /// writer's lock, so concurrent amendments do not overwrite each other; it runs again after a
+    /// conflict. Returns the checkpoint, and whether this changed it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for what is no tag; as every write.
+    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for a tag that is not
+    /// valid; also if the store cannot be written.
     pub fn amend_checkpoint(
         &self,
         act: &WriteContext,
@@ -275,19 +277,20 @@ impl Session {
         })
     }
 
-    /// The time of the latest checkpoint. Reads nothing but what the journal's readers know first.
+    /// Returns the time of the latest checkpoint. Reads only the refs.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn last_checkpoint_at(&self) -> Result<Option<Timestamp>> {
         let (refs, _) = self.store.engine.follower.refs()?;
         Ok(session_refs(&refs, self.number)?.last_checkpoint)
     }
 
-    /// Sets how often a checkpoint is due at the next write; `None` ends it.
+    /// Sets the interval of scheduled checkpoints, which are made by the next write when due;
+    /// `None` ends them.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for less than a second.
+    /// [`Error::Invalid`] for an interval of less than a second.
     pub fn schedule(&self, act: &WriteContext, every_micros: Option<i64>) -> Result<()> {
         if every_micros.is_some_and(|micros| micros < 1_000_000) {
             return Err(Error::invalid("a schedule needs at least a second between checkpoints"));
@@ -301,10 +304,12 @@ impl Session {
         })
     }
 
-    /// Begins a branch at a moment (`None`: at the head of the branch checked out). Costs the same for any state.
+    /// Creates a branch at a moment (`None`: at the head of the current branch). The cost does not
+    /// depend on the size of the state.
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if there is one of that name, [`Error::Invalid`] for what is no name.
+    /// [`Error::Duplicate`] if there is a branch with this name, [`Error::Invalid`] for a name that
+    /// is not valid.
     pub fn create_branch(
         &self,
         act: &WriteContext,
@@ -350,10 +355,10 @@ impl Session {
         })
     }
 
-    /// Changes what is said of a branch. Returns whether that was a change.
+    /// Changes a branch's status and metadata. Returns whether this changed anything.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`] if there is no such branch.
     pub fn update_branch(
         &self,
         act: &WriteContext,
@@ -379,11 +384,11 @@ impl Session {
         })
     }
 
-    /// Checks out another branch, with the automatic checkpoint that goes with it (unless `quietly`). Returns the
-    /// branch left; `None` if it was checked out already.
+    /// Checks out another branch, with the automatic checkpoint for it (unless `quietly`). Returns
+    /// the previous branch; `None` if the branch was checked out already.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`] if there is no such branch.
     pub fn switch_branch(
         &self,
         act: &WriteContext,
@@ -423,29 +428,29 @@ impl Session {
         })
     }
 
-    /// The name of a branch by its number, as a checkpoint knows it.
+    /// Returns the name of a branch by its number, as found in a checkpoint.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branch_name(&self, branch: BranchNumber) -> Result<String> {
         let (refs, _) = self.store.engine.follower.refs()?;
         Ok(session_refs(&refs, self.number)?.branch(branch)?.name.clone())
     }
 
-    /// The branches as they were at a moment.
+    /// Returns the branches as they were at a moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branches(&self, point: &ResolvedMoment) -> Result<Vec<BranchSummary>> {
         let view = self.view()?;
         branches(&view, self.number, point)
     }
 
-    /// Makes the claims of a branch what they were at a moment: by a new revision of the branch checked out, so
-    /// that nothing is lost and `undo` works. Costs the same for any state.
+    /// Makes the claims of the current branch equal to those at a moment, by a new revision, so
+    /// that nothing is lost and `undo` works. The cost does not depend on the size of the state.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<WriteReport> {
         let operation = act.operation()?;
         self.store.engine.commit(CommitDurability::Now, &mut |desk| {
@@ -490,7 +495,7 @@ impl Session {
         }
     }
 
-    /// Commits changes that need no planning.
+    /// Commits fixed changes as one record.
     pub(crate) fn commit_changes(
         &self,
         operation: &Operation,
@@ -518,9 +523,9 @@ pub(crate) fn branches(
     let mut found = Vec::new();
     for (place, branch) in (0..).zip(&session.branches) {
         let created = branch.changes.first().map(|change| change.time).unwrap_or_default();
-        // Whatever a clock said of later changes, a branch is not there before it is made.
+        // A change never counts before the branch was created, whatever the clock said.
         let change = branch.changes.iter().rfind(|change| change.time.max(created) <= time);
-        // `main` is there before the session's first moment.
+        // `main` exists before the session's first moment.
         let Some(change) = change.or_else(|| branch.changes.first().filter(|_| place == 0)) else {
             continue;
         };
@@ -556,7 +561,7 @@ pub(super) fn branch_by_name(session: &SessionRefs, name: &str) -> Result<Branch
     session.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
 }
 
-/// A branch must be nameable in a moment.
+/// Checks that a moment expression can name the branch.
 pub(crate) fn check_branch_name(name: &str) -> Result<()> {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let first = name.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '_');

@@ -1,4 +1,5 @@
-//! Sessions that ended long ago: dropping their transcripts and outputs, or all of them.
+//! Retention of sessions that ended long ago: dropping their transcripts and outputs, or the whole
+//! session.
 
 use super::prune::program_references;
 use super::session::Session;
@@ -13,16 +14,16 @@ use crate::format::{BookmarkRow, RecordChange, SessionRefs};
 use crate::model::{OperationId, RetentionPolicy, SessionKind, SessionNumber, Timestamp};
 use std::collections::BTreeSet;
 
-/// The bytes of a source that pruning drops, or dropped. Its facts stay, with the beginnings of their texts.
+/// A source whose bytes pruning drops. Its facts are kept, with the previews of their texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedSource {
     /// The name of its session.
     pub session: String,
-    /// When that ended.
+    /// When the session ended.
     pub ended: Timestamp,
-    /// The source.
+    /// The name of the source.
     pub source: String,
-    /// Bytes that are free once it is swept; none where they are not measured.
+    /// Bytes that a sweep will free; 0 if not measured.
     pub bytes: u64,
     number: SessionNumber,
     blob: String,
@@ -30,7 +31,7 @@ pub struct DroppedSource {
 }
 
 impl Store {
-    /// Removes the copy of a session's texts: it is made anew where it is needed.
+    /// Removes the search copy of a session's texts; the next search makes it again.
     pub(super) fn forget_text_copy(&self, number: SessionNumber) -> Result<()> {
         let (refs, _) = self.engine.follower.refs()?;
         if let Some(path) =
@@ -43,12 +44,12 @@ impl Store {
 }
 
 impl DroppedSource {
-    /// The number of its session.
+    /// Returns the number of its session.
     pub(super) const fn session_number(&self) -> SessionNumber {
         self.number
     }
 
-    /// Finds out what it takes on disk: all of it is read for that, so nobody should wait for it.
+    /// Measures its size on disk. This reads all of its rows, so no lock should be held.
     pub(super) fn measure(&mut self, view: &ReadSnapshot) -> Result<()> {
         self.bytes = blob::stored_bytes(view, self.number, &self.blob)?;
         Ok(())
@@ -60,22 +61,22 @@ impl DroppedSource {
     }
 }
 
-/// A session that pruning drops, or dropped.
+/// A session that pruning drops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedSession {
-    /// Its name.
+    /// The name of the session.
     pub session: String,
     /// When it ended.
     pub ended: Timestamp,
     /// How many revisions and checkpoints it has.
     pub last_sequence: u64,
-    /// How many facts.
+    /// How many facts it has.
     pub facts: u64,
     number: SessionNumber,
 }
 
 impl DroppedSession {
-    /// Its number.
+    /// Returns the number of the session.
     pub(super) const fn session_number(&self) -> SessionNumber {
         self.number
     }
@@ -86,7 +87,8 @@ impl DroppedSession {
 }
 
 impl Session {
-    /// The debugging sessions that ended up to a time, with when: not this one, not one that is at work.
+    /// Returns the debugging sessions that ended by `until`, with their end; without this one, the
+    /// pinned one and the last used one.
     fn ended_sessions<'v>(
         &self,
         view: &'v ReadSnapshot,
@@ -101,7 +103,8 @@ impl Session {
         })
     }
 
-    /// The sessions that go by these rules. One that a program's checkpoint names stays.
+    /// Returns the sessions that these rules drop. A session that a program's checkpoint names is
+    /// kept.
     pub(super) fn expired_sessions(
         &self,
         view: &ReadSnapshot,
@@ -123,8 +126,8 @@ impl Session {
         Ok(dropped.collect())
     }
 
-    /// The sources whose bytes go by these rules: of debugging sessions other than this one and the current one. What they take
-    /// is not [measured](DroppedSource::measure) yet.
+    /// Returns the sources whose bytes these rules drop: those of debugging sessions other than
+    /// this one and the current one. Their sizes are not [measured](DroppedSource::measure) yet.
     pub(super) fn expired_texts(
         &self,
         view: &ReadSnapshot,
@@ -153,7 +156,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The blobs of a source that have more than was dropped of them, each with its length.
+    /// Returns the blobs of a source with bytes that were not dropped yet, each with its length.
     fn kept_blobs(
         &self,
         view: &ReadSnapshot,
@@ -165,7 +168,7 @@ impl Session {
         let Some(row) = row.map_err(Error::corrupt("a bookmark"))? else { return Ok(Vec::new()) };
         let mut kept = Vec::new();
         for blob in self.blobs_of(source)? {
-            // Behind the bookmark stands what a killed import left.
+            // Bytes after the bookmark are left from a killed import.
             let length = if blob == row.blob {
                 row.kept_bytes()
             } else {

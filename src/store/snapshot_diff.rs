@@ -1,5 +1,5 @@
-//! A whole snapshot beside the claims that are held: what of it changed. Values are compared with what stands there, so
-//! that nothing is decoded and nothing encoded, and only what differs is looked at more closely.
+//! Comparing a full set of claims with the claims at a branch's head. Encoded values are compared
+//! directly, so nothing is decoded or encoded unless it differs.
 
 use super::write::{HeadClaims, check_claim};
 use crate::engine::parallel;
@@ -15,10 +15,11 @@ use std::ops::Range;
 
 /// Below this many claims one thread is faster than two.
 const PARALLEL_CLAIMS: usize = 1000;
-/// So many shares has a core, so that one that began late need not do half of all.
+/// Shards per core; several, so that a thread that starts late does not delay the rest.
 const SHARDS_PER_CORE: usize = 4;
 
-/// The claims in the order of their keys, which is that of what is stored; of two with one key the later one.
+/// Sorts the claims by key, which is the order of stored claims; of two with one key the later one
+/// is kept.
 fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
     let mut all: Vec<_> = claims.iter().collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
@@ -32,36 +33,36 @@ fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
     all
 }
 
-/// How the key of a claim compares with a stored one.
+/// Compares the key of a claim with a stored key.
 fn compare(key: &Key, stored: &[u8]) -> Ordering {
     let (kind, id) = stored.split_first().map_or((0, &[][..]), |(kind, id)| (*kind, id));
     key.kind.code().cmp(&kind).then_with(|| key.id.as_bytes().cmp(id))
 }
 
-/// What a snapshot changes: the claims that hold something else, and the keys of what it no longer has.
+/// The changes that a snapshot makes: claims with a new value, and the keys of removed claims.
 #[derive(Default)]
 struct SnapshotDiff<'a> {
     differing: Vec<&'a (Key, Value)>,
     gone: Vec<&'a [u8]>,
 }
 
-/// The claims that are held, and what the write itself has changed before.
+/// The claims at the head, and the earlier changes of the same write.
 #[derive(Clone, Copy)]
 struct HeldClaims<'a> {
     state: &'a RevisionState,
     changed: &'a BTreeMap<Key, Option<Value>>,
 }
 
-/// Some of the claims handed in, and where those that are held between their keys stand.
+/// A shard of the given claims, and the ranges of held claims between their keys.
 struct SnapshotShard<'a, T> {
-    /// The one that precedes them.
+    /// The claim before the shard.
     before: Option<&'a T>,
     wanted: &'a [T],
     held: Vec<Range<usize>>,
 }
 
 impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
-    /// All of them, by shares in the order of their keys.
+    /// Splits all claims into shards, in key order.
     fn all(
         state: &RevisionState,
         kinds: &BTreeSet<Kind>,
@@ -87,7 +88,8 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
         shares
     }
 
-    /// What they change; `None` if they do not stand in the order of their keys, each once.
+    /// Returns the changes of this shard; `None` if its claims are not sorted by key without
+    /// duplicates.
     fn found(&self, held: HeldClaims<'a>) -> Option<SnapshotDiff<'a>> {
         let mut found = SnapshotDiff::default();
         let mut last = self.before.map(|claim| &claim.borrow().0);
@@ -95,7 +97,7 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
             if last.replace(&claim.0).is_some_and(|last| *last >= claim.0) {
                 return None;
             }
-            // What this write has changed already is not what is held.
+            // A claim that this write has already changed no longer has the held value.
             let entry = entry.filter(|_| !held.changed.contains_key(&claim.0));
             if entry.is_none_or(|entry| !has_value(entry, &claim.1)) {
                 found.differing.push(claim);
@@ -118,8 +120,8 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
     }
 }
 
-/// What these claims change; `None` if they do not stand in the order of their keys, each once. Each is looked at once: it
-/// mostly has to come from memory.
+/// Compares claims with those held; `None` if they are not sorted by key without duplicates. Each
+/// claim is visited once, since most of them are not in the CPU cache.
 fn compare_shards<'a, T: Borrow<(Key, Value)> + Sync>(
     held: HeldClaims<'a>,
     kinds: &BTreeSet<Kind>,
@@ -133,7 +135,7 @@ fn compare_shards<'a, T: Borrow<(Key, Value)> + Sync>(
         .collect()
 }
 
-/// The changes that make the claims of these kinds be these.
+/// Returns the changes that make the claims of these kinds equal to the given ones.
 pub(super) fn snapshot_changes(
     held: &HeadClaims,
     kinds: &BTreeSet<Kind>,
@@ -141,7 +143,7 @@ pub(super) fn snapshot_changes(
 ) -> Result<Vec<ClaimChange>> {
     let wanted: Vec<&(Key, Value)>;
     let beside = HeldClaims { state: held.state(), changed: held.changed() };
-    // They mostly come sorted.
+    // The claims are usually sorted already.
     let shares =
         if claims.len() < PARALLEL_CLAIMS { 1 } else { SHARDS_PER_CORE * parallel::cores() };
     let found = match compare_shards(beside, kinds, claims, shares) {

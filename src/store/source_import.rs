@@ -1,4 +1,5 @@
-//! Taking a source further: its bytes, and what they say, in one record with where it has come to.
+//! Importing the next chunk of a source: its bytes and facts, and the moved bookmark, in one
+//! record.
 
 use super::imported_source::{SourceBookmark, blob_name};
 use super::redaction_gate::RedactedSource;
@@ -16,42 +17,45 @@ use crate::format::key::{self, of};
 use crate::format::{Record, RecordChange, SegmentRow, StoreRefs};
 use crate::model::{Fact, OperationId, SessionNumber};
 
-/// A further part of a source, with what it means.
+/// The next chunk of a source, with the facts parsed from it.
 #[derive(Debug, Default)]
 pub struct SourceChunk<'a> {
-    /// The bookmark before it; [`SourceBookmark::default`] for the first part.
+    /// The bookmark before the chunk; [`SourceBookmark::default`] for the first chunk.
     pub bookmark: SourceBookmark,
     /// Bytes of the source from [`SourceBookmark::open_block`] to the bookmark.
     pub open: &'a [u8],
-    /// The bytes taken now ([`super::Store::redact_source`]).
+    /// The bytes of the chunk ([`super::Store::redact_source`]).
     pub bytes: RedactedSource<'a>,
-    /// How many lines those are.
+    /// How many lines the chunk has.
     pub lines: u64,
-    /// Whether the bytes themselves are kept, so that texts can point into them and the source can be written back.
+    /// Whether the bytes are stored, so that texts can refer to them and the source can be written
+    /// back.
     pub keep: bool,
-    /// Whether the source is read again from its beginning since that changed: facts known already are passed over.
+    /// Whether the source changed and is read again from its beginning: facts already known are
+    /// skipped.
     pub again: bool,
-    /// What the reader needs to go on behind them.
+    /// State of the source's parser after the chunk.
     pub carry: Vec<u8>,
-    /// The facts they say without their secrets.
+    /// The facts parsed from the chunk, without secrets.
     pub facts: Vec<Fact>,
-    /// The checkpoints they call for; each needs a key.
+    /// The checkpoints for the chunk; each needs a key.
     pub checkpoints: Vec<NewCheckpoint>,
 }
 
-/// What a take counts on: nobody else takes the same source meanwhile.
+/// The precondition of an import: no concurrent import of the same source.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportPrecondition {
     source: String,
-    /// Bytes of it that had been taken.
+    /// Bytes of the source that had been imported.
     from: u64,
-    /// Segments that were written ahead.
+    /// Pre-written segments.
     parts: Vec<RecordChange>,
-    /// How often a secret had been purged: what precedes a segment may be another text after that.
+    /// The number of purges so far: a purge may change the bytes that a segment's compression
+    /// depends on.
     purges: u64,
 }
 
-/// Segments of at most this much go into one record with their bookmark.
+/// The most bytes of segments that go into one record with their bookmark.
 const MAX_TOGETHER_BYTES: usize = 512 << 10;
 
 fn object_bytes(segment: &RecordChange) -> usize {
@@ -63,7 +67,7 @@ impl ImportPrecondition {
         &self.source
     }
 
-    /// Whether the source is still where it was.
+    /// Checks that the bookmark is unchanged and that no purge happened.
     fn check_bookmark(&self, refs: &StoreRefs, session: SessionNumber) -> Result<()> {
         let session = session_refs(refs, session)?;
         if refs.purges != self.purges {
@@ -77,7 +81,7 @@ impl ImportPrecondition {
         }
     }
 
-    /// As [`Taking::check_bookmark`], and whether what was written ahead still stands.
+    /// Checks the bookmark, and that the pre-written segments are still stored.
     pub(crate) fn check(
         &self,
         refs: &StoreRefs,
@@ -112,13 +116,13 @@ impl ImportPrecondition {
 }
 
 impl Session {
-    /// Takes a further part of a source: its bytes, facts and checkpoints, all or nothing. Durable after
-    /// [`super::Store::sync`]. Returns what was written and the bookmark behind it.
+    /// Imports the next chunk of a source: its bytes, facts and checkpoints, all or nothing.
+    /// Durable after [`super::Store::sync`]. Returns a report and the new bookmark.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if somebody else has taken more of the source since its bookmark was read: nothing has changed,
-    /// go on from the new one. [`Error::Invalid`] if the name of the source holds a secret ([`super::Store::without_secrets`]).
-    /// As every write.
+    /// [`Error::Conflict`] if the source was imported further since its bookmark was read: nothing
+    /// has changed, continue from the new bookmark. [`Error::Invalid`] if the source's name
+    /// contains a secret ([`super::Store::without_secrets`]). Fails if the store cannot be written.
     pub fn import_chunk(
         &self,
         act: &WriteContext,
@@ -141,7 +145,8 @@ impl Session {
         }
         let mut segments = Vec::new();
         if taken.keep {
-            // What was compressed ahead is right where nothing precedes it.
+            // The bytes were compressed as a first part, which is only valid at the beginning of a
+            // blob.
             let ahead = if begins { bytes.take_ahead() } else { Vec::new() };
             segments = if ahead.is_empty() {
                 self.segments(&bookmark, bytes.bytes())?
@@ -169,13 +174,14 @@ impl Session {
         Ok((done, bookmark))
     }
 
-    /// A name for the blob of a source; another one each time the source is read again from its beginning.
+    /// Returns the name for a source's blob; a new one each time the source is read again from its
+    /// beginning.
     fn new_blob(&self, source: &str, again: bool) -> Result<String> {
         let before = if again { self.blobs_of(source)?.len() } else { 0 };
         Ok(blob_name(source, before))
     }
 
-    /// What appends these bytes to the blob of a bookmark.
+    /// Makes the changes that append these bytes to the bookmark's blob.
     fn segments(&self, bookmark: &SourceBookmark, content: &[u8]) -> Result<Vec<RecordChange>> {
         let kept = bookmark.kept_bytes();
         let view = self.view()?;
@@ -196,8 +202,8 @@ impl Session {
         Ok(blob::segments(self.number, &bookmark.blob, kept, &before, content))
     }
 
-    /// Writes segments that are too large for the record of their bookmark. Until that is written they are as good as not
-    /// there, and whoever takes the source in their place replaces them.
+    /// Pre-writes segments that are too large for the record of their bookmark. Until that record
+    /// is written they are ignored, and another import of the source replaces them.
     fn write_ahead(
         &self,
         act: &WriteContext,

@@ -1,5 +1,5 @@
-//! What is kept in the spool while the store cannot be written: by a write that could do without an expected head, or
-//! by somebody who only has something to say.
+//! Writes that are saved in the spool while the store cannot be written, or without opening its
+//! journal at all.
 
 use super::redaction_gate::{RedactionCounts, warning};
 use super::session::NewSession;
@@ -23,11 +23,11 @@ use crate::model::{
     Timestamp, Value, claim,
 };
 
-/// Something to be kept for a session although the store may be neither readable nor writable: all of it in one file of
-/// the spool. The next writer brings it in.
+/// A write that is saved for a session although the store may be neither readable nor writable: as
+/// one file in the spool. The next writer appends it to the journal.
 ///
-/// For hooks, which must not lose what they have to say. Where the store can be read and written,
-/// [`Session::write`] is better: it spools by itself where somebody holds the append lock.
+/// For hooks, which must not lose events. If the store can be read and written, use
+/// [`Session::write`]: it uses the spool by itself if another process holds the append lock.
 #[must_use = "nothing is kept before `keep`"]
 pub struct SpooledWrite<'a> {
     store: &'a Store,
@@ -39,22 +39,23 @@ pub struct SpooledWrite<'a> {
     checkpoints: Vec<NewCheckpoint>,
 }
 
-/// What waits in the spool.
+/// The state of the spool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpoolStatus {
     /// How many writes wait for the append lock.
     pub writes: u64,
-    /// Those that were acknowledged and cannot be read, by operation, each with what is wrong. Nothing is read before a
-    /// repair, or before the store is taken over.
+    /// Acknowledged writes that cannot be read, by operation, each with the problem. The store
+    /// cannot be read before it is repaired or adopted.
     pub damaged: Vec<(String, String)>,
-    /// Those that were not written with the store's key, by operation: they wait until the store is taken over.
+    /// Writes without a seal of the store's key, by operation: they wait until the store is
+    /// adopted.
     pub unsealed: Vec<String>,
-    /// Those that an earlier repair could not read, and named: their bytes are kept.
+    /// Writes that an earlier repair could not read and listed: their bytes are kept.
     pub set_aside: Vec<String>,
 }
 
 impl Store {
-    /// Begins something to be kept for a session: the one of this agent's own id if there is one, else a new one.
+    /// Begins a write for a session: the one of this agent's own id if it exists, else a new one.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -71,7 +72,7 @@ impl Store {
         Ok(SpooledWrite { store: self, act, session, takes_over, facts, notes, checkpoints })
     }
 
-    /// What waits in the spool.
+    /// Returns what is in the spool.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -85,7 +86,7 @@ impl Store {
                     waiting.unsealed.push(name);
                 }
                 Some(Err(error)) => {
-                    // Where the journal cannot be read nothing says that it came in.
+                    // If the journal cannot be read, assume that the write was not appended.
                     let written = self.engine.follower.written_view();
                     let came_in = written.and_then(|view| spool::is_written(&view, &name));
                     if !came_in.unwrap_or(false) {
@@ -98,16 +99,17 @@ impl Store {
         Ok(waiting)
     }
 
-    /// Brings what waits in the spool into the journal.
+    /// Appends the writes in the spool to the journal.
     ///
     /// # Errors
-    /// [`Error::Backend`] if somebody holds the append lock; as every write. What cannot be brought in goes on waiting.
+    /// [`Error::Backend`] if another process holds the append lock; also if the store cannot be
+    /// written. What cannot be appended stays in the spool.
     pub fn drain(&self) -> Result<()> {
         self.engine.check_writable()?;
         self.engine.drain()
     }
 
-    /// Lets the session begin in the spool.
+    /// Begins a session in the spool.
     pub(super) fn begin_spooled_session(
         &self,
         operation: &Operation,
@@ -122,7 +124,7 @@ impl Store {
             self.engine.follower.promise(number, info.id);
             return Ok(self.session_at(number));
         }
-        // Somebody who began the same agent session has been faster: what waits goes there.
+        // The same agent session was begun concurrently: the spooled write goes to that session.
         let of_agent = info.agent_session.as_deref();
         of_agent.and_then(|agent| agent_session(&refs, agent)).map_or_else(
             || {
@@ -147,28 +149,28 @@ pub(super) fn session_metadata(act: &WriteContext, new: NewSession) -> Result<Se
 }
 
 impl SpooledWrite<'_> {
-    /// With this fact.
+    /// Adds a fact.
     pub fn fact(mut self, fact: Fact) -> Self {
         self.facts.push(fact);
         self
     }
 
-    /// With this note, under this id unless another note has it by then.
+    /// Adds a note. It gets this id unless another note has the id by then.
     pub fn note(mut self, id: impl Into<String>, value: Value) -> Self {
         self.notes.push((id.into(), value));
         self
     }
 
-    /// With this checkpoint.
+    /// Adds a checkpoint.
     pub fn checkpoint(mut self, checkpoint: NewCheckpoint) -> Self {
         self.checkpoints.push(checkpoint);
         self
     }
 
-    /// Keeps it: when this returns it survives kill -9 and power loss.
+    /// Saves the write to the spool. When this returns, it survives kill -9 and power loss.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for values that cannot be, [`Error::ReadOnly`], [`Error::Backend`].
+    /// [`Error::Invalid`] for values that are not valid, [`Error::ReadOnly`], [`Error::Backend`].
     pub fn save(mut self) -> Result<WriteReport> {
         let mut waiting = begin(self.act.operation()?, self.session)?;
         waiting.used = self.takes_over;
@@ -176,7 +178,7 @@ impl SpooledWrite<'_> {
         for fact in &mut self.facts {
             check_fact(gate, fact, &mut removed)?;
         }
-        // The number of the session is no part of a page.
+        // The session number is not stored in a page.
         pages(&mut waiting, &fact_pages(0, None, self.facts));
         for (id, value) in self.notes {
             let mut change = ClaimChange::add(Key::new(Kind::Note, id), value);
@@ -195,7 +197,7 @@ impl SpooledWrite<'_> {
     }
 }
 
-/// A write that waits, with nothing in it yet.
+/// Makes an empty spooled write.
 pub(super) fn begin(operation: Operation, session: SessionMetadata) -> Result<SpoolEntry> {
     Ok(SpoolEntry {
         time: operation.time,
@@ -249,7 +251,7 @@ pub(super) fn checkpoint(
     waiting.checkpoints.push(SpooledCheckpoint { checkpoint, past: wanted.at.is_some() });
 }
 
-/// Lets it wait in the spool, and says what it is now.
+/// Saves a write to the spool, and returns its report.
 pub(super) fn keep(store: &Store, waiting: &SpoolEntry, reason: Error) -> Result<WriteReport> {
     let branch = waiting.branch.as_deref().unwrap_or_default();
     let mut done = WriteReport {

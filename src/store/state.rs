@@ -1,4 +1,4 @@
-//! What was known at a point, and what changed between two.
+//! The state at a point, and the comparison of two points.
 
 use super::resolve_moment::ResolvedMoment;
 use super::session::{BranchSummary, Session, branches};
@@ -19,22 +19,22 @@ use crate::model::{
     Checkpoint, ClaimEntry, EntryChange, Key, Kind, RevisionId, SessionMetadata, Timestamp, Value,
 };
 
-/// A revision in short.
+/// A summary of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevisionSummary {
-    /// Its number in the session's one count.
+    /// The sequence number.
     pub sequence: u64,
-    /// Its id.
+    /// The revision id.
     pub id: RevisionId,
-    /// Its effective time.
+    /// The effective time.
     pub time: Timestamp,
-    /// The branch it lies on.
+    /// The branch it is on.
     pub branch: String,
     /// How many claims its state has.
     pub claims: u64,
 }
 
-/// What was known at a point: claims at hand, facts read when asked for.
+/// The state at a point. Claims are in memory; facts are read on demand.
 pub struct StateAt {
     view: ReadSnapshot,
     session: Session,
@@ -44,18 +44,18 @@ pub struct StateAt {
 }
 
 impl Session {
-    /// What was known at a point.
+    /// Returns the state at a point.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn state(&self, point: &ResolvedMoment) -> Result<StateAt> {
         self.state_by(point, FactClock::Happened)
     }
 
-    /// What was known at a point, by one clock or the other.
+    /// Returns the state at a point; `clock` selects which time of a fact counts.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn state_by(&self, point: &ResolvedMoment, clock: FactClock) -> Result<StateAt> {
         let view = self.view()?;
         let claims = match point.at {
@@ -65,10 +65,10 @@ impl Session {
         Ok(StateAt { view, session: self.clone(), point: point.clone(), clock, claims })
     }
 
-    /// The revision of a point, without its state; `None` before the first.
+    /// Returns the revision of a point, without its state; `None` before the first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn revision_of(&self, point: &ResolvedMoment) -> Result<Option<RevisionSummary>> {
         self.revision_in(&self.view()?, point)
     }
@@ -90,26 +90,27 @@ impl Session {
         }))
     }
 
-    /// The branch of a point.
+    /// Returns the branch of a point.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branch_of(&self, point: &ResolvedMoment) -> Result<String> {
         self.branch_name(point.branch)
     }
 
-    /// The time of a point: its own, or that of the last thing recorded; `None` if nothing is.
+    /// Returns the time of a point: its own, or that of the last recorded event; `None` if there is
+    /// none.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn time_of(&self, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
         self.shown_time(&self.view()?, point)
     }
 
-    /// One claim at a point, without the rest of the state.
+    /// Reads one claim at a point, without the rest of the state.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn claim(&self, point: &ResolvedMoment, key: &Key) -> Result<Option<ClaimEntry>> {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
@@ -119,10 +120,11 @@ impl Session {
             .transpose()
     }
 
-    /// Several claims at a point, all at one moment, without the rest of the state; `None` where there is none.
+    /// Reads several claims at a point from one snapshot, without the rest of the state; `None` for
+    /// a claim that does not exist.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn claims(&self, point: &ResolvedMoment, keys: &[Key]) -> Result<Vec<Option<ClaimEntry>>> {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
@@ -139,10 +141,10 @@ impl Session {
             .collect()
     }
 
-    /// The claims that changed from one point to another, as stored: nothing is decoded.
+    /// Returns the claims that differ between two points, as stored, without decoding them.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn changed_claims(
         &self,
         from: &ResolvedMoment,
@@ -153,10 +155,10 @@ impl Session {
         crate::engine::compare::compare_encoded(&view, &view.refs, self.number, from.at, to.at)
     }
 
-    /// What changed from one point to another.
+    /// Compares two points.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn compare(&self, from: &ResolvedMoment, to: &ResolvedMoment) -> Result<StateComparison> {
         let view = self.view()?;
         [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
@@ -194,12 +196,13 @@ impl Session {
         Ok(StateComparison { claims, changes, time_delta_micros, summary })
     }
 
-    /// That the revision of a point is still in sight: it may have been pruned since the point was found.
+    /// Checks that the revision of a point is still visible: it may have been pruned since the
+    /// point was resolved.
     fn check_in_sight(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<()> {
         point.at.map_or(Ok(()), |at| lineage::check_in_sight(view, self.number, at))
     }
 
-    /// The time that a point is shown with: its own, or that of the last thing recorded.
+    /// Returns the time to show for a point: its own, or that of the last recorded event.
     fn shown_time(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
         match point.time {
             Some(time) => Ok(Some(time)),
@@ -208,58 +211,58 @@ impl Session {
     }
 }
 
-/// What changed from one point to another.
+/// The differences between two points.
 #[derive(Clone, Debug)]
 pub struct StateComparison {
-    /// The claims that changed, with both entries.
+    /// The claims that differ, with both entries.
     pub claims: Vec<EntryChange>,
-    /// All changes, claims and facts, in terms of their kinds.
+    /// All changes of claims and facts, described by kind.
     pub changes: Vec<TypedChange>,
-    /// Microseconds from the one to the other; `None` if nothing has happened at all.
+    /// Microseconds from the first point to the second; `None` if nothing is recorded.
     pub time_delta_micros: Option<i64>,
-    /// One sentence.
+    /// A summary in one sentence.
     pub summary: String,
 }
 
 impl StateAt {
-    /// The point.
+    /// Returns the point of this state.
     #[must_use]
     pub const fn point(&self) -> &ResolvedMoment {
         &self.point
     }
 
-    /// The session.
+    /// Returns the session of this state.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// What the session is.
+    /// Returns the metadata of the session.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn info(&self) -> Result<SessionMetadata> {
         Ok(session_refs(&self.view.refs, self.session.number)?.info.clone())
     }
 
-    /// The claims.
+    /// Returns the claims of this state.
     #[must_use]
     pub const fn claims(&self) -> &RevisionState {
         &self.claims
     }
 
-    /// One claim.
+    /// Returns the value of one claim.
     ///
     /// # Errors
-    /// If what is stored is damaged.
+    /// If stored data is damaged.
     pub fn claim(&self, kind: Kind, id: &str) -> Result<Option<Value>> {
         Ok(self.claims.entry(&Key::new(kind, id))?.map(|entry| entry.value))
     }
 
-    /// The claims of a kind, sorted by their own time, then id.
+    /// Returns the claims of a kind, sorted by the time they were added, then by id.
     ///
     /// # Errors
-    /// If what is stored is damaged.
+    /// If stored data is damaged.
     pub fn claims_of(&self, kind: Kind) -> Result<Vec<(String, ClaimEntry)>> {
         let mut claims = self
             .claims
@@ -270,10 +273,10 @@ impl StateAt {
         Ok(claims)
     }
 
-    /// The facts of a kind, sorted by time, then id.
+    /// Returns the facts of a kind, sorted by time, then id.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn facts_of(&self, kind: Kind) -> Result<Vec<SourcedFact>> {
         let time = self.until();
         fact::facts_at(&self.view, &self.view.refs, self.session.number, kind, time, self.clock)
@@ -283,18 +286,18 @@ impl StateAt {
         self.point.until()
     }
 
-    /// The time of this state: the point's own, or that of the last thing recorded.
+    /// Returns the time of this state: the point's own, or that of the last recorded event.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn time(&self) -> Result<Option<Timestamp>> {
         self.session.shown_time(&self.view, &self.point)
     }
 
-    /// The last checkpoint at or before this moment; the one that was named, if one was.
+    /// Returns the named checkpoint, or the last one at or before this moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
         match &self.point.checkpoint {
             Some(named) => Ok(Some((**named).clone())),
@@ -302,18 +305,19 @@ impl StateAt {
         }
     }
 
-    /// The revision that the claims are those of; `None` before the first.
+    /// Returns the revision of this state; `None` before the first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn revision(&self) -> Result<Option<RevisionSummary>> {
         self.session.revision_in(&self.view, &self.point)
     }
 
-    /// Microseconds from the last revision or fact at or before this moment to this moment.
+    /// Returns the microseconds from the last revision or fact at or before this moment to this
+    /// moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn distance_micros(&self) -> Result<Option<i64>> {
         let Some(time) = self.time()? else { return Ok(None) };
         let fact = fact::last_at(&self.view, &self.view.refs, self.session.number, time)?;
@@ -321,27 +325,27 @@ impl StateAt {
         Ok(fact.max(revision).map(|last| time.micros_since(last)))
     }
 
-    /// The branches at this moment.
+    /// Returns the branches as they were at this moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn branches(&self) -> Result<Vec<BranchSummary>> {
         branches(&self.view, self.session.number, &self.point)
     }
 
-    /// The branch that was checked out (for a branch or its past, the branch named).
+    /// Returns the current branch at this moment; for a branch expression, the named branch.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn current_branch(&self) -> Result<String> {
         let session = session_refs(&self.view.refs, self.session.number)?;
         Ok(session.branch(self.point.branch)?.name.clone())
     }
 
-    /// The session's figures up to this moment.
+    /// Returns the session's metrics up to this moment.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn metrics(&self) -> Result<SessionMetrics> {
         let number = self.session.number;
         let refs = &self.view.refs;

@@ -26,8 +26,8 @@ fn generations(path: &Path) -> usize {
     entries.filter(|entry| entry.as_ref().unwrap().path().join("CURRENT").exists()).count()
 }
 
-/// The generation before stayed until the next apply: after everything was written anew half of the store was waste, and on a
-/// full disk the room that was made was not there.
+/// Regression: the old generation stayed until the next apply, so after a compaction half of the
+/// store was waste, and on a full disk compaction freed nothing.
 #[test]
 fn the_index_of_before_goes_as_soon_as_nobody_reads_it() {
     let root = tempfile::tempdir().unwrap();
@@ -46,7 +46,7 @@ fn the_index_of_before_goes_as_soon_as_nobody_reads_it() {
     read();
     store.rebuild().unwrap();
     assert_eq!(generations(&path), 1, "after a rebuild");
-    // What somebody reads stays, and goes with the next.
+    // A generation that is being read stays until the next one is published.
     let other = Store::open(&path, Options::default()).unwrap();
     let reading = other.session("s").unwrap();
     let state = reading.state(&reading.head().unwrap()).unwrap();
@@ -88,7 +88,8 @@ fn how_much_of_a_head_is_remembered_changes_no_state() {
     }
 }
 
-/// Who appended after another thread had published a generation took in what came since from nothing.
+/// Regression: an append after another thread had published a generation applied the new records to
+/// an empty state.
 #[test]
 fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
     let store = Store::in_memory().unwrap();
@@ -103,8 +104,8 @@ fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
     assert_eq!(refs.sessions.get(0).and_then(|session| session.schedule), Some(7_000_000));
 }
 
-/// Where an apply took so long that the tail was long again when it was done, the next writer could find the new generation before
-/// this process had noted it, and read all of the tail once more: 8 ms instead of 0.3.
+/// Regression: if an apply took so long that the tail was long again at its end, the next writer
+/// could find the new generation before this process had noted it, and read the whole tail again.
 #[test]
 fn what_is_behind_a_newer_generation_is_not_read_again() {
     let root = tempfile::tempdir().unwrap();
@@ -112,7 +113,7 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
     let (store, session) = made(&path);
     let act = WriteContext::asked("test", Timestamp::default());
     let long = |id: &str| {
-        // Little makes it smaller.
+        // Nearly incompressible bytes.
         let mut bytes = vec![0; 2_500_000];
         blake3::Hasher::new().update(id.as_bytes()).finalize_xof().fill(&mut bytes);
         let text: String = bytes.iter().map(|byte| char::from(b'0' + byte % 64)).collect();
@@ -134,16 +135,16 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
     let kept = known.iter().skip_while(|one| one.position < position);
     assert!(kept.clone().count() > 2);
     assert!(kept.zip(&behind).all(|(one, other)| Arc::ptr_eq(one, other)));
-    // Who notes it after that changes nothing, and all is there.
+    // Noting it afterwards changes nothing, and all data is there.
     live.note_published(position);
     assert_eq!(live.records_since(position).unwrap().len(), behind.len());
     assert_eq!(session.state(&session.head().unwrap()).unwrap().claims().len(), 8);
 }
 
-/// Every row of the tables that an apply takes over as they are.
+/// Returns every row of the tables that an apply copies unchanged.
 fn rows(store: &Store) -> Vec<(TableId, TableRow)> {
     let view = store.engine.follower.view().unwrap();
-    // An apply compresses objects, makes keyframes, and begins a segment with a record of its own.
+    // An apply compresses objects, makes keyframes, and begins a segment with a separate record.
     let other = [key::OBJECTS, key::KEYFRAMES, key::RECORDS];
     let tables = (0..=key::MERGES.0).map(TableId).filter(|table| !other.contains(table));
     let rows = tables.flat_map(|table| {
@@ -153,8 +154,9 @@ fn rows(store: &Store) -> Vec<(TableId, TableRow)> {
     rows.collect()
 }
 
-/// Operations of a whole tail are looked up together, and the size of a state is carried on from revision to revision: neither
-/// may say anything else than each record by itself, or than the generation made of them.
+/// Operations of a whole tail are looked up together, and the size of a state is updated from
+/// revision to revision. Both must give the same result as applying each record separately, and as
+/// the generation made of them.
 #[test]
 fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
     let store = Store::in_memory().unwrap();
@@ -167,7 +169,7 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
         let write = session.write(&act).change(change);
         let write = if let Some(operation) = part_of { write.part_of(operation) } else { write };
         write.checkpoint(NewCheckpoint::manual(id)).commit().unwrap();
-        // Each by itself.
+        // Apply each record separately.
         store.engine.follower.view().unwrap();
     };
     add("N1", Some(long));
@@ -189,7 +191,7 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
     store.engine.follower.forget();
     assert!(rows(&store) == one_by_one, "all at once");
     assert!(store.maintain(0).unwrap());
-    // An apply counts objects on for its keyframes, and notes the refs it ends with.
+    // An apply also numbers the objects of its keyframes, and stores the final refs.
     let own = [key::COUNTERS, key::OBJECT_NAMES, key::REVISIONS];
     let others = |rows: &[(TableId, TableRow)]| -> Vec<_> {
         rows.iter().filter(|(table, _)| !own.contains(table)).cloned().collect()
@@ -206,8 +208,8 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
     assert_eq!(long.effects.len(), 6, "{:?}", long.effects);
 }
 
-/// Of a tail that nothing is taken back in, operations have no rows before somebody asks for them. Whoever asks, and when, is
-/// told the same.
+/// If nothing in the tail is undone, rows of operations are only computed when a read needs them.
+/// The result must not depend on when that happens.
 #[test]
 fn operations_are_the_same_whenever_they_are_asked_for() {
     let told = |asks: &dyn Fn(usize) -> bool| {
@@ -243,8 +245,9 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
     assert_eq!(told(&|n| n == 5), never);
 }
 
-/// To number the objects of a tail each process read a generation's counter, and with it the refs of all sessions, which stand
-/// beside it. Now they count from a number of their own, and follow the generation's when they are applied.
+/// Regression: to number the objects of a tail, each process read a generation's counter and with
+/// it the refs of all sessions. Now they are counted from a separate number, and renumbered when
+/// they are applied.
 #[test]
 fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_anew_when_they_are_applied() {
     const APPLIED: std::ops::Range<u64> = 1..1000;
@@ -277,8 +280,8 @@ fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_anew_when_th
     }
 }
 
-/// A snapshot is compared with the claims as they were last read whole, which follow what this process writes. Whatever else
-/// moves the head, a snapshot of what stands there changes nothing.
+/// A snapshot is compared with the cached claims of the head, which follow this process's writes.
+/// Whatever else moves the head, a snapshot equal to the head changes nothing.
 #[test]
 fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
     let root = tempfile::tempdir().unwrap();
@@ -355,7 +358,7 @@ fn what_was_left_is_read_again() {
     reader.skip_cleanup();
     note(&session, "N3");
     assert_eq!(count(&reader), 3);
-    // An index that cannot be opened is told by whoever needs it.
+    // An index that cannot be opened is only reported by a read that needs it.
     let damaged = Store::open(&path, Options::default()).unwrap();
     let index = path.join(folder::INDEX_FOLDER);
     let mut generations = fs::read_dir(&index).unwrap().map(|entry| entry.unwrap().path());
@@ -365,11 +368,11 @@ fn what_was_left_is_read_again() {
     assert!(session.head().and_then(|head| session.state(&head)).is_err());
 }
 
-/// An index of which one read fails, as where the system has no file handle left for a moment.
+/// An index whose reads fail once, as when the system has no file handle left for a moment.
 #[derive(Clone)]
 struct FailsOnce<T> {
     inner: T,
-    /// How many reads succeed before.
+    /// How many reads succeed before the failure.
     until: Arc<AtomicU64>,
 }
 
@@ -422,10 +425,11 @@ impl Index for FailsOnce<MemoryIndex> {
     }
 }
 
-/// A store of which one read of the index fails, after so many.
+/// Opens a store in which one read of the index fails, after the given number of reads.
 type Open<'a> = &'a dyn Fn(u64) -> Store;
 
-/// Gives `work` what opens a store with a history, two thirds of which are in the index.
+/// Calls `work` with a function that opens a store with a history, two thirds of which are in the
+/// index.
 fn with_history(work: impl FnOnce(Open<'_>)) {
     let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
     write_first_record(&*log).unwrap();
@@ -468,8 +472,9 @@ fn all_of(store: &Store) -> Result<String> {
     Ok(format!("{claims:?} {checkpoints:?} {branches:?} {log:?} {operations:?}"))
 }
 
-/// The state of all sessions was moved on by the changes before the read that failed, and by them again at the next one:
-/// "revision #55 follows #55" from then on, or checkpoints counted twice, where the disk had long been well.
+/// Regression: the refs of all sessions were advanced by the changes before the failed read, and
+/// again by the same changes at the next read: "revision #55 follows #55" from then on, or
+/// checkpoints counted twice.
 #[test]
 fn a_read_that_fails_once_leaves_nothing_half_done() {
     with_history(|open| {

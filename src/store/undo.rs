@@ -1,4 +1,4 @@
-//! Undo and redo: taking back what one operation did, by doing the opposite.
+//! Undo and redo: reversing the effects of one operation.
 
 use super::Store;
 use super::session::Session;
@@ -24,22 +24,22 @@ use crate::model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An operation in short.
+/// A summary of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationSummary {
-    /// Its id.
+    /// The operation id.
     pub id: OperationId,
-    /// The verb.
+    /// The verb of the operation.
     pub verb: String,
-    /// Who asked.
+    /// The author of the operation.
     pub author: OperationAuthor,
-    /// When.
+    /// The time of the operation.
     pub time: Timestamp,
-    /// What it did, in words.
+    /// Its effects, in words.
     pub effects: Vec<String>,
-    /// The operation it took back.
+    /// The operation that it undid.
     pub takes_back: Option<OperationId>,
-    /// Whether it was taken back.
+    /// Whether it was undone.
     pub taken_back: bool,
 }
 
@@ -99,12 +99,12 @@ fn describe(effect: &OperationEffect) -> String {
     }
 }
 
-/// Whether it only says that an import has begun, or has ended.
+/// Returns whether the effect only marks the beginning or end of an import.
 fn is_mark(effect: &OperationEffect) -> bool {
     matches!(effect, OperationEffect::Bookmark { source, .. } if source.starts_with(UNFINISHED))
 }
 
-/// Whether nothing takes this back.
+/// Returns whether the effect cannot be undone.
 const fn is_final(effect: &OperationEffect) -> bool {
     matches!(effect, OperationEffect::Swept { .. } | OperationEffect::Purged { .. })
 }
@@ -116,18 +116,18 @@ fn swept(row: &OperationRow) -> Error {
     ))
 }
 
-/// What an undo or a redo did.
+/// What an undo or redo did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoReport {
-    /// The operation of the undo itself.
+    /// The operation of the undo or redo itself.
     pub operation: OperationId,
-    /// What was taken back (by a redo: what is in force again).
+    /// The operation that was undone (for a redo: that is in force again).
     pub target: OperationSummary,
-    /// The revision it made, if claims changed.
+    /// The new revision, if claims changed.
     pub revision: Option<u64>,
 }
 
-/// Which way operations are taken back.
+/// Whether an operation is undone or redone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum UndoDirection {
     Undo,
@@ -135,7 +135,7 @@ enum UndoDirection {
 }
 
 impl Store {
-    /// How many of a session's facts an undo hides.
+    /// Returns how many of a session's facts are hidden by undo.
     pub(super) fn facts_taken_back(&self, session: &SessionRefs) -> Result<u64> {
         if session.hidden.is_empty() {
             return Ok(0);
@@ -158,10 +158,10 @@ impl Store {
 }
 
 impl Session {
-    /// The operations of this session, newest first.
+    /// Returns the operations of this session, newest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn operations(&self, limit: usize) -> Result<Vec<OperationSummary>> {
         let view = self.view()?;
         Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
@@ -176,19 +176,20 @@ impl Session {
             .collect()
     }
 
-    /// Takes back the newest operation that somebody asked for and that is still in force, or the one whose id
+    /// Undoes the newest operation that was asked for and is still in force, or the one whose id
     /// begins with `operation`.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed again since.
+    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed
+    /// again later.
     pub fn undo(&self, act: &WriteContext, operation: Option<&str>) -> Result<UndoReport> {
         self.take_back(act, UndoDirection::Undo, operation)
     }
 
-    /// Takes back the last undo, unless something else was done since.
+    /// Undoes the last undo, unless another operation followed it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the last thing done was no undo; [`Error::Conflict`].
+    /// [`Error::NotFound`] if the last operation was no undo; [`Error::Conflict`].
     pub fn redo(&self, act: &WriteContext) -> Result<UndoReport> {
         self.take_back(act, UndoDirection::Redo, None)
     }
@@ -213,7 +214,7 @@ impl Session {
                 self.inverse_changes(desk, &view, &operation, target, done_by)?;
             texts = target.effects.iter().filter_map(texts_of).collect();
             let revision = planned.map(|planned| planned.head.sequence);
-            // What is in force again after a redo is what the undo had taken back.
+            // After a redo, report the operation that the undo had undone.
             let shown = match (way, target.takes_back) {
                 (UndoDirection::Redo, Some(first)) => find_operation(&view, &first)?,
                 _ => None,
@@ -227,7 +228,8 @@ impl Session {
         Ok(undone)
     }
 
-    /// The changes that take an operation's effects back, newest first. Its claims are as `done_by` left them.
+    /// Returns the changes that reverse an operation's effects, newest first. Its claims are as
+    /// `done_by` left them.
     fn inverse_changes(
         &self,
         desk: &PlanContext<'_>,
@@ -249,7 +251,7 @@ impl Session {
                     }
                 }
                 OperationEffect::CheckpointChanged { old } => {
-                    // It may itself have been taken back since: then there is nothing to change.
+                    // The change may have been undone since: then there is nothing to do.
                     if checkpoint::by_id(view, session, &old.id)?.is_some() {
                         changes.push(RecordChange::Checkpoint { session, checkpoint: old.clone() });
                     }
@@ -373,7 +375,7 @@ impl Session {
                 planned = Some(plan);
             }
         }
-        // The facts of the first operation are hidden by an undo and seen again by a redo.
+        // The facts of the first operation are hidden by an undo and shown again by a redo.
         let (whose, facts_hidden) = match target.takes_back {
             None => (target.operation.id, true),
             Some(first) => (first, false),
@@ -389,7 +391,8 @@ impl Session {
         Ok((changes, planned))
     }
 
-    /// How many bytes at the beginning of a growing blob were dropped, and whether that can be taken back.
+    /// Returns how many bytes at the beginning of a blob were dropped, and whether that can be
+    /// undone.
     fn dropped_by(
         &self,
         desk: &PlanContext<'_>,
@@ -412,7 +415,8 @@ impl Session {
         Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
     }
 
-    /// A pruning can be done again while nothing has come to name what it folds, with these checkpoints out of sight.
+    /// Checks that a pruning can be redone: nothing names the folded revisions now, with these
+    /// checkpoints hidden.
     fn check_unnamed(
         &self,
         view: &ReadSnapshot,
@@ -435,7 +439,7 @@ impl Session {
         Ok(())
     }
 
-    /// A branch that was taken back can come back while no other one has its name.
+    /// Checks that a branch can be shown again: no other branch has its name.
     fn check_name_free(&self, desk: &PlanContext<'_>, branch: BranchNumber) -> Result<()> {
         let session = session_refs(&desk.refs, self.number)?;
         let name = &session.branch(branch)?.name;
@@ -447,7 +451,7 @@ impl Session {
         }
     }
 
-    /// A branch can be taken back while nothing else stands on it.
+    /// Checks that the creation of a branch can be undone: nothing else depends on the branch.
     fn check_unused(
         &self,
         desk: &PlanContext<'_>,
@@ -457,7 +461,7 @@ impl Session {
         let session = session_refs(&desk.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
-        // Work that was taken back is no work: what counts is whether the claims are still those it began with.
+        // Undone work does not count: what matters is whether the claims equal those at the fork.
         let begun = match own.base {
             None | Some((_, 0)) => (StateDigest::EMPTY, 0),
             Some((base, from)) => {
@@ -471,7 +475,7 @@ impl Session {
             .branches
             .iter()
             .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
-        // What checked it out may be taken back along with it.
+        // The checkout may be undone together with the branch.
         let leaves =
             effects.iter().any(|effect| matches!(effect, OperationEffect::Switched { .. }));
         if session.current_branch == branch && !leaves {
@@ -485,8 +489,9 @@ impl Session {
         Ok(())
     }
 
-    /// A revision that takes back those from `first` to `last` of a branch: back to before the first if nothing came
-    /// after the last, else the opposite changes where nobody touched the same claims since.
+    /// Returns a revision that undoes the revisions from `first` to `last` of a branch: a reset to
+    /// the state before `first` if nothing follows `last`, else the inverse changes if no later
+    /// revision changed the same claims.
     fn inverse_revision(
         &self,
         desk: &PlanContext<'_>,
@@ -497,7 +502,7 @@ impl Session {
     ) -> Result<Option<PlannedRevision>> {
         let branch = place.branch;
         for sequence in [first, last] {
-            // Says so if it was folded.
+            // Fails with [`Error::Folded`] if it was folded.
             self.of_sequence(view, sequence)?;
         }
         prune::check_no_outer_fold(view, self.number, branch, (first, last))?;
@@ -529,8 +534,8 @@ impl Session {
     }
 }
 
-/// The newest operation that somebody asked for and that is in force, or the one whose id begins with `named`. All of these
-/// have their rows newest first.
+/// Returns the newest operation that was asked for and is in force, or the one whose id begins with
+/// `named`. This and the following functions expect rows newest first.
 fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a OperationRow> {
     if let Some(prefix) = named {
         let prefix = prefix.to_ascii_lowercase();
@@ -565,7 +570,7 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
         .ok_or_else(|| Error::not_found("operation", "to take back"))
 }
 
-/// The last undo, if nothing but hooks, purges and other redos came after it.
+/// Returns the last undo, if only hooks, purges and other redos follow it.
 fn redoable<'a>(view: &ReadSnapshot, rows: &'a [OperationRow]) -> Result<&'a OperationRow> {
     for row in rows {
         let Some(first) = row.takes_back else {
@@ -584,7 +589,7 @@ fn redoable<'a>(view: &ReadSnapshot, rows: &'a [OperationRow]) -> Result<&'a Ope
     Err(Error::not_found("undo", "to take back"))
 }
 
-/// The operation that did last what this one did: itself, or the last redo of it.
+/// Returns the operation that last applied the effects of this one: itself, or its last redo.
 fn last_done_by<'a>(rows: &'a [OperationRow], target: &'a OperationRow) -> &'a OperationRow {
     let newer = || rows.iter().take_while(|row| row.operation.id != target.operation.id);
     let takes_target_back = |id: &OperationId| {
@@ -594,7 +599,7 @@ fn last_done_by<'a>(rows: &'a [OperationRow], target: &'a OperationRow) -> &'a O
     redo.unwrap_or(target)
 }
 
-/// The first and the last revision that an operation made on each branch.
+/// Returns the first and the last revision that an operation made on each branch.
 fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
     let mut revisions = BTreeMap::new();
     for effect in &row.effects {
@@ -607,7 +612,8 @@ fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
     revisions
 }
 
-/// A session that was dropped can come back while no other one has its name or its agent's id.
+/// Checks that a dropped session can be restored: no other session has its name, its id or its
+/// agent's id.
 fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<()> {
     let own = session_refs(&desk.refs, number)?;
     if own.gone.is_none() {
@@ -628,7 +634,7 @@ fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<(
     }
 }
 
-/// The session whose texts an effect dropped or brought back.
+/// Returns the session whose texts an effect dropped or restored.
 const fn texts_of(effect: &OperationEffect) -> Option<SessionNumber> {
     match effect {
         OperationEffect::TextDropped { of, .. }
@@ -639,7 +645,7 @@ const fn texts_of(effect: &OperationEffect) -> Option<SessionNumber> {
     }
 }
 
-/// Whether a later effect of the same operation moved the same bookmark on.
+/// Returns whether a later effect of the same operation moved the same bookmark.
 fn seen_later(effects: &[OperationEffect], source: &str, bytes: u64) -> bool {
     let mut later = effects.iter().skip_while(|effect| {
         !matches!(effect, OperationEffect::Bookmark { source: other, bytes: b, .. } if other == source && *b == bytes)

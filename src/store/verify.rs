@@ -1,4 +1,4 @@
-//! Whether a store is what it says it is, and making again what can be made again.
+//! Verifying a store, and rebuilding its derived data.
 
 use super::folder::{
     FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, open_index, read_marker,
@@ -23,48 +23,49 @@ use std::sync::Arc;
 
 const UNSEALED: &str = "it was not written with the store's key";
 
-/// What a check has come to.
+/// The overall result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyOutcome {
-    /// All that was looked at is whole.
+    /// Everything that was checked is intact.
     Clean,
-    /// Something is damaged, and all of it can be made again or put right.
+    /// Something is damaged, but can be rebuilt or corrected completely.
     Repairable,
-    /// Something is lost.
+    /// Some data is lost.
     Loss,
-    /// Something is not what the holder of the store's key has written.
+    /// Some data was not written by the holder of the store's key.
     Forged,
 }
 
-/// What a check has found.
+/// What a verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// What it comes to.
+    /// The overall result.
     pub outcome: VerifyOutcome,
     /// What is damaged.
     pub findings: Vec<VerifyFinding>,
-    /// What a repair could not save, each in a line.
+    /// What a repair could not save, one line each.
     pub lost: Vec<String>,
-    /// How much was looked at.
+    /// How much was checked.
     pub checked: VerifyCounts,
-    /// Revisions and deltas that were lost before an earlier repair, which named them.
+    /// Revisions and deltas that an earlier repair listed as lost.
     pub lost_before: u64,
-    /// What waits in the spool.
+    /// The state of the spool.
     pub waiting: SpoolStatus,
-    /// What is known of the store's seals: all that were looked at are right, unless a finding says otherwise.
+    /// The seal status. All checked seals are valid, unless a finding says otherwise.
     pub standing: SealStatus,
-    /// Whether it is encrypted.
+    /// Whether the store is encrypted.
     pub encrypted: bool,
 }
 
 impl Store {
-    /// Checks the store in this folder, its seals too if its key is in this keyring. Writes nothing, and needs a store that
-    /// can be opened as little as a sound one.
+    /// Verifies the store in this folder, including its seals if its key is in this keyring. Writes
+    /// nothing, and works on stores that cannot be opened.
     ///
     /// # Errors
-    /// [`crate::error::Error::NoStore`], [`crate::error::Error::Marker`] if it is another version's,
-    /// [`crate::error::Error::Encrypted`] if it is and its key is not in this keyring; [`crate::error::Error::Corrupt`] if
-    /// there is a link in it. Other damage is no error here.
+    /// [`crate::error::Error::NoStore`], [`crate::error::Error::Marker`] if it needs another
+    /// version, [`crate::error::Error::Encrypted`] if it is encrypted and its key is not in this
+    /// keyring; [`crate::error::Error::Corrupt`] if it contains a link. Other damage is not an
+    /// error here.
     pub fn verify(
         path: &Path,
         depth: VerifyDepth,
@@ -74,7 +75,8 @@ impl Store {
         Self::verify_with(path, depth, now, (keyring, true))
     }
 
-    /// As [`Store::verify`]; where it is not to be `vouched` for, nothing is asked of its seals and its witness.
+    /// Verifies a store like [`Store::verify`]; if `vouched` is false, its seals and its witness
+    /// are not checked.
     pub(super) fn verify_with(
         path: &Path,
         depth: VerifyDepth,
@@ -94,7 +96,7 @@ impl Store {
         let (marker, trust) = match found {
             MarkerState::Lost(why) => {
                 if !path.join(JOURNAL_FOLDER).exists() {
-                    // Nothing else says that this is a store: it is refused as by whoever opens it.
+                    // Nothing else shows that this is a store: return the same error as opening it.
                     read_marker(path)?;
                 }
                 findings.add_primary(FORMAT_FILE, &format!("it {why}"));
@@ -121,7 +123,7 @@ impl Store {
             Ok(journal) => {
                 let journal = journal.with_seals(trust.seals.clone(), trust.witness);
                 let journal = journal.with_cipher(trust.cipher.clone());
-                // All of it is looked at anew, whatever was checked before.
+                // Ignore the list of files verified before: check all of them.
                 let index = open_index(path, &trust.seals, trust.cipher.clone(), None);
                 let about = (standing, trust.seals, trust.cipher);
                 let assembled =
@@ -163,7 +165,8 @@ impl Store {
             }
         }
         findings.lost_before += waiting.set_aside.len() as u64;
-        // What becomes what was sealed by turning a bit was damaged, and whoever did that has gained nothing.
+        // If correcting single bits gives the sealed content, it was damage: such a change gains an
+        // attacker nothing.
         let only_index = findings.forged == [INDEX];
         let index = path.join(INDEX_FOLDER);
         let mending = if only_index { rocks::find_repairs(&index, &seals)? } else { None };
@@ -202,12 +205,14 @@ impl Store {
         })
     }
 
-    /// Makes every derived table, and every full state, again from what is primary. Takes about as much memory as the
-    /// index has on disk. Waits for whoever is at the index, at most [`Options::lock_timeout`].
+    /// Rebuilds every derived table and every keyframe from primary data. Takes about as much
+    /// memory as the index has on disk. Waits for other processes that hold the index, at most
+    /// [`Options::lock_timeout`].
     ///
     /// # Errors
-    /// [`crate::error::Error::Backend`] that says who, if somebody is there for longer; [`crate::error::Error::Corrupt`] if
-    /// something primary is damaged: then nothing has changed. As every write.
+    /// [`crate::error::Error::Backend`] with the holder if the lock is held for longer;
+    /// [`crate::error::Error::Corrupt`] if primary data is damaged: then nothing has changed. Fails
+    /// if the store cannot be written.
     pub fn rebuild(&self) -> Result<RebuildCounts> {
         self.engine.rebuild()
     }

@@ -37,29 +37,30 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct WriteReport {
     /// The operation, for `undo`.
     pub operation: OperationId,
-    /// The session it went to.
+    /// The name of the session it was written to.
     pub session: String,
-    /// The branch it went to.
+    /// The name of the branch it was written to.
     pub branch: String,
-    /// The revision it made, if claims changed: its number and id.
+    /// The number and id of the new revision, if claims changed.
     pub revision: Option<(u64, RevisionId)>,
-    /// The checkpoint it made or completed, the last of several.
+    /// The checkpoint that was made or completed; the last one if there are several.
     pub checkpoint: Option<Checkpoint>,
-    /// How many checkpoints it made or completed.
+    /// How many checkpoints were made or completed.
     pub checkpoints: u64,
     /// The claims that changed, with their new values.
     pub changed: Vec<(Key, Option<Value>)>,
     /// How many facts were new.
     pub facts: u64,
-    /// What does not go together, and other things to be told.
+    /// Warnings, such as contradictions.
     pub warnings: Vec<String>,
-    /// Whether it waits in the spool, since somebody holds the append lock or the store is damaged: it is durable and
-    /// seen at once; its numbers, and the id of a revision, are those it would have now.
+    /// Whether it is in the spool, because another process holds the append lock or the store is
+    /// damaged. It is durable and visible at once; its numbers and revision id are those it would
+    /// get now.
     pub spooled: bool,
 }
 
 impl WriteReport {
-    /// Of a write that has done nothing yet.
+    /// Makes the report of a write that has done nothing yet.
     pub(super) fn begun(operation: &Operation, session: &SessionMetadata, branch: &str) -> Self {
         Self {
             operation: operation.id,
@@ -75,7 +76,7 @@ impl WriteReport {
         }
     }
 
-    /// Whether nothing was written, since all of it stood so already.
+    /// Returns whether nothing was written, because nothing would change.
     #[must_use]
     pub const fn is_unchanged(&self) -> bool {
         self.revision.is_none() && self.checkpoint.is_none() && self.facts == 0
@@ -88,9 +89,9 @@ type EditFunction<'a> = Box<dyn Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>>
 enum WriteStep<'a> {
     Change(ClaimChange),
     Rule(RuleFunction<'a>),
-    /// What becomes of claims, by what these are now.
+    /// Changes computed from the current values of these claims.
     Edit(Vec<Key>, EditFunction<'a>),
-    /// These are all claims of these kinds.
+    /// The complete set of claims of these kinds.
     Whole(BTreeSet<Kind>, Cow<'a, [(Key, Value)]>),
 }
 
@@ -100,12 +101,12 @@ impl WriteStep<'_> {
     }
 }
 
-/// A page holds at most so many facts.
+/// The most facts in a page.
 pub(crate) const PAGE_FACTS: usize = 1000;
-/// A time further in the future than this is a mistake.
+/// A time further in the future than this is refused as a mistake.
 pub(crate) const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
 
-/// Something to be written to a session: all of it in one record, or nothing.
+/// A write to a session: everything in one record, or nothing.
 #[must_use = "nothing is written before `commit`"]
 pub struct SessionWrite<'a> {
     session: &'a Session,
@@ -117,7 +118,7 @@ pub struct SessionWrite<'a> {
     facts: Vec<Fact>,
     source: Option<String>,
     checkpoint: Option<NewCheckpoint>,
-    /// Of an import: each of its own moment, with a key.
+    /// Checkpoints of an import, each with its own time and a key.
     checkpoints: Vec<NewCheckpoint>,
     extra: Vec<RecordChange>,
     taking: Option<ImportPrecondition>,
@@ -149,38 +150,38 @@ impl<'a> SessionWrite<'a> {
         }
     }
 
-    /// As a part of this operation: `undo` takes back all parts together.
+    /// Makes it part of this operation; `undo` undoes all parts together.
     pub const fn part_of(mut self, operation: OperationId) -> Self {
         self.operation = Some(operation);
         self
     }
 
-    /// On this branch, not the current one.
+    /// Writes to this branch instead of the current one.
     pub fn on(mut self, branch: impl Into<String>) -> Self {
         self.branch = Some(branch.into());
         self
     }
 
-    /// With this clock, not the act's: for what is imported.
+    /// Uses this time instead of the context's, for imports.
     pub const fn at(mut self, time: Timestamp) -> Self {
         self.time = Some(time);
         self
     }
 
-    /// With this change of a claim. Of several changes of one claim the last counts.
+    /// Adds a change of a claim. Of several changes of one claim the last counts.
     pub fn change(mut self, change: ClaimChange) -> Self {
         self.steps.push(WriteStep::Change(change));
         self
     }
 
-    /// With these changes of claims.
+    /// Adds changes of claims.
     pub fn changes(mut self, changes: impl IntoIterator<Item = ClaimChange>) -> Self {
         self.steps.extend(changes.into_iter().map(WriteStep::Change));
         self
     }
 
-    /// With what a rule makes of the claims as they stand (with the changes before it), and the automatic checkpoint
-    /// that it calls for. The rule runs again if somebody else is faster.
+    /// Adds what a rule makes of the current claims (including earlier changes of this write), and
+    /// the automatic checkpoint it requests. The rule runs again after a conflict.
     pub fn rule(
         mut self,
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError> + 'a,
@@ -190,9 +191,9 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// With what `edit` makes of these claims as they stand (with the changes before it), each `None` where it is not
-    /// there. Only these are looked up, so it costs the same in a state of any size. Runs again if somebody else is
-    /// faster.
+    /// Adds what `edit` makes of the current values of these claims (including earlier changes of
+    /// this write); a missing claim is `None`. Only these claims are read, so the cost does not
+    /// depend on the size of the state. `edit` runs again after a conflict.
     pub fn edit(
         mut self,
         keys: Vec<Key>,
@@ -202,7 +203,7 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// With these as all the claims of these kinds: what else is held of them is taken out.
+    /// Replaces all claims of these kinds: other claims of these kinds are removed.
     pub fn replace_kinds(
         mut self,
         kinds: BTreeSet<Kind>,
@@ -212,14 +213,14 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// With this fact.
+    /// Adds a fact.
     pub fn fact(mut self, fact: Fact) -> Self {
         self.facts.push(fact);
         self
     }
 
-    /// This text as it stands in a fact's value: itself, or, if it is long, a reference to an object that is written
-    /// along.
+    /// Returns a text as it is stored in a fact's value: itself or, if it is long, a reference to
+    /// an object that this write adds.
     pub fn text(&mut self, text: &str) -> Value {
         let mut clean = text.to_owned();
         self.session.store.gate().text(&mut clean, &mut self.removed);
@@ -228,33 +229,33 @@ impl<'a> SessionWrite<'a> {
         reference
     }
 
-    /// With these facts, whose texts point into this source.
+    /// Adds facts whose texts refer to this source.
     pub fn facts(mut self, facts: impl IntoIterator<Item = Fact>, source: Option<String>) -> Self {
         self.facts.extend(facts);
         self.source = source;
         self
     }
 
-    /// And then this checkpoint.
+    /// Adds a checkpoint after the changes.
     pub fn checkpoint(mut self, checkpoint: NewCheckpoint) -> Self {
         self.checkpoint = Some(checkpoint);
         self
     }
 
-    /// And an automatic checkpoint for this event, unless the throttle holds it back.
+    /// Adds an automatic checkpoint for this event, unless it is throttled.
     pub fn event(mut self, trigger: AutoTrigger) -> Self {
         self.checkpoint = Some(automatic(trigger, None));
         self
     }
 
-    /// Without the automatic checkpoints that rules call for.
+    /// Suppresses the automatic checkpoints that rules request.
     pub const fn without_auto_checkpoints(mut self) -> Self {
         self.auto = false;
         self
     }
 
-    /// As an import: the session does not become the one last used, no schedule is looked at, and it is durable only
-    /// after [`super::Store::sync`].
+    /// Marks the write as an import: the session does not become the last used one, schedules are
+    /// ignored, and it is durable only after [`super::Store::sync`].
     pub const fn imported(mut self) -> Self {
         self.by_import = true;
         self.durability = CommitDurability::Later;
@@ -262,7 +263,7 @@ impl<'a> SessionWrite<'a> {
     }
 
     pub(crate) fn checkpoints(mut self, checkpoints: Vec<NewCheckpoint>) -> Self {
-        // A later one of the same event says more.
+        // The later checkpoint of an event has more information.
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for checkpoint in checkpoints {
             let known = checkpoint.key.as_ref().and_then(|key| places.get(key)).copied();
@@ -276,7 +277,8 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// What takes a source further: its segments, unless they were written ahead, and where it has come to.
+    /// Adds the import of a source: its segments, unless they were pre-written, and its new
+    /// bookmark.
     pub(crate) fn taking(
         mut self,
         taking: ImportPrecondition,
@@ -293,11 +295,12 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Writes it.
+    /// Commits the write.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for values that cannot be, [`Error::Duplicate`], [`Error::Dangling`], [`Error::NotFound`],
-    /// [`Error::Conflict`], [`Error::ReadOnly`], [`Error::Backend`]: then nothing was written.
+    /// [`Error::Invalid`] for values that are not valid, [`Error::Duplicate`], [`Error::Dangling`],
+    /// [`Error::NotFound`], [`Error::Conflict`], [`Error::ReadOnly`], [`Error::Backend`]: then
+    /// nothing was written.
     pub fn commit(mut self) -> Result<WriteReport> {
         self.check()?;
         let mut operation = self.act.operation()?;
@@ -340,12 +343,12 @@ impl<'a> SessionWrite<'a> {
         Ok(done)
     }
 
-    /// Whether all claims that change were handed in as changes.
+    /// Returns whether all steps are plain changes.
     fn is_plain(&self) -> bool {
         self.steps.iter().all(|step| matches!(step, WriteStep::Change(_)))
     }
 
-    /// Takes secrets out, and refuses what cannot be.
+    /// Removes secrets, and refuses values that are not valid.
     fn check(&mut self) -> Result<()> {
         let gate = self.session.store.gate();
         let removed = &mut self.removed;
@@ -363,7 +366,8 @@ impl<'a> SessionWrite<'a> {
                     check_claim(change)?;
                 }
                 WriteStep::Whole(kinds, claims) => {
-                    // Those that differ from what is held are checked when that is known: the others were once.
+                    // Claims that differ from the held ones are checked later; equal ones were
+                    // checked when they were written.
                     for (key, _) in claims.iter() {
                         if !kinds.contains(&key.kind) {
                             return Err(Error::invalid(format!("the {key} is of another kind")));
@@ -384,7 +388,8 @@ impl<'a> SessionWrite<'a> {
         checkpoints.try_for_each(|checkpoint| check_checkpoint(gate, checkpoint, removed))
     }
 
-    /// This write as it waits in the spool; `None` if it needs an expected head, or is a part of something larger.
+    /// Returns this write as a spool entry; `None` if it needs an expected head, or is part of a
+    /// larger operation.
     fn to_spooled(
         &self,
         refs: &StoreRefs,
@@ -435,14 +440,14 @@ impl<'a> SessionWrite<'a> {
         Ok(Some(waiting))
     }
 
-    /// The facts in pages.
+    /// Puts the facts into pages.
     fn seal_facts(&mut self) -> Vec<RecordChange> {
         let facts = std::mem::take(&mut self.facts);
         fact_pages(self.session.number, self.source.as_ref(), facts)
     }
 }
 
-/// Facts in pages, as a record holds them.
+/// Puts facts into pages, as they are stored in a record.
 pub(crate) fn fact_pages(
     session: SessionNumber,
     source: Option<&String>,
@@ -463,7 +468,7 @@ pub(crate) fn fact_pages(
     changes
 }
 
-/// A text too long to stand in a fact, as the reference that stands there and the object it refers to.
+/// Returns a text that is too long for a fact's value as a reference and the object it refers to.
 pub(crate) fn long_text(text: &str) -> Option<(Value, RecordChange)> {
     const MAX_INLINE_BYTES: usize = 4096;
     const PREVIEW_BYTES: usize = 512;
@@ -478,7 +483,7 @@ pub(crate) fn long_text(text: &str) -> Option<(Value, RecordChange)> {
     Some((reference.into_value(), object))
 }
 
-/// A plain addition: it needs to know nothing of what is there.
+/// Returns whether a change adds a new note, which does not depend on the current state.
 fn is_new_note(change: &ClaimChange) -> bool {
     change.key.kind == Kind::Note && change.expect == ClaimPrecondition::Absent
 }

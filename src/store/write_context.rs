@@ -1,32 +1,32 @@
-//! Who does what, when.
+//! The context of a write: verb, author and time.
 
 use crate::engine::commit::operation_id;
 use crate::error::Result;
 use crate::model::{Operation, OperationAuthor, Timestamp};
 
-/// Who does what, when. Time comes in here: the library reads no clock.
+/// The context of a write. The library reads no clock, so the caller gives the time.
 #[derive(Clone, Debug)]
 pub struct WriteContext {
-    /// The verb with its object, as the command line says it.
+    /// The verb and its object, as on the command line.
     pub verb: String,
-    /// Who.
+    /// The author.
     pub author: OperationAuthor,
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl WriteContext {
-    /// Somebody asked for it.
+    /// Makes the context of a write that a person or agent asked for.
     pub fn asked(verb: impl Into<String>, now: Timestamp) -> Self {
         Self { verb: verb.into(), author: OperationAuthor::Asked, now }
     }
 
-    /// A hook does it by itself.
+    /// Makes the context of a hook's own write.
     pub fn hook(verb: impl Into<String>, now: Timestamp) -> Self {
         Self { verb: verb.into(), author: OperationAuthor::Hook, now }
     }
 
-    /// A new operation for this act.
+    /// Makes a new operation in this context.
     pub(crate) fn operation(&self) -> Result<Operation> {
         Ok(Operation {
             id: operation_id()?,

@@ -1,5 +1,6 @@
-//! The growing blobs of a bundle, opened part by part. Each part takes what precedes it, so that is kept of those used last,
-//! and read again of others: memory is bounded, whatever the bundle says.
+//! Decompresses the blobs of a bundle part by part. Each part needs the preceding bytes, so these
+//! are kept for the blobs used last and read again for others. Memory is bounded, whatever the
+//! bundle contains.
 
 use super::secret_counter::SecretCounter;
 use super::{BundleReader, damaged};
@@ -10,13 +11,13 @@ use crate::model::SessionNumber;
 use crate::redact::{MAX_SECRET_BYTES, TextForm};
 use std::collections::HashMap;
 
-/// So many are kept open; each holds 16 MiB at most.
+/// How many blobs are kept open; each takes at most 16 MiB.
 const OPEN: usize = 4;
 
-/// A blob of a session.
+/// A blob, identified by its session and name.
 pub(super) type BlobKey = (SessionNumber, String);
 
-/// Where a part stands: the item that holds it, and its place in that record.
+/// The location of a part: the item of the bundle, and the index of the change in its record.
 #[derive(Clone, Copy)]
 struct BlobPartLocation {
     offset: u64,
@@ -27,12 +28,12 @@ struct BlobPartLocation {
 }
 
 struct BlobState {
-    /// Where the next part begins.
+    /// The offset of the next part.
     next: u64,
     form: TextForm,
-    /// The parts from the restart before the last one on.
+    /// The parts that later parts may need.
     places: Vec<BlobPartLocation>,
-    /// How much of its beginning is gone for good.
+    /// How many bytes at its beginning were permanently dropped.
     dropped: u64,
 }
 
@@ -43,14 +44,14 @@ struct BlobWindow {
     bytes: Vec<u8>,
 }
 
-/// A part of a blob as a record has it.
+/// A part of a blob, as in a record.
 pub(super) struct BlobPart<'a> {
     pub(super) offset: u64,
     pub(super) prefix: u64,
     pub(super) object: &'a RecordBytes,
 }
 
-/// What the store it comes to has of a blob between two bytes.
+/// Reads a range of a blob from the store that the bundle is imported into.
 pub(super) type StoredBlobReader<'a> = &'a dyn Fn(&BlobKey, u64, u64) -> Result<Vec<u8>>;
 
 #[derive(Default)]
@@ -70,7 +71,7 @@ impl BlobWindow {
         self.start + self.bytes.len() as u64
     }
 
-    /// Opens the next part and takes it in.
+    /// Decompresses and appends the next part. Returns its length.
     fn take(&mut self, offset: u64, prefix: u64, object: &RecordBytes) -> Result<u64> {
         let since = restart_before(offset);
         let before = offset.checked_sub(prefix).filter(|from| *from >= since);
@@ -86,7 +87,7 @@ impl BlobWindow {
         Ok(length)
     }
 
-    /// Forgets what no later part can need.
+    /// Drops bytes that no later part can need.
     fn trim(&mut self) {
         let from = kept_from(self.end());
         if from > self.start {
@@ -97,13 +98,14 @@ impl BlobWindow {
     }
 }
 
-/// Parts need what stands behind the last restart, and secrets may begin before that.
+/// Returns the first byte to keep: parts need the bytes after the last restart, and a secret may
+/// begin before that.
 const fn kept_from(end: u64) -> u64 {
     restart_before(end).saturating_sub(RESTART_BYTES)
 }
 
 impl BundleBlobs {
-    /// Notes that a blob begins behind what is gone for good.
+    /// Registers a blob whose first bytes were permanently dropped.
     pub(super) fn missing(&mut self, name: BlobKey, bytes: u64) -> Result<()> {
         let source =
             BlobState { next: bytes, form: TextForm::Plain, places: Vec::new(), dropped: bytes };
@@ -113,7 +115,7 @@ impl BundleBlobs {
         Ok(())
     }
 
-    /// Takes in the next part of a blob, which stands in a record of the item at `at`.
+    /// Adds the next part of a blob, found in a record of the item at `at`.
     pub(super) fn take(
         &mut self,
         (items, before): (&mut BundleReader<'_>, Option<StoredBlobReader<'_>>),
@@ -134,7 +136,8 @@ impl BundleBlobs {
                 }
                 _ => Vec::new(),
             };
-            // A source of JSON is told by its first byte, which may be the first of this part.
+            // The form of a source depends on its first byte, which may be the first byte of this
+            // part.
             let json = first.first() == Some(&b'{');
             let form = if json { TextForm::Json } else { TextForm::Plain };
             let source = BlobState { next: part.offset, form, places: Vec::new(), dropped: 0 };
@@ -162,7 +165,8 @@ impl BundleBlobs {
         Ok(())
     }
 
-    /// The bytes before the next part, taken out of those that are kept.
+    /// Returns the bytes before the next part: the kept ones if there are any, else they are read
+    /// again.
     fn window(
         &mut self,
         items: &mut BundleReader<'_>,
@@ -180,7 +184,7 @@ impl BundleBlobs {
         let dropped = self.known.get(name).map_or(0, |source| source.dropped);
         let begin = places.first().map_or(offset, |first| first.offset);
         let mut window = BlobWindow { start: begin, bytes: Vec::new() };
-        // What was trimmed is needed no longer; what the bundle does not have is in the store.
+        // Trimmed bytes are not needed any more; bytes that are not in the bundle are in the store.
         let elsewhere = places.is_empty() || !begin.is_multiple_of(RESTART_BYTES);
         if let Some(before) = before
             && begin > dropped

@@ -1,4 +1,4 @@
-//! Sessions into a file.
+//! Exporting sessions to a bundle.
 
 use super::MAX_RECORD_BYTES;
 use super::replay::{ReplayStep, SessionReplay};
@@ -14,25 +14,26 @@ use crate::model::{ObjectId, TextRef, Value};
 use crate::store::{Session, Store};
 use std::collections::HashSet;
 
-/// A session to be exported, or a range of it.
+/// A session to export, or a range of it.
 #[derive(Clone)]
 pub struct BundleRange {
-    /// The session.
+    /// The session to export.
     pub session: Session,
-    /// The last number that is left out: whoever imports it must have the session up to there. 0: from the beginning.
+    /// The last number before the range: the importing store must have the session up to there. 0
+    /// for the beginning.
     pub from: u64,
-    /// The last number that is taken; `None`: to the end.
+    /// The last number in the range; `None` for the end.
     pub to: Option<u64>,
 }
 
-/// What was exported.
+/// What an export did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleExportReport {
     /// The names of the sessions.
     pub sessions: Vec<String>,
-    /// How many objects stand by themselves.
+    /// How many objects were written as separate items.
     pub objects: u64,
-    /// How many records.
+    /// How many records were written.
     pub records: u64,
     /// How many bytes were written.
     pub bytes: u64,
@@ -42,31 +43,31 @@ struct BundleWriter<'a, W> {
     view: &'a ReadSnapshot,
     write: W,
     chain: BundleChain,
-    /// The objects that stand in the bundle by themselves.
+    /// The objects that were written as separate items.
     known: HashSet<ObjectId>,
     end: BundleEnd,
     bytes: u64,
-    /// What one operation did, as far as it stands together.
+    /// Changes of one operation that are not written yet.
     open: Option<Record>,
 }
 
 impl Store {
-    /// Every session, whatever it is for, that has come into the journal.
+    /// Returns every session of every kind that is in the journal.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn every_session(&self) -> Result<Vec<Session>> {
         let (refs, _) = self.engine.follower.written_refs()?;
         Ok(visible_sessions(&refs).map(|(number, _)| self.session_at(number)).collect())
     }
 
-    /// Writes sessions as one file, part by part, with all that they name. What waits in the spool is not among it.
-    /// The same sessions give the same bytes.
+    /// Writes sessions as one file, part by part, with everything they refer to, but without
+    /// spooled writes. The same sessions give the same bytes.
     ///
     /// # Errors
-    /// What `write` refuses; [`Error::Invalid`] if a range is none, or ends between a revision and its
-    /// pruning; [`Error::Corrupt`] if something is not there; as
-    /// every read.
+    /// Any error of `write`; [`Error::Invalid`] if a range is not valid, or ends between a revision
+    /// and its pruning; [`Error::Corrupt`] if something is missing; also if the store cannot be
+    /// read or is damaged.
     pub fn export_bundle<E: From<Error>>(
         &self,
         ranges: &[BundleRange],
@@ -105,7 +106,7 @@ impl Store {
             }
             let replay =
                 SessionReplay::new(&view, range.session.number, contents.sessions.len() as u32)?;
-            // A range to the end has what was done behind the last number too.
+            // A range to the end includes what follows the last number.
             let span = (range.from, range.to.unwrap_or(u64::MAX));
             replay.check_end(span.1)?;
             let begun = replay.begun(span.0, span.1);
@@ -154,7 +155,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
         }
         for mut change in step.changes {
             self.objects(&mut change)?;
-            // What takes back stays with what it did meanwhile.
+            // An undo mark stays in the same record as the changes of its operation.
             let last = matches!(change, RecordChange::TakesBack { .. });
             let fits = |open: &Record| {
                 open.operation == step.operation && (last || open.inline_bytes() < MAX_RECORD_BYTES)
@@ -178,7 +179,8 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
         self.item(BundleItemKind::Record, &record.encode())
     }
 
-    /// Writes the objects that a change names, and those in it that are too large to stand in its record.
+    /// Writes the objects that a change refers to, and moves inline objects that are too large for
+    /// its record to separate items.
     fn objects(&mut self, change: &mut RecordChange) -> Result<()> {
         match change {
             RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
@@ -207,7 +209,8 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
         }
     }
 
-    /// The long texts in a value that are objects of their own. The others lie in a source, which is exported too.
+    /// Writes the long texts in a value that are separate objects. Other long texts are in a
+    /// source, which is exported too.
     fn texts(&mut self, value: &Value) -> Result<()> {
         let mut written = Ok(());
         TextRef::each_in(value, &mut |text| {

@@ -1,4 +1,4 @@
-//! What pruning folded, as it was before.
+//! Reconstructing folded revisions as they were before pruning.
 
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::index::fold;
@@ -14,13 +14,13 @@ use crate::format::{
 };
 use crate::model::{OperationId, SessionNumber};
 
-/// The revisions of a session, those that were folded too.
+/// Reads the revisions of a session, including folded ones.
 pub(super) struct FoldedRevisionReader<'a> {
     pub(super) view: &'a ReadSnapshot,
     pub(super) number: SessionNumber,
 }
 
-/// What the parts of a delta hold.
+/// Decompresses the inline parts of a delta.
 fn opened(parts: Vec<DeltaPart>) -> Result<Vec<Vec<u8>>> {
     let inline = parts.into_iter().filter_map(|part| match part {
         DeltaPart::Inline(RecordBytes(sealed)) => Some(sealed),
@@ -31,11 +31,11 @@ fn opened(parts: Vec<DeltaPart>) -> Result<Vec<Vec<u8>>> {
         .collect()
 }
 
-/// A revision as it was made: header, body, delta. What is gone for good is empty.
+/// A revision as it was made: header, body, delta. A part that was permanently removed is empty.
 pub(super) type OriginalRevision = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
 
 impl FoldedRevisionReader<'_> {
-    /// What an operation folded that was not brought back.
+    /// Returns the folds of an operation that were not undone.
     pub(super) fn folded_by(&self, operation: &OperationId) -> Result<Vec<OperationEffect>> {
         let (from, to) = (of(self.number).build(), of(self.number).end());
         let rows = self.view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
@@ -51,7 +51,7 @@ impl FoldedRevisionReader<'_> {
         Ok(folded)
     }
 
-    /// A revision as it was made.
+    /// Reads a revision as it was made.
     pub(super) fn revision(&self, at: RevisionRef) -> Result<OriginalRevision> {
         let seen = self.row_before_fold(at)?;
         let first = fold::rows(self.view, self.number, at)?.pop();
@@ -68,13 +68,14 @@ impl FoldedRevisionReader<'_> {
         Ok((seen.header, seen.body, Vec::new()))
     }
 
-    /// What revisions from `first` on changed together with the one they were folded into; nothing if nobody knows. `begin` is
-    /// the first one that had been folded into `first` by then, or `first` itself.
+    /// Returns the combined changes of the revisions from `first` to the one they were folded into;
+    /// empty if these are not known any more. `begin` is the first revision that had been folded
+    /// into `first` by then, or `first` itself.
     pub(super) fn fold(&self, at: RevisionRef, first: u64, begin: u64) -> Result<Vec<DeltaPart>> {
         let folds = fold::rows(self.view, self.number, at)?;
         let left = match folds.iter().position(|fold| fold.first == first) {
             Some(0) => Some(self.row_before_fold(at)?),
-            // What the next one found.
+            // The row that the next fold replaced.
             Some(place) => match folds.get(place - 1) {
                 Some(next) => fold::before(self.view, self.number, at, next)?,
                 None => None,
@@ -84,7 +85,7 @@ impl FoldedRevisionReader<'_> {
         if let Some(left) = left.filter(|row| !row.parts.is_empty()) {
             return Ok(self.parts(&left)?.1);
         }
-        // It came back since: then it is made as it was then.
+        // The fold was undone since: combine the deltas again.
         let mut deltas: Vec<(u64, Vec<u8>)> = Vec::new();
         let (from, to) = (
             of(self.number).number(begin).build(),
@@ -111,7 +112,8 @@ impl FoldedRevisionReader<'_> {
                 deltas.extend(opened(delta)?.into_iter().map(|delta| (sequence, delta)));
                 continue;
             }
-            // What it changed by itself is gone for good; what it was folded into may hold it.
+            // Its own delta was permanently removed; a revision it was folded into may contain the
+            // changes.
             let Some((first, together)) = self.held(RevisionRef { sequence: holder, ..at })? else {
                 return Ok(Vec::new());
             };
@@ -122,13 +124,14 @@ impl FoldedRevisionReader<'_> {
             deltas.extend(opened(together)?.into_iter().map(|delta| (holder, delta)));
             known_to = holder;
         }
-        // The same each time: nothing is named by what is made here.
+        // A fixed salt, so that the result is reproducible: nothing is named by it.
         let what = [at.branch.to_le_bytes().as_slice(), &first.to_le_bytes()].concat();
         let salt = *blake3::hash(&what).as_bytes().first_chunk().expect("16 of 32 bytes");
         prune::combine_deltas(deltas.iter().map(|(_, delta)| delta.as_slice()), &mut || Ok(salt))
     }
 
-    /// What a revision in sight holds of others folded into it: the first of them, and what all changed together.
+    /// Returns what a visible revision contains of others folded into it: the first of them, and
+    /// the combined changes.
     fn held(&self, at: RevisionRef) -> Result<Option<(u64, Vec<DeltaPart>)>> {
         let in_sight = Some(SequenceRow::Revision(at.branch));
         if timeline::sequence(self.view, self.number, at.sequence)? != in_sight {
@@ -139,7 +142,7 @@ impl FoldedRevisionReader<'_> {
         Ok(folds.first().filter(|_| !together.is_empty()).map(|fold| (fold.first, together)))
     }
 
-    /// The row of a revision, or what it was when it was folded into another one.
+    /// Reads the row of a revision, or the one it had when it was folded into another revision.
     fn row_before_fold(&self, at: RevisionRef) -> Result<RevisionRow> {
         match timeline::sequence(self.view, self.number, at.sequence)? {
             Some(SequenceRow::Folded(branch, into)) => {

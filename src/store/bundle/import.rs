@@ -1,4 +1,4 @@
-//! A bundle into the journal: what of it is not there yet.
+//! Importing a bundle: appends what the journal does not contain yet.
 
 use super::verify::verify_bundle;
 use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
@@ -21,28 +21,30 @@ use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber}
 use crate::store::{Store, WriteContext};
 use std::collections::{HashMap, HashSet};
 
-/// What an import took.
+/// What an import did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BundleImportReport {
     /// The names of the sessions, as they are in the bundle.
     pub sessions: Vec<String>,
     /// How many records were written.
     pub records: u64,
-    /// How many were there already.
+    /// How many records were there already.
     pub known: u64,
 }
 
 impl Store {
-    /// Takes the sessions of a bundle in, with their ids. The bundle is read twice: first it is judged as a whole, and if
-    /// anything about it is wrong nothing is written. What is there already is passed over, so an import that was stopped
-    /// goes on where it was. Durable when it returns.
+    /// Imports the sessions of a bundle, with their ids. The bundle is read twice: first it is
+    /// verified as a whole, and nothing is written if anything is wrong. Known records are skipped,
+    /// so an interrupted import can be continued. Durable when it returns.
     ///
-    /// `name` is what its session is called here; a bundle of several keeps its names.
+    /// `name` renames the session; it is only valid for a bundle with one session.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the bundle is damaged, cut off, or of a later version, [`Error::Secrets`] if it holds any that
-    /// this store is opened to take out; [`Error::Duplicate`] if another session has the name; [`Error::Conflict`] if a session went
-    /// another way here; [`Error::NotFound`] if a range needs what comes before it; as every write.
+    /// [`Error::Invalid`] if the bundle is damaged, incomplete, or of a later version,
+    /// [`Error::Secrets`] if it contains secrets that this store redacts; [`Error::Duplicate`] if
+    /// another session has the name; [`Error::Conflict`] if a session has diverged here;
+    /// [`Error::NotFound`] if a range needs earlier data that is missing; also if the store cannot
+    /// be written.
     pub fn import_bundle(
         &self,
         act: &WriteContext,
@@ -83,7 +85,7 @@ impl Store {
     }
 }
 
-/// The number of a session here, and whether it is there yet.
+/// Returns the number of a session here, and whether it exists yet.
 fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
     let known = refs.sessions.of_id(session.info.id);
     let mut own = known.filter(|(_, known)| known.gone != Some(SessionRemoval::Swept));
@@ -118,11 +120,11 @@ struct BundleImporter<'a> {
     store: &'a Store,
     operation: Operation,
     contents: BundleContents,
-    /// How many effects of each operation have gone by.
+    /// How many effects of each operation were processed so far.
     done: HashMap<OperationId, usize>,
     /// Objects to be written before the next record.
     objects: Vec<RecordBytes>,
-    /// All objects so far: they are there.
+    /// All objects so far, whether they were written or existed already.
     passed: HashSet<ObjectId>,
     taken: BundleImportReport,
 }
@@ -159,7 +161,8 @@ impl BundleImporter<'_> {
         let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
         self.passed.insert(id);
         let view = self.store.engine.follower.written_view()?;
-        // What nothing names yet may be swept before something of this bundle does: it is written anew, which keeps it.
+        // An unnamed object may be swept before a record of this bundle names it: write it again,
+        // which keeps it.
         if let Some(number) = object::find_number(&view, &id)?
             && object::prewritten_row(&view, number)?.is_none()
         {
@@ -197,7 +200,7 @@ impl BundleImporter<'_> {
         Ok(())
     }
 
-    /// Writes what of a record is not there yet, and the session before its first.
+    /// Writes the part of a record that is not here yet, and the session before its first record.
     fn write(&self, named: usize, record: &Record) -> Result<bool> {
         let session = self.contents.sessions.get(named);
         let session =
@@ -209,7 +212,7 @@ impl BundleImporter<'_> {
             let mut changes = Vec::new();
             if !is_there {
                 changes.push(RecordChange::Session { info: session.info.clone() });
-                // It becomes the current one only where there is none.
+                // It becomes the last used session only if there is none.
                 if session.info.kind == SessionKind::Debug && refs.last_used.is_none() {
                     changes.push(RecordChange::Used { session: number });
                 }
@@ -233,11 +236,11 @@ impl BundleImporter<'_> {
             }
             let written = !changes.is_empty();
             let record = Record { operation: record.operation.clone(), changes };
-            // What cannot be done here must not come into the journal.
+            // A record that cannot be applied here must not enter the journal.
             if written {
                 let checked = desk.view()?.check(record.clone());
                 let missing = checked.map_err(|error| divergence_error(session, &error))?;
-                // By a clock that is wrong it may be swept as soon as it is written.
+                // With a wrong clock an object may be swept right after it is written.
                 if let Some(gone) = missing.iter().find(|one| self.passed.contains(*one)) {
                     return Err(Error::Conflict(format!(
                         "the object {gone} was swept meanwhile: import it again"
@@ -260,7 +263,7 @@ const fn has_effect(change: &RecordChange) -> bool {
     )
 }
 
-/// What went another way here than where the bundle was made.
+/// Makes the error for a session that has diverged from the bundle.
 fn divergence_error(session: &BundleSession, error: &Error) -> Error {
     Error::Conflict(format!(
         "the session '{}' went another way here: {}",
@@ -269,12 +272,12 @@ fn divergence_error(session: &BundleSession, error: &Error) -> Error {
     ))
 }
 
-/// What is known of an operation, if it is.
+/// Looks up an operation in this store.
 fn known(desk: &PlanContext<'_>, id: &OperationId) -> Result<Option<OperationRow>> {
     find_operation(&desk.view()?, id)
 }
 
-/// Whether a change, the `at`th effect of its operation, is there already.
+/// Returns whether a change, effect number `at` of its operation, is here already.
 fn is_known(
     desk: &PlanContext<'_>,
     known: Option<&OperationRow>,
@@ -293,17 +296,18 @@ fn is_known(
         RecordChange::TextMissing { session, blob, bytes } => {
             blob::end(&desk.view()?, *session, blob)? >= *bytes
         }
-        // They come last, in one record.
+        // These changes come last, in one record.
         RecordChange::TakesBack { .. } => known.is_some_and(|row| row.takes_back.is_some()),
         RecordChange::Pruned { .. } => known.is_some(),
         RecordChange::Swept { .. } => known.is_some_and(swept),
-        // What it did stands there in short.
+        // The row of the operation lists its effects.
         _ => known.is_some_and(|row| swept(row) || at < row.effects.len()),
     })
 }
 
-/// Whether a part of a source is here. One of other bytes is refused; the same bytes may have come in other parts, when they
-/// were taken back and read again: then these are the ones that count.
+/// Returns whether a part of a source is here. A part with other bytes is refused; the same bytes
+/// may be in other parts here if they were undone and imported again: then the parts of the bundle
+/// count.
 fn is_known_part(
     desk: &PlanContext<'_>,
     session: SessionNumber,
@@ -315,7 +319,7 @@ fn is_known_part(
     let Some(row) = view.get(key::SEGMENTS, &place)? else { return Ok(false) };
     let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a source"))?;
     if !object::is_object_number(row.object) {
-        // It was dropped here.
+        // The part was dropped here.
         return Ok(true);
     }
     let name = |sealed: &[u8]| sealed_id(sealed).map_err(Error::corrupt("an object"));
@@ -323,7 +327,7 @@ fn is_known_part(
         return Ok(true);
     }
     let from = offset.saturating_sub(prefix);
-    // What was read before may have come in other parts since.
+    // The earlier bytes may be in other parts by now.
     let cache = BlobCache::default();
     let (start, bytes) = cache.read(&view, session, blob, from, prefix + row.length)?;
     let at = |place: u64| usize::try_from(place - start).unwrap_or(usize::MAX);
@@ -338,7 +342,7 @@ fn is_known_part(
     Ok(false)
 }
 
-/// That a change follows what is here as it did where it was made.
+/// Checks that a change continues this session's history as it did where the bundle was made.
 fn check_continuity(
     desk: &PlanContext<'_>,
     refs: &StoreRefs,
@@ -369,7 +373,7 @@ fn check_continuity(
                 return Err(went());
             }
         }
-        // What stands here would not reach what follows.
+        // The bytes here would not reach the next part.
         RecordChange::TextMissing { blob, .. } if blob::end(&desk.view()?, number, blob)? > 0 => {
             return Err(went());
         }

@@ -1,10 +1,12 @@
-//! Bundles: sessions as one file. Records and objects come as they are, so every id and hash stays what it was.
+//! Bundles: sessions as one file. Records and objects are copied unchanged, so ids and hashes stay
+//! the same.
 //!
-//! * `replay`: the records of a session again, from its operations; `fold`: what pruning folded, as it was.
-//! * `export`: those with their objects, into a file.
-//! * `check`: a file judged as a whole, before anything of it is written; `source`: its growing blobs; `secret`: whether it
-//!   holds what is taken out here.
-//! * `import`: what of it is not there yet, into the journal.
+//! * `replay`: a session's records, reconstructed from its operations.
+//! * `folded_revision`: folded revisions as they were before.
+//! * `export`: writes records and objects to a file.
+//! * `verify`: verifies a file as a whole before anything is written; `blob_parts`: its blobs.
+//! * `secret_counter`: counts secrets in it that this store redacts.
+//! * `import`: appends what the journal does not contain yet.
 
 mod blob_parts;
 mod export;
@@ -24,26 +26,26 @@ use crate::format::{
 };
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Larger records are split into objects and what names them.
+/// Larger records are split into objects and a record that names them.
 const MAX_RECORD_BYTES: usize = 512 << 10;
 
-/// Where a bundle is read from: twice, so from a file.
+/// The source of a bundle. It is read twice, so it must be seekable.
 pub trait BundleSource: Read + Seek {}
 
 impl<T: Read + Seek> BundleSource for T {}
 
-/// The items of a bundle, each checked against all before it.
+/// Reads the items of a bundle and checks each against all items before it.
 struct BundleReader<'a> {
     source: &'a mut dyn BundleSource,
     chain: BundleChain,
-    /// The byte at which the next item begins.
+    /// The offset of the next item.
     at: u64,
 }
 
 struct BundleItem {
     kind: BundleItemKind,
     content: Vec<u8>,
-    /// The byte at which the content begins.
+    /// The offset of the content.
     at: u64,
 }
 
@@ -72,14 +74,14 @@ impl<'a> BundleReader<'a> {
         Ok(Self { source, chain, at: BUNDLE_HEADER_BYTES as u64 })
     }
 
-    /// The next item; the end is one.
+    /// Reads the next item; the end is an item too.
     fn next(&mut self) -> Result<BundleItem> {
         let at = self.at;
         let cut = |error: io::Error| unreadable(&error, at);
         let mut header = [0; ITEM_HEADER_BYTES];
         self.source.read_exact(&mut header).map_err(cut)?;
         let (kind, length) = item_header(header).map_err(|error| damaged(at, error))?;
-        // What it says of its length is believed as far as there are bytes.
+        // Do not allocate by the stated length: read only the bytes that exist.
         let mut content = Vec::new();
         Read::take(&mut *self.source, length as u64).read_to_end(&mut content).map_err(cut)?;
         let mut check = [0; ITEM_CHECK_BYTES];
@@ -91,7 +93,7 @@ impl<'a> BundleReader<'a> {
         Ok(BundleItem { kind, content, at: at + ITEM_HEADER_BYTES as u64 })
     }
 
-    /// That nothing stands behind the end.
+    /// Checks that nothing follows the end.
     fn finish(&mut self) -> Result<()> {
         let mut more = [0; 1];
         match self.source.read(&mut more).map_err(|error| unreadable(&error, self.at))? {
@@ -100,7 +102,7 @@ impl<'a> BundleReader<'a> {
         }
     }
 
-    /// The bytes of an earlier item.
+    /// Reads the bytes of an earlier item again.
     fn again(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
         let mut content = vec![0; length];
         self.source

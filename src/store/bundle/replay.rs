@@ -1,4 +1,4 @@
-//! The records of a session again: what each operation did is known by what it takes to take it back.
+//! Reconstructs a session's journal records from the undo information of its operations.
 
 use super::folded_revision::FoldedRevisionReader;
 use crate::backend::{ScanDirection, Snapshot};
@@ -19,15 +19,15 @@ use crate::model::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Something an operation did, as it stands in a bundle.
+/// A step of an operation, as written to a bundle.
 pub(super) struct ReplayStep {
     pub(super) operation: Operation,
     pub(super) changes: Vec<RecordChange>,
-    /// Whether it stands in a record of its own.
+    /// Whether it needs a separate record.
     pub(super) alone: bool,
 }
 
-/// What stands behind what an operation did, before it is read.
+/// An action of an operation, before its data is read.
 #[derive(Clone, Debug)]
 enum ReplayAction {
     Pruned,
@@ -36,10 +36,11 @@ enum ReplayAction {
     Swept,
 }
 
-/// Where a deed stands: by the session's one count, what has a number first, then as it was written.
+/// The sort key of an action: its sequence number; numbered before unnumbered; journal position;
+/// index.
 type ReplaySortKey = (u64, u8, u64, usize);
 
-/// Whether what stands there is behind `from` and not behind `to`.
+/// Returns whether an action is after `from` and not after `to`.
 const fn is_in((number, unnumbered, ..): ReplaySortKey, (from, to): (u64, u64)) -> bool {
     if unnumbered == 0 { from < number && number <= to } else { from <= number && number < to }
 }
@@ -53,7 +54,7 @@ fn unfolded(effect: &OperationEffect) -> Option<OperationEffect> {
     }
 }
 
-/// Whether it is about other sessions, or only about what is kept of texts.
+/// Returns whether an effect is about other sessions, or only about the retention of texts.
 const fn is_omitted(effect: &OperationEffect) -> bool {
     matches!(
         effect,
@@ -73,19 +74,19 @@ pub(super) struct SessionReplay<'a> {
     pruned: FoldedRevisionReader<'a>,
     operations: Vec<OperationRow>,
     deeds: Vec<(ReplaySortKey, usize, ReplayAction)>,
-    /// The versions of each checkpoint that are still to come, the next one last.
+    /// The versions of each checkpoint that are not replayed yet, the next one last.
     checkpoints: HashMap<CheckpointId, Vec<Checkpoint>>,
     bookmarks: HashMap<String, Vec<Option<BookmarkRow>>>,
     schedules: Vec<Option<i64>>,
-    /// How many changes of each branch have been told.
+    /// How many changes of each branch were replayed.
     branches: HashMap<BranchNumber, usize>,
-    /// The checkpoints that were there at some time.
+    /// The checkpoints that existed at some time.
     made: HashSet<CheckpointId>,
-    /// The time of each checkpoint that is there.
+    /// The time of each visible checkpoint.
     visible: BTreeMap<CheckpointId, Timestamp>,
-    /// How far the bytes of each blob have been told.
+    /// Up to which offset each blob was replayed.
     blobs: HashMap<String, u64>,
-    /// The first revisions of the folds into each revision that are in force, the latest last.
+    /// The first revision of each fold in force, by the revision folded into, the latest last.
     folds: HashMap<(BranchNumber, u64), Vec<u64>>,
 }
 
@@ -124,9 +125,10 @@ impl<'a> SessionReplay<'a> {
         Ok(replay)
     }
 
-    /// What a checkpoint, bookmark or schedule became is what the next effect on it calls old, or what it is now.
+    /// Collects the versions of checkpoints, bookmarks and schedules. The version after an effect
+    /// is the `old` value of the next effect, or the current value.
     fn versions(&mut self) -> Result<()> {
-        // Of a checkpoint that is gone for good only its number is left.
+        // Of a swept checkpoint only its number is left.
         let mut checkpoints: HashMap<CheckpointId, Vec<(u64, Option<Checkpoint>)>> = HashMap::new();
         for row in &self.operations {
             for effect in &row.effects {
@@ -170,7 +172,8 @@ impl<'a> SessionReplay<'a> {
             .collect();
         let hiders = prune::last_hiding_operations(self.operations.iter());
         for (id, mut versions) in checkpoints {
-            // What it was before went with it: long texts that its copies name are gone.
+            // The sweep also removed its earlier versions: long texts that they refer to are
+            // missing.
             if !in_sight.contains(&id) && hiders.get(&id).is_some_and(|one| gone.contains(one)) {
                 versions.iter_mut().for_each(|(_, version)| *version = None);
             }
@@ -185,7 +188,7 @@ impl<'a> SessionReplay<'a> {
             self.checkpoints.insert(id, known);
         }
         for (source, versions) in &mut self.bookmarks {
-            // The first one is what it was before all.
+            // The first one is the value before all operations.
             versions.remove(0);
             let row = self.view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
             let row = row.map(|row| BookmarkRow::decode(&row)).transpose();
@@ -200,7 +203,7 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// What stands for a checkpoint that was pruned for good: it holds its number, and goes again.
+    /// Makes a placeholder for a swept checkpoint: it occupies the number, and is hidden again.
     fn placeholder_checkpoint(&self, id: CheckpointId, sequence: u64) -> Checkpoint {
         Checkpoint {
             id,
@@ -216,7 +219,8 @@ impl<'a> SessionReplay<'a> {
         }
     }
 
-    /// Whether an operation did nothing that a bundle tells: of texts it says what is missing, not why.
+    /// Returns whether a bundle contains nothing of an operation: for texts it says what is
+    /// missing, not why.
     fn is_fully_omitted(&self, row: &OperationRow) -> bool {
         let folded = self.operations.iter().any(|other| {
             other.takes_back == Some(row.operation.id)
@@ -231,7 +235,8 @@ impl<'a> SessionReplay<'a> {
         !row.effects.is_empty() && row.effects.iter().all(nothing)
     }
 
-    /// What an operation did, in order; of a pruning that is done for good as far as it still shows.
+    /// Returns the actions of an operation, in order; for a swept pruning those that can still be
+    /// reconstructed.
     fn actions_of(&self, row: &OperationRow) -> Result<Vec<ReplayAction>> {
         let mut deeds = Vec::new();
         if self.is_fully_omitted(row) {
@@ -254,7 +259,7 @@ impl<'a> SessionReplay<'a> {
                 let old = Box::new(self.placeholder_checkpoint(*id, *sequence));
                 ReplayAction::Effect(OperationEffect::CheckpointHidden { old })
             }));
-            // Where it was taken back before, that says what it had folded.
+            // If it was undone before, the undo lists its folds.
             let back = self.operations.iter().find(|one| one.takes_back == Some(row.operation.id));
             let folded = match back {
                 Some(back) => back.effects.iter().rev().filter_map(unfolded).collect(),
@@ -266,15 +271,15 @@ impl<'a> SessionReplay<'a> {
         Ok(deeds)
     }
 
-    /// Puts all deeds in the order in which they can be done again: by number, since operations may have run beside each
-    /// other.
+    /// Sorts all actions so that they can be replayed: by number, since operations may have been
+    /// concurrent.
     fn order(&mut self) -> Result<()> {
         let mut made: HashMap<CheckpointId, u64> = HashMap::new();
         let mut ends: HashMap<OperationId, u64> = HashMap::new();
         for (which, row) in self.operations.iter().enumerate() {
             let mut last = row.sequence;
             for (index, deed) in self.actions_of(row)?.into_iter().enumerate() {
-                // An operation that runs beside others may take back what began after it.
+                // An operation that runs concurrently with others may undo what began after it.
                 let known = match &deed {
                     ReplayAction::Effect(
                         OperationEffect::Folded { last, .. }
@@ -320,7 +325,8 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// That what is gone for good is told as gone: a range cannot end between a revision and its pruning.
+    /// Checks that removed revisions are exported as removed: a range cannot end between a revision
+    /// and its sweep.
     pub(super) fn check_end(&self, to: u64) -> Result<()> {
         for (_, which, deed) in &self.deeds {
             let ReplayAction::Effect(OperationEffect::Folded { first, .. }) = deed else {
@@ -342,7 +348,8 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// How many effects of operations that a range begins in the middle of stand before it.
+    /// Returns how many effects come before the range, for each operation that continues in the
+    /// range.
     pub(super) fn begun(&self, from: u64, to: u64) -> Vec<BegunOperation> {
         let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
         for (place, which, deed) in &self.deeds {
@@ -362,7 +369,7 @@ impl<'a> SessionReplay<'a> {
             .collect()
     }
 
-    /// Behind an operation and all that took it back, or did it again.
+    /// Returns a sort key after an operation and all undos and redos of it.
     fn sort_key_after_all(
         &self,
         operation: OperationId,
@@ -381,7 +388,7 @@ impl<'a> SessionReplay<'a> {
         place
     }
 
-    /// Does again, in order, what was done behind `from` and not behind `to`.
+    /// Replays, in order, the actions after `from` and not after `to`.
     pub(super) fn each(
         mut self,
         from: u64,
@@ -416,7 +423,7 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// Notes a fold, and gives the first of all revisions that it stands for.
+    /// Records a fold, and returns the first of all revisions that it covers.
     fn folded(&mut self, branch: BranchNumber, first: u64, last: u64) -> u64 {
         let mut begin = first;
         while let Some(before) = self.folds.get(&(branch, begin)).and_then(|folds| folds.last())
@@ -428,7 +435,8 @@ impl<'a> SessionReplay<'a> {
         begin
     }
 
-    /// The pruning that an operation's folds are part of: by a redo, the one that is done again.
+    /// Returns the pruning that an operation's folds belong to: for a redo, the pruning that is
+    /// redone.
     fn pruning(&self, which: usize) -> Result<OperationId> {
         let gone = || Error::Internal("an operation is gone".to_owned());
         let row = self.operations.get(which).ok_or_else(gone)?;
@@ -442,7 +450,7 @@ impl<'a> SessionReplay<'a> {
         let known = self.operations.iter().find(|row| row.operation.id == other);
         let back =
             |operation, facts_hidden| RecordChange::TakesBack { session, operation, facts_hidden };
-        // As `undo` and `redo` write it.
+        // The same changes as `undo` and `redo` write.
         match known.and_then(|row| row.takes_back) {
             None => vec![back(other, true)],
             Some(first) => vec![back(first, false), back(other, false)],
@@ -458,7 +466,7 @@ impl<'a> SessionReplay<'a> {
             }
             OperationEffect::CheckpointMade { id } => {
                 let checkpoint = self.version(&id)?;
-                // Its number was given out before: it had been taken back since.
+                // The checkpoint existed before and was undone since.
                 let shown = !self.made.insert(id);
                 self.visible.insert(id, checkpoint.time);
                 let checkpoint = Box::new(checkpoint);
@@ -504,7 +512,7 @@ impl<'a> SessionReplay<'a> {
                 self.folds.entry((branch, last)).or_default().pop();
                 one(RecordChange::Unfolded { session, branch, last })
             }
-            // It was told as what it had been; of texts it is said what is missing.
+            // Swept data was replayed as it was before; for texts the bundle says what is missing.
             OperationEffect::Swept { .. }
             | OperationEffect::Purged { .. }
             | OperationEffect::TextDropped { .. }
@@ -518,7 +526,7 @@ impl<'a> SessionReplay<'a> {
         }
     }
 
-    /// Passes over what is not wanted, so that what follows is known for what it is.
+    /// Skips an effect outside the range, but updates the state that later effects depend on.
     fn pass(&mut self, effect: OperationEffect, which: usize) -> Result<()> {
         match effect {
             OperationEffect::Revision { .. }
@@ -598,8 +606,9 @@ impl<'a> SessionReplay<'a> {
         })
     }
 
-    /// What a bookmark became, and up to where its bytes are told with it: no further than it will ever go back, since what
-    /// is read again then stands in other parts; all there are where it is the last one.
+    /// Returns the next version of a bookmark, and up to where the blob is replayed with it: no
+    /// further than any later version moves back, since what is read again is in other parts. For
+    /// the last version, the whole blob.
     fn bookmark_version(&mut self, source: &str) -> (Option<BookmarkRow>, u64) {
         let Some(versions) = self.bookmarks.get_mut(source) else { return (None, 0) };
         let bookmark = versions.pop().flatten();
@@ -618,7 +627,7 @@ impl<'a> SessionReplay<'a> {
         (bookmark, end)
     }
 
-    /// A bookmark, behind the bytes up to it if they are kept.
+    /// Returns the changes for a bookmark, after those for its stored bytes.
     fn bookmark(&mut self, source: String) -> Result<Vec<RecordChange>> {
         let (bookmark, end) = self.bookmark_version(&source);
         let mut changes = Vec::new();
@@ -655,7 +664,7 @@ impl<'a> SessionReplay<'a> {
         let what = || format!("the source '{blob}' at byte {offset}");
         let row = row.transpose().map_err(Error::corrupt(what()))?;
         match row {
-            // A repair could not save it.
+            // A repair could not save the part.
             Some(row) if row.length == 0 => Err(Error::missing(what())),
             row => Ok(row),
         }

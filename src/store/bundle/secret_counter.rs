@@ -1,4 +1,5 @@
-//! Whether a bundle holds what the store it comes to takes out: all its texts are read as the gate reads them.
+//! Counts the secrets in a bundle that the importing store would redact. Texts are read as the
+//! redaction gate reads them.
 
 use crate::format::{
     Delta, DeltaSide, FactPage, ObjectKind, RecordChange, decode_entry, decode_key,
@@ -7,7 +8,7 @@ use crate::model::{BranchMetadata, Checkpoint, Operation, SessionMetadata, Value
 use crate::redact::{Redactor, TextForm};
 use std::collections::BTreeMap;
 
-/// Counts secrets, by kind.
+/// Counts secrets by kind.
 pub(super) struct SecretCounter<'a> {
     redactor: Option<&'a Redactor>,
     found: BTreeMap<&'static str, u64>,
@@ -18,7 +19,7 @@ impl<'a> SecretCounter<'a> {
         Self { redactor, found: BTreeMap::new() }
     }
 
-    /// What was found, in words; `None`: nothing.
+    /// Returns the counts in words; `None` if there are no secrets.
     pub(super) fn summary(&self) -> Option<String> {
         let count: u64 = self.found.values().sum();
         let kinds: Vec<&str> = self.found.keys().copied().collect();
@@ -26,7 +27,8 @@ impl<'a> SecretCounter<'a> {
         (count > 0).then(|| format!("{count} {secrets} ({})", kinds.join(", ")))
     }
 
-    /// Text behind `before`, which was read already and may hold the beginning.
+    /// Searches a text that follows `before`, which was searched already and may contain the
+    /// beginning of a secret.
     pub(super) fn behind(&mut self, before: &[u8], text: &[u8], form: TextForm) {
         let Some(redactor) = self.redactor else { return };
         for found in redactor.find(&[before, text].concat(), form) {
@@ -56,7 +58,7 @@ impl<'a> SecretCounter<'a> {
         self.text(&operation.verb);
     }
 
-    /// The content of an object. What cannot be read as what it says it is, is read as text.
+    /// Searches the content of an object. If it cannot be decoded, it is searched as text.
     pub(super) fn object(&mut self, kind: ObjectKind, content: &[u8]) {
         if self.redactor.is_none() {
             return;
@@ -106,7 +108,7 @@ impl<'a> SecretCounter<'a> {
         }
     }
 
-    /// What a change says beside objects.
+    /// Searches the texts of a change that are not in objects.
     pub(super) fn change(&mut self, change: &RecordChange) {
         match change {
             RecordChange::Branch { name, change, .. } => {

@@ -1,4 +1,4 @@
-//! A bundle judged as a whole, before anything of it is written.
+//! Verifies a bundle as a whole, before anything of it is written.
 
 use super::blob_parts::{BlobKey, BlobPart, BundleBlobs, StoredBlobReader};
 use super::secret_counter::SecretCounter;
@@ -20,10 +20,10 @@ use crate::redact::Redactor;
 use crate::store::Store;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A state in short.
+/// The digest and the number of claims of a state.
 type DigestAndCount = (StateDigest, u64);
 
-/// What a revision leads to, and what it starts from.
+/// A verified revision: the state it starts from, and the state it leads to.
 #[derive(Clone, Copy)]
 struct CheckedRevision {
     id: RevisionId,
@@ -35,42 +35,43 @@ struct CheckedRevision {
 /// The session, branch and number of a revision.
 type BundleRevisionKey = (SessionNumber, BranchNumber, u64);
 
-/// A fold in force.
+/// A fold that was not undone.
 #[derive(Clone, Copy)]
 struct ActiveFold {
-    /// Its first revision.
+    /// The first folded revision.
     first: u64,
     /// The operation that made it.
     pruning: OperationId,
-    /// What the revision started from that holds it.
+    /// The state that the revision folded into started from before the fold.
     from: Option<DigestAndCount>,
 }
 
 struct BundleVerifier<'a> {
     items: BundleReader<'a>,
     contents: BundleContents,
-    /// Where the contents of objects stand.
+    /// The location of each object's content.
     objects: HashMap<ObjectId, (u64, usize)>,
     known: Vec<HashMap<u64, CheckedRevision>>,
-    /// Revisions whose own changes are gone, each with the pruning that folded it, if one did.
+    /// Revisions whose own delta is missing, each with the pruning that folded it, if any.
     missing_deltas: BTreeMap<BundleRevisionKey, Option<OperationId>>,
-    /// Revisions that hold what others changed with them, and that is gone, likewise.
+    /// Revisions that lack the combined delta of a fold, each with the pruning that folded them, if
+    /// any.
     folds_missing_deltas: BTreeMap<(BundleRevisionKey, u64), Option<OperationId>>,
-    /// Those that were folded into a revision, the latest one last.
+    /// The folds into a revision, the latest one last.
     folds: HashMap<BundleRevisionKey, Vec<ActiveFold>>,
     swept: HashSet<OperationId>,
     sources: BundleBlobs,
-    /// What the records lead to, where the bundle has all of them.
+    /// The refs after the records, if the bundle has all of them.
     refs: Option<StoreRefs>,
     secrets: SecretCounter<'a>,
-    /// The store it comes to, and the number that each session has there.
+    /// The importing store, and the number that each session has there.
     store: &'a Store,
     view: &'a ReadSnapshot,
     local_numbers: Vec<Option<SessionNumber>>,
 }
 
-/// Reads a whole bundle and checks all that it says of itself: every checksum, hash, digest and number. Gives what it
-/// holds, and what secrets, in words.
+/// Reads a whole bundle and verifies every checksum, hash, digest and number in it. Returns its
+/// contents, and the secrets found, in words.
 pub(super) fn verify_bundle(
     source: &mut dyn BundleSource,
     redactor: Option<&Redactor>,
@@ -101,7 +102,7 @@ pub(super) fn verify_bundle(
     let here = contents.sessions.iter().map(|session| {
         let known = view.refs.sessions.of_id(session.info.id);
         let mut own = known.filter(|(_, known)| known.gone.is_none());
-        // Only a range may stand on what is here.
+        // Only a range may depend on data in the store.
         own.next().filter(|_| session.from > 0).map(|(number, _)| number)
     });
     let mut judge = BundleVerifier {
@@ -162,7 +163,7 @@ impl BundleVerifier<'_> {
         }
     }
 
-    /// That nobody can come to read a revision whose changes are gone.
+    /// Checks that no revision with missing changes remains readable.
     fn check_missing_deltas(&self) -> Result<()> {
         let vague = self.folds_missing_deltas.iter().map(|((place, _), pruning)| (place, pruning));
         for ((_, _, sequence), pruning) in self.missing_deltas.iter().chain(vague) {
@@ -250,7 +251,7 @@ impl BundleVerifier<'_> {
         advance_by(refs, &change)
     }
 
-    /// The stored object of a part, and what it holds.
+    /// Reads the object of a part. Returns its id and content.
     fn part(&mut self, kind: ObjectKind, part: &DeltaPart) -> Result<(ObjectId, Vec<u8>)> {
         let named;
         let sealed = match part {
@@ -273,7 +274,7 @@ impl BundleVerifier<'_> {
         place.map(|(at, length)| self.items.again(at, length)).transpose()
     }
 
-    /// The revision of a number, as the bundle has it, or the store that a range stands on.
+    /// Finds a revision by number, in the bundle or in the store that a range continues.
     fn find(&self, number: SessionNumber, sequence: u64) -> Result<Option<CheckedRevision>> {
         let known = self.known.get(number as usize).and_then(|known| known.get(&sequence));
         if let Some(known) = known {
@@ -291,7 +292,7 @@ impl BundleVerifier<'_> {
         Ok(Some(CheckedRevision { id: head.id, branch: header.branch, from: None, to }))
     }
 
-    /// That a branch begins with a revision that is there.
+    /// Checks that the base revision of a branch exists.
     fn head(&self, number: SessionNumber, head: &BranchHead) -> Result<()> {
         match self.find(number, head.sequence)? {
             Some(known) if (known.id, known.to) == (head.id, (head.digest, head.count)) => Ok(()),
@@ -339,7 +340,7 @@ impl BundleVerifier<'_> {
                 return Err(wrong("its delta does not lead to its digest"));
             }
         } else if delta.is_empty() && (own_body || body.is_empty()) {
-            // It may have been pruned: then it must be folded, and that for good.
+            // It may have been pruned: then it must be folded, and the fold must be swept.
             self.missing_deltas.insert((number, header.branch, header.sequence), None);
         } else if own_body {
             return Err(wrong("its delta is another one's"));
@@ -354,7 +355,7 @@ impl BundleVerifier<'_> {
         Ok(())
     }
 
-    /// The names of a delta's parts, and what they lead to from there.
+    /// Returns the names of a delta's parts, and the state they lead to.
     fn changes(
         &mut self,
         delta: &[DeltaPart],
@@ -398,7 +399,7 @@ impl BundleVerifier<'_> {
         })
     }
 
-    /// That what revisions changed together leads to where the last of them leads.
+    /// Checks that the combined changes of a fold lead to the state of its last revision.
     fn fold(
         &mut self,
         (number, branch, last): BundleRevisionKey,
@@ -411,7 +412,7 @@ impl BundleVerifier<'_> {
         let (_, sum) = self.changes(delta, from)?;
         let leads = match (sum, end) {
             (Some(sum), Some(end)) => sum == end.to,
-            // The beginning is in the store; the import tries it there.
+            // The beginning is in the store; the import checks it there.
             _ => self.refs.is_none(),
         };
         if !leads && !delta.is_empty() {
@@ -441,7 +442,7 @@ impl BundleVerifier<'_> {
         for (_, folded) in self.folds_missing_deltas.range_mut(start..=end_of) {
             *folded = folded.or(Some(pruning));
         }
-        // The last one stays in sight: what it holds must lead somewhere.
+        // The last revision stays visible, so its changes must lead to a valid state.
         if !leads {
             self.folds_missing_deltas.insert(((number, branch, last), first), None);
         }

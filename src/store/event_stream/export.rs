@@ -1,4 +1,4 @@
-//! A session as lines.
+//! Exporting a session as an event stream.
 
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::journal_follower::ReadSnapshot;
@@ -18,17 +18,18 @@ use crate::model::{
 use crate::store::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reads a text in the JSON document that a reference points into, by the reference's pointer.
+/// Extracts a text from the JSON document that a reference points into, by the reference's pointer.
 pub type TextResolver<'a> = &'a dyn Fn(&[u8], &str) -> Option<String>;
 
 type EventLineSink<'a> = &'a mut dyn FnMut(EventLine) -> Result<()>;
 
 impl Session {
-    /// Writes this session as a stream of events, line by line. Importing it into an empty store and exporting that
-    /// gives the same bytes.
+    /// Writes this session as an event stream, line by line. Importing it into an empty store and
+    /// exporting again gives the same bytes.
     ///
     /// # Errors
-    /// What `write` refuses; [`Error::Corrupt`] if a text of a fact is not there; as every read.
+    /// Any error of `write`; [`Error::Corrupt`] if a text of a fact is missing; also if the store
+    /// cannot be read or is damaged.
     pub fn export_events<E: From<Error>>(
         &self,
         resolve: TextResolver<'_>,
@@ -47,7 +48,7 @@ impl Session {
         }
     }
 
-    /// As [`Session::export_events`], without the facts.
+    /// Writes the stream without the facts.
     pub(super) fn claims_stream(&self, sink: EventLineSink<'_>) -> Result<()> {
         self.stream(None, sink)
     }
@@ -91,7 +92,7 @@ impl Session {
     }
 }
 
-/// The names of the branches: one that was taken back shares its own with a later one.
+/// Returns the names of the branches. An undone branch whose name is used again gets another name.
 fn names(refs: &SessionRefs) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (place, branch) in refs.branches.iter().enumerate() {
@@ -113,7 +114,7 @@ fn names(refs: &SessionRefs) -> Vec<String> {
     names
 }
 
-/// What has a time and no number.
+/// An event that has a time and no sequence number.
 enum UnnumberedEvent {
     Fact(Box<Fact>),
     Make(BranchNumber),
@@ -122,7 +123,7 @@ enum UnnumberedEvent {
     Hide(BranchNumber),
 }
 
-/// What has a number.
+/// An event that has a sequence number.
 enum NumberedEvent {
     Revision(RevisionRef, Box<RevisionHeader>),
     Checkpoint(Box<Checkpoint>),
@@ -133,14 +134,14 @@ pub(super) struct EventStreamWriter<'a> {
     view: &'a ReadSnapshot,
     pub(super) refs: &'a SessionRefs,
     names: Vec<String>,
-    /// What was said of each branch, as far as it counts.
+    /// The effective changes of each branch.
     changes: Vec<Vec<BranchChange>>,
     pub(super) resolve: Option<TextResolver<'a>>,
-    /// The branches that lines may name.
+    /// The branches that lines may name, because they were written.
     made: BTreeSet<BranchNumber>,
     /// The revisions written so far, by branch: number and effective time.
     emitted: BTreeMap<BranchNumber, Vec<(u64, Timestamp)>>,
-    /// The revision that further puts would belong to.
+    /// The time and branch of the revision that a further `put` line would extend.
     open: Option<(Timestamp, BranchNumber)>,
     loose: Vec<(Timestamp, UnnumberedEvent)>,
     sink: EventLineSink<'a>,
@@ -193,7 +194,7 @@ impl EventStreamWriter<'_> {
         self.release(u64::MAX, Timestamp::from_micros(i64::MAX))
     }
 
-    /// Everything without a number, in the order in which it is written.
+    /// Collects all events without a number, in the order in which they are written.
     fn collect(&self) -> Result<Vec<(Timestamp, UnnumberedEvent)>> {
         let number = self.session.number;
         let mut loose = Vec::new();
@@ -205,13 +206,13 @@ impl EventStreamWriter<'_> {
                     let mut fact = known.fact;
                     fact.value = self.expanded(fact.value, known.source.as_deref())?;
                     let version = (fact.at, fact.value.clone());
-                    // An equal version says nothing new.
+                    // A version equal to the one before is omitted.
                     if before.insert(fact.id.clone(), version.clone()) != Some(version) {
                         facts.push(fact);
                     }
                 }
             }
-            // Versions of one time stay in their order: the sort is stable.
+            // Versions of the same time keep their order: the sort is stable.
             facts.sort_by(|a, b| (a.at, a.kind, &a.id).cmp(&(b.at, b.kind, &b.id)));
             loose.extend(
                 facts.into_iter().map(|fact| (fact.at, UnnumberedEvent::Fact(Box::new(fact)))),
@@ -229,7 +230,7 @@ impl EventStreamWriter<'_> {
         }
         named.extend(self.used()?);
         for (place, branch) in (0..).zip(&self.refs.branches) {
-            // Nothing is left of a branch that was taken back, unless something was done on it meanwhile.
+            // An undone branch is omitted, unless a revision or checkpoint is on it.
             if branch.hidden && !named.contains(&place) {
                 continue;
             }
@@ -237,7 +238,7 @@ impl EventStreamWriter<'_> {
                 self.changes.get(place as usize).into_iter().flatten().enumerate()
             {
                 if count > 0 {
-                    // Never before the branch is made, though a clock may say so.
+                    // Never before the branch was created, whatever the clock said.
                     let made = branch.changes.first().map_or(change.time, |first| first.time);
                     loose.push((change.time.max(made), UnnumberedEvent::Change(place, count)));
                 } else if place > 0 {
@@ -257,14 +258,14 @@ impl EventStreamWriter<'_> {
         match loose {
             UnnumberedEvent::Make(branch) => (0, name(*branch), 0),
             UnnumberedEvent::Change(branch, count) => (1, name(*branch), *count),
-            // Switches of one time stay in their order.
+            // Switches of the same time keep their order.
             UnnumberedEvent::Switch(_) => (2, "", 0),
             UnnumberedEvent::Fact(_) => (3, "", 0),
             UnnumberedEvent::Hide(branch) => (4, name(*branch), 0),
         }
     }
 
-    /// The branches that revisions and checkpoints lie on, and those these began on.
+    /// Returns the branches with revisions or checkpoints, and the branches these were forked from.
     fn used(&self) -> Result<BTreeSet<BranchNumber>> {
         let number = self.session.number;
         let mut used: BTreeSet<BranchNumber> = BTreeSet::new();
@@ -297,9 +298,9 @@ impl EventStreamWriter<'_> {
         (self.sink)(EventLine { at, session: None, branch, event })
     }
 
-    // -- what has no number
+    // -- events without a number
 
-    /// Writes what is loose up to a time, where what it builds on is written already.
+    /// Writes the unnumbered events up to a time, if everything they depend on is written.
     fn release(&mut self, next: u64, time: Timestamp) -> Result<()> {
         if self.loose.first().is_none_or(|(first, _)| *first > time) {
             return Ok(());
@@ -309,7 +310,7 @@ impl EventStreamWriter<'_> {
         loop {
             let mut held = Vec::new();
             let count = due.len();
-            // No switch overtakes another: where one is depends on the last.
+            // Switches keep their order: the current branch is that of the last one.
             let mut switch_waits = false;
             for (at, loose) in due {
                 let is_switch = matches!(loose, UnnumberedEvent::Switch(_));
@@ -356,7 +357,8 @@ impl EventStreamWriter<'_> {
                     value: fact.value.clone(),
                     created_at: None,
                 };
-                // Puts of another time, or of the branch `main` behind those of another, end a revision.
+                // A `put` with another time, or on `main` after one on another branch, ends a
+                // revision.
                 if self.open.is_some_and(|open| open != (at, 0)) {
                     self.open = None;
                 }
@@ -408,7 +410,7 @@ impl EventStreamWriter<'_> {
         self.line(first.time, 0, StreamEvent::Branch(event))
     }
 
-    // -- what has a number
+    // -- events with a number
 
     fn item(
         &mut self,
@@ -425,7 +427,7 @@ impl EventStreamWriter<'_> {
         }
     }
 
-    /// Makes a branch that has a revision or checkpoint before its own time (a clock went back).
+    /// Writes a branch that has a revision or checkpoint before its own time (a clock went back).
     fn needed(&mut self, branch: BranchNumber, next: u64) -> Result<()> {
         let mut missing = Vec::new();
         let mut one = Some(branch);
@@ -519,7 +521,7 @@ impl EventStreamWriter<'_> {
 
     // -- how revisions are named
 
-    /// The last revision that is written of a branch, or of those it began on; 0 if there is none.
+    /// Returns the last revision written of a branch or of its base branches; 0 if there is none.
     fn head(&self, branch: BranchNumber) -> u64 {
         if let Some((sequence, _)) = self.emitted.get(&branch).and_then(|all| all.last()) {
             return *sequence;
@@ -529,10 +531,11 @@ impl EventStreamWriter<'_> {
         })
     }
 
-    /// The revision that is written in place of this one: itself, or the last before it that changed something.
+    /// Returns the revision that is written in place of this one: itself, or the last one before it
+    /// that changed something.
     fn written_ancestor(&self, branch: BranchNumber, sequence: u64) -> Option<(BranchNumber, u64)> {
         let (mut branch, mut sequence) = (branch, sequence);
-        // Branches may begin on one another without end: no recursion.
+        // A loop instead of recursion: the chain of base branches may be arbitrarily long.
         loop {
             let own = self.emitted.get(&branch).into_iter().flatten();
             if let Some((found, _)) = own.rev().find(|(other, _)| *other <= sequence) {
@@ -551,7 +554,7 @@ impl EventStreamWriter<'_> {
         Ok(self.written_ancestor(at.branch, revision).map_or(0, |it| it.1) == head)
     }
 
-    /// Names a revision for a line of the branch `of`.
+    /// Returns how a line of the branch `of` names a revision.
     fn target(
         &self,
         of: BranchNumber,
@@ -578,8 +581,8 @@ impl EventStreamWriter<'_> {
     }
 }
 
-/// Of what was said of a branch, its making and what is in force from some time on: what is said later for an earlier
-/// time (a clock went back) replaces what had been said for the times from there on.
+/// Returns the creation of a branch and its effective changes: a change recorded later for an
+/// earlier time (a clock went back) replaces all changes from that time on.
 fn effective_changes(changes: &[BranchChange]) -> Vec<BranchChange> {
     let mut counting: Vec<&BranchChange> = Vec::new();
     for change in changes {
@@ -596,7 +599,7 @@ fn effective_changes(changes: &[BranchChange]) -> Vec<BranchChange> {
     counting.into_iter().cloned().collect()
 }
 
-/// What is said of a branch now and was not before.
+/// Returns an event with the fields of a branch that differ from `old`.
 fn branch_event(name: &str, old: Option<&BranchChange>, new: &BranchChange) -> BranchEvent {
     let none =
         BranchChange { time: new.time, status: BranchStatus::Active, metadata: Default::default() };

@@ -1,4 +1,4 @@
-//! Lines as writes.
+//! Importing an event stream: applies lines as writes.
 
 use super::unfinished::{Begun, check_untouched};
 use super::{StreamImportReport, StreamImportRequest, at_line};
@@ -28,10 +28,10 @@ use crate::store::write_context::WriteContext;
 use crate::store::{CheckpointFilter, Store};
 use std::collections::BTreeMap;
 
-/// So much is written between two looks at the journal's tail.
+/// How many records are written between two checks of the journal's tail.
 const RECORDS_BETWEEN_LOOKS: u64 = 64;
 
-/// How far a stream was read.
+/// A position in a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamPosition {
     pub(super) bytes: u64,
@@ -39,32 +39,32 @@ pub(super) struct StreamPosition {
     pub(super) hash: RecordBytes,
 }
 
-/// Plays lines into a store.
+/// Applies lines to a store.
 pub(super) struct StreamImporter<'a> {
     pub(super) store: &'a Store,
     pub(super) act: &'a WriteContext,
     pub(super) stream: StreamImportRequest<'a>,
-    /// In a rehearsal: the store that it is one for.
+    /// In a rehearsal, the store that the rehearsal is for.
     beside: Option<&'a Store>,
     header: Option<(SessionEvent, Timestamp)>,
-    /// The session of lines that name none, once it is known.
+    /// The session for lines that name none, once it is known.
     pub(super) own: Option<String>,
     sessions: BTreeMap<String, Session>,
     pub(super) operations: BTreeMap<SessionNumber, OperationId>,
-    /// Where the bookmark is kept: the first session a line went to.
+    /// The session with the bookmark: the first one that a line was written to.
     pub(super) home: Option<Session>,
-    /// Whether what was begun is marked until it ends.
+    /// Whether the import is marked as unfinished until it ends.
     pub(super) marks: bool,
-    /// The mark, once it is there.
+    /// The mark, once it was written.
     pub(super) begun: Option<Begun>,
     pending: Option<PendingPuts>,
     records: u64,
-    /// How many bytes of the stream the bookmark knows.
+    /// How many bytes of the stream the bookmark covers.
     pub(super) noted: u64,
     pub(super) taken: StreamImportReport,
 }
 
-/// Puts that are not written yet: a revision, and facts, which need not wait for one another.
+/// `put` lines that are not written yet: one revision and its facts, which are written together.
 struct PendingPuts {
     session: Session,
     branch: String,
@@ -103,13 +103,14 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// As a rehearsal for this store.
+    /// Makes this a rehearsal for a store.
     pub(super) fn rehearse_for(mut self, store: &'a Store) -> Self {
         self.beside = Some(store);
         self
     }
 
-    /// In earnest: going on in the session that has the bookmark, if one has, with what was begun there.
+    /// Makes this the actual import, which continues in the session with the bookmark, if there is
+    /// one, and continues an unfinished import there.
     pub(super) fn at_home(mut self, home: Option<Session>, begun: Option<Begun>) -> Self {
         if let (Some(home), Some(begun)) = (&home, &begun) {
             self.operations.insert(home.number, begun.operation);
@@ -119,13 +120,13 @@ impl<'a> StreamImporter<'a> {
         self
     }
 
-    /// As a rehearsal for this one, which may go on with what was begun.
+    /// Makes this a rehearsal for `earnest`, which may continue an unfinished import.
     pub(super) fn goes_on_as(&mut self, earnest: &Self) {
         self.own.clone_from(&earnest.own);
         self.begun.clone_from(&earnest.begun);
     }
 
-    /// Plays one line; `before` and `after` are where it begins and ends.
+    /// Applies one line; `before` and `after` are the positions of its start and end.
     pub(super) fn step(
         &mut self,
         number: u64,
@@ -154,7 +155,7 @@ impl<'a> StreamImporter<'a> {
                 self.fact(put, at, number)
             }
             StreamEvent::Put(mut put) => {
-                // What only the fields' names tell is not seen in the line as it stands.
+                // A secret that only a field's name reveals is not found in the text of the line.
                 gate.value(&mut put.value, &mut removed);
                 gate.name("id", &put.id)?;
                 let value = claim::check(put.kind, &put.value).map_err(invalid)?;
@@ -191,7 +192,7 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// Writes what is left, and makes sure that the session is there although nothing happened in it.
+    /// Writes what is pending, and begins the session if the stream had no events.
     pub(super) fn finish(&mut self, mark: &StreamPosition) -> Result<()> {
         self.flush(mark)?;
         if self.own.is_none()
@@ -200,11 +201,11 @@ impl<'a> StreamImporter<'a> {
             let session = self.session(None, at)?;
             self.note(&session, mark)?;
         }
-        // Lines that wrote nothing were taken too.
+        // Lines that wrote nothing are covered by the bookmark too.
         self.end(mark)
     }
 
-    /// Writes no more than how far the stream was taken.
+    /// Writes only the bookmark.
     fn note(&mut self, session: &Session, mark: &StreamPosition) -> Result<()> {
         self.write(session, mark, &mut |_, _, _| Ok((Vec::new(), None)))
     }
@@ -213,7 +214,7 @@ impl<'a> StreamImporter<'a> {
 
     fn header(&mut self, event: SessionEvent, at: Timestamp) -> Result<()> {
         claim::check_id(&event.name).map_err(invalid)?;
-        // A killed import may have begun the session of this line, and no more.
+        // A killed import may have begun the session of this line, and nothing else.
         let begins = self.noted == 0 && self.taken.sessions.is_empty();
         let has_session = begins && self.begun.as_ref().is_some_and(|begun| begun.own.is_some());
         if (self.own.is_none() || has_session) && self.header.is_none() {
@@ -248,7 +249,7 @@ impl<'a> StreamImporter<'a> {
         self.register_session(name, session)
     }
 
-    /// The session of this name; it begins if it is not there.
+    /// Returns the session with this name; begins it if it does not exist.
     fn session_by_name(
         &mut self,
         name: &str,
@@ -294,7 +295,7 @@ impl<'a> StreamImporter<'a> {
             let new = NewSession::imported(name);
             return Ok(NewSession { started_at: Some(at), ..new });
         };
-        // Hooks find a session by the agent's id, so there is one only.
+        // Only one session may have an agent's id, since hooks find a session by it.
         let taken = match &event.agent_session {
             Some(id) => self.store.agent_session(id)?.is_some(),
             None => false,
@@ -308,7 +309,7 @@ impl<'a> StreamImporter<'a> {
         })
     }
 
-    /// A session of the store that is rehearsed for, without its facts.
+    /// Copies a session, without its facts, from the store that the rehearsal is for.
     fn copy(&self, original: &Session) -> Result<Session> {
         let stream = StreamImportRequest { source: "", name: self.stream.name, session: None };
         let mut applier =
@@ -330,7 +331,7 @@ impl<'a> StreamImporter<'a> {
 
     // -- revisions and facts
 
-    /// Makes sure that what is pending can go on with a line of this session, branch and time.
+    /// Writes what is pending unless a line of this session, branch and time can be added to it.
     fn begin(
         &mut self,
         session: &Session,
@@ -540,7 +541,7 @@ impl<'a> StreamImporter<'a> {
         Ok(())
     }
 
-    /// The change that says how far the stream was taken.
+    /// Returns the change that sets the bookmark of the stream.
     pub(super) fn bookmark(&self, home: SessionNumber, mark: &StreamPosition) -> RecordChange {
         RecordChange::Bookmark {
             session: home,
@@ -556,7 +557,7 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// Writes a record, with the bookmark.
+    /// Writes a record that includes the bookmark.
     fn write(
         &mut self,
         session: &Session,
@@ -624,7 +625,7 @@ fn not_before_head(session: &Session, branch: &str, at: Timestamp) -> Result<()>
     }
 }
 
-/// Whether a reference to a text stands anywhere in it.
+/// Returns whether a value contains a reference to a text.
 fn has_reference(value: &Value) -> bool {
     match value {
         Value::Map(fields) => {
@@ -635,7 +636,7 @@ fn has_reference(value: &Value) -> bool {
     }
 }
 
-/// The revision that a target names.
+/// Resolves a revision selector.
 fn resolve(
     desk: &PlanContext<'_>,
     number: SessionNumber,
@@ -716,7 +717,7 @@ fn tagged(desk: &PlanContext<'_>, number: SessionNumber, event: &TagEvent) -> Re
     Ok(found)
 }
 
-/// What a branch line changes.
+/// Returns the changes that a branch line makes.
 fn branch_changes(
     desk: &PlanContext<'_>,
     refs: &SessionRefs,

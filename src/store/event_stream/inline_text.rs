@@ -1,12 +1,13 @@
-//! Long texts in their places: a stream stands by itself, so it holds no references into what it comes from.
+//! Inlining long texts: a stream is self-contained, so it has no references into its sources.
 
 use super::export::EventStreamWriter;
 use crate::error::{Error, Result};
 use crate::model::{TextRef, Value};
 
 impl EventStreamWriter<'_> {
-    /// A checkpoint's body with its long texts in place. It does not say which source they point into: it is the one in
-    /// which the text of that hash stands. Of one that is nowhere its beginning is left.
+    /// Returns a checkpoint's body with its long texts inlined. The body does not name the source
+    /// of a text; the source is found by the text's hash. If none contains the text, its preview is
+    /// used.
     pub(super) fn expand_body(&self, body: &Value) -> Result<Value> {
         Ok(match body {
             Value::Map(fields) => match TextRef::from_value(body) {
@@ -35,7 +36,7 @@ impl EventStreamWriter<'_> {
         Ok(whole.unwrap_or_else(|_| text.preview.clone()))
     }
 
-    /// A fact's value with its long texts in place.
+    /// Returns a fact's value with its long texts inlined.
     pub(super) fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
         if let Some(text) = TextRef::from_value(&value) {
             let resolve = self.resolve.unwrap_or(&|_, _| None);

@@ -1,8 +1,9 @@
-//! Imports of streams that have begun and not ended: what was written of them is named until the rest follows.
+//! Unfinished imports of event streams: a mark records what was begun until the import ends.
 //!
-//! Such a stream has a mark in the session that has its bookmark: a source of its own, which the first record of the import
-//! makes and the last one removes. It names the operation, so that an import that goes on where a killed one stopped is
-//! part of the same operation, and the session of lines that name none.
+//! The mark is a separate bookmark in the session that has the stream's bookmark. The first record
+//! of the import adds it and the last one removes it. It records the operation, so that an import
+//! that continues after a crash is part of the same operation, and the session for lines that name
+//! none.
 
 use super::super::begin::{Clash, begun};
 use super::super::session::{NewSession, Session};
@@ -24,28 +25,28 @@ use crate::store::spooled_write::session_metadata;
 use std::fs::File;
 use std::time::Instant;
 
-/// An import of a stream that has begun and not ended: a process is at it, or was killed.
+/// An unfinished import of a stream: it is running, or was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedImport {
-    /// The session that has its bookmark.
+    /// The session with the stream's bookmark.
     pub session: String,
-    /// What the stream is called there.
+    /// The name of the stream there.
     pub source: String,
 }
 
-/// What is known of an import that goes on.
+/// The state of an import that continues.
 #[derive(Clone, Debug)]
 pub(super) struct Begun {
     pub(super) operation: OperationId,
-    /// The session of lines that name none, once there is one.
+    /// The session for lines that name none, once there is one.
     pub(super) own: Option<String>,
 }
 
 impl Store {
-    /// The imports of streams that have begun and not ended. Importing the same stream again ends one.
+    /// Returns the unfinished imports of streams. Importing the same stream again finishes one.
     ///
     /// # Errors
-    /// As every read.
+    /// Fails if the store cannot be read or is damaged.
     pub fn unfinished_imports(&self) -> Result<Vec<UnfinishedImport>> {
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();
@@ -60,10 +61,12 @@ impl Store {
         Ok(found)
     }
 
-    /// Held while a stream is imported: others that import wait, and find it taken. `None` where nothing can be locked.
+    /// Locks imports of streams: a concurrent import waits. `None` if the store has no folder that
+    /// can be locked.
     ///
     /// # Errors
-    /// [`backend::Error::Busy`] if somebody else imports for longer than this store waits for locks.
+    /// [`backend::Error::Busy`] if another import holds the lock for longer than the store's lock
+    /// timeout.
     pub(super) fn lock_imports(&self) -> Result<Option<LockedFile>> {
         let Some(path) = &self.path else { return Ok(None) };
         let Ok(folder) = File::open(path) else { return Ok(None) };
@@ -81,7 +84,7 @@ impl Store {
         }
     }
 
-    /// The session that a stream was imported into before, or has begun to be.
+    /// Returns the session that a stream was imported into before, completely or not.
     pub(super) fn home_of(&self, stream: &StreamImportRequest<'_>) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(home_in(&refs, stream).map(|number| self.session_at(number)))
@@ -99,7 +102,7 @@ fn home_in(refs: &StoreRefs, stream: &StreamImportRequest<'_>) -> Option<Session
 }
 
 impl Session {
-    /// What is known of an import into this session that has begun and not ended.
+    /// Returns the state of an unfinished import into this session.
     pub(super) fn begun_import(&self, source: &str) -> Result<Option<Begun>> {
         let place = of(self.number).text(&mark_of(source)).build();
         let Some(row) = self.view()?.get(key::BOOKMARKS, &place)? else { return Ok(None) };
@@ -117,7 +120,7 @@ fn mark_of(source: &str) -> String {
     format!("{UNFINISHED}{source}")
 }
 
-/// The change that marks an import as begun.
+/// Returns the change that marks an import as unfinished.
 fn marking(session: SessionNumber, source: &str, begun: &Begun) -> RecordChange {
     let bookmark = BookmarkRow {
         blocks: RecordBytes(begun.operation.as_bytes().to_vec()),
@@ -127,7 +130,7 @@ fn marking(session: SessionNumber, source: &str, begun: &Begun) -> RecordChange 
     RecordChange::Bookmark { session, source: mark_of(source), bookmark: Some(Box::new(bookmark)) }
 }
 
-/// That nobody else has taken more of a stream than this import knows of.
+/// Checks that no concurrent import has moved the bookmark.
 pub(super) fn check_untouched(
     refs: &StoreRefs,
     home: SessionNumber,
@@ -144,7 +147,8 @@ fn overtaken(source: &str) -> Error {
 }
 
 impl StreamImporter<'_> {
-    /// The operation of what is written in a session; one import is one operation a session, also if it was killed and goes on.
+    /// Returns the operation for writes in a session. An import is one operation per session, even
+    /// if it was killed and continued.
     pub(super) fn operation_in(&mut self, number: SessionNumber) -> Result<Operation> {
         let mut operation = self.act.operation()?;
         if let Some(known) = self.operations.get(&number) {
@@ -161,7 +165,8 @@ impl StreamImporter<'_> {
         Ok(operation)
     }
 
-    /// Begins a session for lines of the stream. The first one is marked in the same record.
+    /// Begins a session for lines of the stream. The first session gets the mark in the same
+    /// record.
     pub(super) fn begin_session(&mut self, new: NewSession, clash: Clash) -> Result<Session> {
         if self.home.is_some() || !self.marks {
             return match clash {
@@ -180,13 +185,13 @@ impl StreamImporter<'_> {
                 return Err(overtaken(stream.source));
             }
             let mut info = info.clone();
-            // Hooks find a session by the agent's id, so there is one only.
+            // Only one session may have an agent's id, since hooks find a session by it.
             info.agent_session.take_if(|id| agent_session(&desk.refs, id).is_some());
             let (record, number) = begun(desk, &operation, &info, (clash, false))?;
             let name = record.iter().flat_map(|record| &record.changes).find_map(|change| {
                 if let RecordChange::Session { info } = change { Some(&info.name) } else { None }
             });
-            // A session that a line names need not be that of lines that name none.
+            // A session that a line names need not be the one for lines that name none.
             let own = name.filter(|_| clash == Clash::NextName).cloned();
             let mark = marking(number, stream.source, &Begun { own: own.clone(), ..begin.clone() });
             let record = record.map(|record| Record {
@@ -200,7 +205,8 @@ impl StreamImporter<'_> {
         Ok(self.store.session_at(number))
     }
 
-    /// Marks the import as begun in the session that is to have its bookmark, unless that was done.
+    /// Marks the import as unfinished in the session that will have its bookmark, unless that was
+    /// done.
     pub(super) fn mark(&mut self) -> Result<()> {
         let (Some(home), None, true) = (self.home.clone(), &self.begun, self.marks) else {
             return Ok(());
@@ -219,7 +225,7 @@ impl StreamImporter<'_> {
         Ok(())
     }
 
-    /// Says that all of the stream was taken that is there.
+    /// Moves the bookmark to the end of the stream and removes the mark.
     pub(super) fn end(&mut self, mark: &StreamPosition) -> Result<()> {
         let Some(home) = self.home.clone() else { return Ok(()) };
         let operation = self.operation_in(home.number)?;
@@ -239,7 +245,7 @@ impl StreamImporter<'_> {
     }
 }
 
-/// The operation in another session of an import that is this one in the first.
+/// Derives the operation id for another session from that of the first session.
 fn beside(operation: &OperationId, session: SessionId) -> OperationId {
     let hash =
         blake3::Hasher::new().update(operation.as_bytes()).update(session.as_bytes()).finalize();

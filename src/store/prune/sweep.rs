@@ -1,4 +1,5 @@
-//! Sweeping: what was pruned, and what was written ahead of a record that never came, goes for good.
+//! Sweeping: permanently removes what was pruned, and pre-written objects without a record that
+//! names them.
 
 use crate::engine::commit::CommitDurability;
 use crate::engine::journal_follower::ReadSnapshot;
@@ -9,36 +10,38 @@ use crate::model::Timestamp;
 use crate::store::Store;
 use crate::store::write_context::WriteContext;
 
-/// What was written ahead in the last day is left alone, whatever is said of prunings: who wrote it may be about to name it.
+/// Younger pre-written objects are kept, whatever the undo period is: their writer may be about to
+/// name them.
 const MIN_PREWRITTEN_AGE_MICROS: i64 = 24 * 3_600_000_000;
 
-/// So often what only a pruning names is looked for beside those who write. If they write more each time than is remembered of
-/// it, they wait for the next look.
+/// How often unreferenced objects are searched for without the lock. If more records are written
+/// meanwhile than the follower remembers, the last attempt holds the lock.
 const MAX_UNLOCKED_ATTEMPTS: u32 = 3;
 
-/// What a sweep dropped for good.
+/// What a sweep permanently removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepReport {
-    /// Prunings.
+    /// How many prunings were swept.
     pub prunings: u64,
-    /// Large values that nothing named any more.
+    /// How many unreferenced large values were removed.
     pub values: u64,
-    /// Objects that were written ahead of a record that never came.
+    /// How many pre-written objects without a record were removed.
     pub prewritten: u64,
 }
 
 impl Store {
-    /// Drops for good what was pruned up to `until`, in all sessions: then it cannot be taken back. Headers of revisions
-    /// stay, so that the chain can still be checked. What was written ahead by who was killed before anything named it goes too,
-    /// if it is older than a day.
+    /// Permanently removes what was pruned up to `until`, in all sessions; it cannot be undone any
+    /// more. Headers of revisions stay, so that the chain can still be verified. Pre-written
+    /// objects of killed writers that nothing names are removed too, if they are older than a day.
     ///
     /// # Errors
-    /// As every write.
+    /// Fails if the store cannot be written.
     pub fn sweep(&self, now: Timestamp, until: Timestamp) -> Result<SweepReport> {
         let mut swept = SweepReport::default();
         let mut looks = 0;
         loop {
-            // Without what waits in the spool: that takes no place in the journal yet, and is looked at as it comes there.
+            // Without spooled writes: they have no position in the journal yet, and are examined
+            // when they are appended.
             let view = self.engine.follower.written_view()?;
             let Some(pruning) = prune::prunings(&view, until)?.into_iter().next() else { break };
             let SweepOutcome::Done(values) = self.sweep_one(now, &view, &pruning, looks)? else {
@@ -57,7 +60,7 @@ impl Store {
         Ok(swept)
     }
 
-    /// Drops what was written ahead up to a time and never named. Returns how many objects those were.
+    /// Removes unnamed objects that were pre-written up to a time. Returns how many there were.
     fn sweep_ahead(&self, now: Timestamp, until: Timestamp) -> Result<u64> {
         for looks in 0.. {
             let view = self.engine.follower.written_view()?;
@@ -72,7 +75,8 @@ impl Store {
         Ok(0)
     }
 
-    /// Sweeps what was written ahead as it is seen in a view, after so many looks in vain; `None`: look again.
+    /// Removes the pre-written objects found in a snapshot, after `looks` failed attempts; `None`
+    /// to try again.
     fn sweep_seen_ahead(
         &self,
         now: Timestamp,
@@ -81,7 +85,8 @@ impl Store {
         looks: u32,
     ) -> Result<Option<u64>> {
         let operation = WriteContext::hook("sweep", now).operation()?;
-        // As for prunings: everything is looked through before the lock is taken, and what came since under it.
+        // As for prunings: search everything before the lock is taken, and only newer records under
+        // it.
         let found = ahead.look(view)?;
         let seen = crate::backend::Snapshot::position(view);
         self.engine.commit(CommitDurability::Later, &mut |desk| {
@@ -104,7 +109,7 @@ impl Store {
         })
     }
 
-    /// Sweeps a pruning as it is seen in `view`, after so many looks in vain.
+    /// Sweeps a pruning found in `view`, after `looks` failed attempts.
     fn sweep_one(
         &self,
         now: Timestamp,
@@ -113,8 +118,8 @@ impl Store {
         looks: u32,
     ) -> Result<SweepOutcome> {
         let operation = WriteContext::hook("sweep", now).operation()?;
-        // Looking through all objects takes long: it is done before the lock is taken, and what came since is looked
-        // through under it.
+        // Searching all objects takes long, so it is done before the lock is taken; only newer
+        // records are searched under the lock.
         let found = prune::unreferenced_blobs(view, pruning)?;
         let seen = crate::backend::Snapshot::position(view);
         self.engine.commit(CommitDurability::Later, &mut |desk| {
@@ -140,7 +145,7 @@ impl Store {
                     records.iter().try_for_each(|placed| loose.keep_recorded(&placed.record))?;
                     loose.into_ids()
                 }
-                // More has happened than is remembered.
+                // More was written than the follower remembers.
                 None if looks < MAX_UNLOCKED_ATTEMPTS => return Ok((None, SweepOutcome::Again)),
                 None => prune::unreferenced_blobs(&desk.view()?, pruning)?.into_ids(),
             };
@@ -156,13 +161,13 @@ impl Store {
     }
 }
 
-/// What came of a sweep.
+/// The outcome of an attempt to sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SweepOutcome {
-    /// So many large values are gone.
+    /// It was swept, and this many large values were removed.
     Done(u64),
-    /// Somebody swept it meanwhile, or brought back what may name what was found loose, or wrote more than is remembered:
-    /// look again.
+    /// It was swept or undone concurrently, or more was written than the follower remembers: try
+    /// again.
     Again,
 }
 

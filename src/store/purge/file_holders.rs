@@ -1,14 +1,14 @@
-//! Who holds files of before open, as the system tells: each process lists its open files.
+//! Finds the processes that hold old files open, from the lists of open files in `/proc`.
 
 use crate::backend::LockHolder;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the system puts behind the name of a file that was removed.
+/// The suffix that the system adds to the name of a removed file.
 const REMOVED: &str = " (deleted)";
 
-/// The processes that hold a file in one of these folders, or one of the store that was removed. Of those of other users only some
-/// systems tell.
+/// Returns the processes that hold a file in one of these folders, or a removed file of the store.
+/// Processes of other users are only visible on some systems.
 pub(super) fn holders(store: &Path, held: &[PathBuf]) -> Vec<LockHolder> {
     let Ok(store) = store.canonicalize() else { return Vec::new() };
     let held: Vec<_> = held.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
@@ -41,7 +41,7 @@ pub(super) fn holders(store: &Path, held: &[PathBuf]) -> Vec<LockHolder> {
     found
 }
 
-/// Whether a file is the lease of a generation.
+/// Returns whether a file is the lease of a generation.
 fn is_lease(file: &Path, folder: &Path) -> bool {
     file.with_extension("") == folder && file.extension().is_some_and(|ending| ending == "lease")
 }

@@ -1,4 +1,4 @@
-//! The files of a store, looked through byte by byte.
+//! Searching the files of a store byte by byte.
 
 use crate::backend;
 use crate::error::Result;
@@ -8,21 +8,21 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// So much is read at once.
+/// How many bytes are read at a time.
 const READ_BYTES: usize = 1 << 20;
 
-/// What the files of a store hold.
+/// The result of a file search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileScanReport {
-    /// How many files were looked through.
+    /// How many files were searched.
     pub files: u64,
-    /// How many bytes.
+    /// How many bytes were searched.
     pub bytes: u64,
-    /// Those with secrets, and how many stand there.
+    /// The files with secrets, and how many each contains.
     pub found: Vec<(PathBuf, u64)>,
 }
 
-/// Looks for secrets in all files below these folders, but for those in the folders that are passed over.
+/// Searches for secrets in all files below these folders, except in the folders `passed`.
 pub(super) fn search(
     folders: &[PathBuf],
     known: &KnownSecrets,
@@ -32,7 +32,7 @@ pub(super) fn search(
     let mut folders = folders.to_vec();
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
-            // Gone meanwhile.
+            // Removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             entries => entries.map_err(backend::Error::io("list", &folder))?,
         };
@@ -63,7 +63,7 @@ fn file(path: &Path, known: &KnownSecrets, searched: &mut FileScanReport) -> Res
         let read = file.by_ref().take(limit).read_to_end(&mut held);
         let read = read.map_err(backend::Error::io("read", path))?;
         searched.bytes += read as u64;
-        // One that begins near the end is found whole with what follows.
+        // Keep the end: a secret that begins there is found with the next bytes.
         let last = held.len() == before;
         let keep = if last { 0 } else { known.max_bytes().min(held.len()) };
         let upto = held.len() - keep;
@@ -81,7 +81,7 @@ fn file(path: &Path, known: &KnownSecrets, searched: &mut FileScanReport) -> Res
     Ok(())
 }
 
-/// Writes something else over the secrets in a file, in place: who appends to it meanwhile is not disturbed.
+/// Overwrites the secrets in a file in place, so that a concurrent append is not disturbed.
 pub(super) fn overwrite(path: &Path, known: &KnownSecrets) -> Result<()> {
     let failed = || backend::Error::io("write over", path);
     let content = fs::read(path).map_err(failed())?;

@@ -1,4 +1,5 @@
-//! A store that is encrypted shows nothing in its files, with a secret or without: so here all of them are opened.
+//! The files of an encrypted store show no text, with or without a secret, so these tests decrypt
+//! them.
 
 use super::*;
 use crate::backend::{ScanDirection, Snapshot, TableId};
@@ -49,7 +50,7 @@ impl Place {
         Store::open(&self.path(), self.options()).unwrap()
     }
 
-    /// The names in a folder of the store.
+    /// Returns the names in a folder of the store.
     fn names(&self, folder: &str) -> BTreeSet<String> {
         let entries = fs::read_dir(self.path().join(folder)).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -62,7 +63,8 @@ fn note(session: &Session, minute: i64, id: &str, text: &str) {
     session.write(&act(minute)).change(change).commit().unwrap();
 }
 
-/// The secret in claims small and large, a fact with its text, a source, a checkpoint, names, what was folded, and the spool.
+/// Puts the secret in small and large claims, a fact with its text, a source, a checkpoint, names,
+/// folded revisions, and the spool.
 fn planted(place: &Place) -> Store {
     let store = Store::create(&place.path(), place.options()).unwrap();
     let new = NewSession {
@@ -124,7 +126,7 @@ fn planted(place: &Place) -> Store {
 
 const SOURCE: &str = "log-s3cr3t-Zx9Kq2Lm7Pv4";
 
-/// What a store holds, opened, by where it stands.
+/// The decrypted contents of a store, by place.
 #[derive(Default)]
 struct Opened(BTreeMap<&'static str, Vec<Vec<u8>>>);
 
@@ -159,7 +161,7 @@ impl Opened {
     }
 
     fn object(&mut self, whence: &'static str, sealed: &[u8]) {
-        // What goes on from what precedes it is read as a source.
+        // An object that needs preceding bytes is read as part of its source.
         if let Ok(content) = open(sealed_kind(sealed).unwrap(), sealed) {
             self.put(whence, &content);
         }
@@ -210,7 +212,7 @@ impl Opened {
         }
     }
 
-    /// How many hold the secret, by where they stand.
+    /// Returns how many contents have the secret, by place.
     fn with_secret(&self) -> BTreeMap<&'static str, usize> {
         let holds = |bytes: &&Vec<u8>| known().holds(bytes);
         let count = |(whence, all): (&&'static str, &Vec<Vec<u8>>)| {
@@ -239,7 +241,7 @@ fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
     let after = Opened::of(&store);
     assert_eq!(after.with_secret(), BTreeMap::new());
     assert!(after.0.values().map(Vec::len).sum::<usize>() > 40, "something was opened");
-    // Nothing of before is left: neither segments nor generations, nor copies for searching, nor what waited.
+    // No old files are left: neither segments nor generations, search copies or spooled writes.
     let is_old = |name: &&String| {
         !["SYNCED", "append.lock", "apply.lock", "published"].contains(&name.as_str())
     };
@@ -259,7 +261,8 @@ fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
     assert_eq!(Opened::of(&place.open()).with_secret(), BTreeMap::new());
 }
 
-/// A sync that failed, a killed writer and a killed applier leave copies of what they were at under other names.
+/// A failed sync, a killed writer and a killed applier leave copies of their files under other
+/// names.
 #[test]
 fn what_crashes_left_beside_the_files_of_a_store_goes_with_a_purge() {
     let place = Place::new();
@@ -305,7 +308,7 @@ fn a_reader_of_what_was_before_is_named_and_the_next_purge_finishes_where_all_is
     assert_eq!(Opened::of(&store).with_secret(), BTreeMap::new());
 }
 
-/// What hooks note of an encrypted store lies beside its key.
+/// Notes of hooks about an encrypted store are next to its key.
 #[test]
 fn what_others_note_is_written_over_wherever_it_lies() {
     let place = Place::new();
@@ -348,7 +351,8 @@ fn what_is_not_forges_is_named_and_keeps_a_purge_from_being_done_where_it_holds_
     assert!(purge(&store, 31).is_done());
 }
 
-/// What hooks save into a store that is refused waits there unsealed, and hidden, until the store is taken over.
+/// Writes that hooks save into a refused store stay in the spool, unsealed and encrypted, until the
+/// store is adopted.
 #[test]
 fn a_write_that_waits_without_the_stores_seal_is_named() {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! The copy of a session's texts: blocks that are only added, each with its hash. Whatever cannot be read is made again.
+//! The search copy of a session's texts: an append-only file of blocks, each with its hash.
+//! Unreadable blocks are made again.
 
 use crate::backend::files::LockedFile;
 use crate::backend::{self, Cipher, EncryptionContext, SealKey};
@@ -13,24 +14,24 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"forgeSe2";
-/// Length of the content, and the beginning of its hash.
+/// The length of the content, and a prefix of its hash.
 const HEAD_BYTES: usize = 4 + 16;
-/// A block holds about this much text.
+/// The approximate amount of text in a block.
 const BLOCK_BYTES: usize = 1 << 20;
 const ZSTD_LEVEL: i32 = 3;
 
-/// What a text is of.
+/// The origin of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CorpusSource {
-    /// A version of a fact: its key in the table, and what recorded it.
+    /// A version of a fact: its row key, and the operation that recorded it.
     Fact { row: u64, operation: OperationId },
-    /// A claim as a revision made it.
+    /// A claim in a revision.
     Claim,
-    /// A checkpoint's message and tags; not in the file.
+    /// A checkpoint's message and tags; never stored in the file.
     Checkpoint,
 }
 
-/// What is known of a text.
+/// The metadata of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CorpusEntry {
     pub(super) kind: Option<Kind>,
@@ -41,7 +42,7 @@ pub(super) struct CorpusEntry {
     pub(super) length: usize,
 }
 
-/// How much of a session has been taken in: if it is as much as there is, nothing is new.
+/// How much of a session is in the copy. If it equals the session's own counts, nothing is new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CorpusProgress {
     pub(super) facts: u64,
@@ -56,8 +57,8 @@ struct CorpusBlock {
     text: String,
 }
 
-/// What a block's hash is keyed with: in a sealed store with its key and the session, so that nobody else makes one. In an
-/// encrypted one its content is encrypted too.
+/// The key for the hashes of blocks: in a sealed store it depends on the store's key and the
+/// session, so that blocks cannot be forged. In an encrypted store the content is encrypted too.
 #[derive(Clone)]
 pub(super) struct CorpusSeal {
     key: Option<[u8; 32]>,
@@ -66,13 +67,13 @@ pub(super) struct CorpusSeal {
 }
 
 impl CorpusSeal {
-    /// Of a session's copy.
+    /// Makes the seal of a session's copy.
     pub(super) fn new(key: Option<&SealKey>, cipher: Option<&Cipher>, session: &SessionId) -> Self {
         let keyed = |key: &SealKey| blake3::keyed_hash(key.copies(), session.as_bytes()).into();
         Self { key: key.map(keyed), cipher: cipher.cloned(), session: *session }
     }
 
-    /// The name of the file: it says of which session it is only where that may be seen.
+    /// Returns the file name. In an encrypted store it does not reveal the session.
     pub(super) fn file(&self) -> String {
         let Some(cipher) = &self.cipher else { return format!("{}.text", self.session) };
         let name = cipher.name(&[b"texts of ", self.session.as_bytes()]);
@@ -80,7 +81,7 @@ impl CorpusSeal {
         format!("{}.text", hex(short))
     }
 
-    /// Content as it stands in the file, in a block that begins at this byte.
+    /// Encrypts content, if the store is encrypted, for the block at this offset.
     fn encrypt(&self, at: u64, content: Vec<u8>) -> Vec<u8> {
         match &self.cipher {
             Some(cipher) => {
@@ -90,7 +91,7 @@ impl CorpusSeal {
         }
     }
 
-    /// Content as it was before that.
+    /// Decrypts content from the block at this offset.
     fn decrypt<'c>(&self, at: u64, content: &'c [u8]) -> Option<Cow<'c, [u8]>> {
         let Some(cipher) = &self.cipher else { return Some(Cow::Borrowed(content)) };
         cipher
@@ -99,7 +100,7 @@ impl CorpusSeal {
             .map(Cow::Owned)
     }
 
-    /// The hash of the content of a block that begins at this byte of the file.
+    /// Returns the hash of the content of the block at this offset.
     fn hash(&self, at: u64, content: &[u8]) -> blake3::Hash {
         let Some(key) = &self.key else { return blake3::hash(content) };
         let mut hasher = blake3::Hasher::new_keyed(key);
@@ -114,12 +115,13 @@ pub(super) struct SearchCorpus {
     pub(super) seen: CorpusProgress,
     pub(super) entries: Vec<CorpusEntry>,
     text: String,
-    /// Those that are not in the file yet begin here.
+    /// Where the entries and texts that are not in the file yet begin.
     fresh: (usize, usize),
 }
 
 impl SearchCorpus {
-    /// What is in a file, as far as it can be read; nothing if there is none.
+    /// Reads a file as far as it is valid; empty if it does not exist. Also returns the length of
+    /// the valid part.
     pub(super) fn read(path: &Path, stamp: &CorpusSeal) -> Result<(Self, u64)> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
@@ -148,7 +150,7 @@ impl SearchCorpus {
         self.text.push_str(text);
     }
 
-    /// Leaves entries out; not in the file.
+    /// Removes entries in memory; the file is unchanged.
     pub(super) fn forget(&mut self, gone: impl Fn(&CorpusEntry) -> bool) {
         let mut kept = Self { seen: self.seen, ..Self::default() };
         for (entry, text) in self.texts().filter(|(entry, _)| !gone(entry)) {
@@ -166,8 +168,8 @@ impl SearchCorpus {
         })
     }
 
-    /// Adds to the file what is not in it yet, behind its first `good` bytes. Nobody waits: where somebody else is at
-    /// it, it is left to them.
+    /// Appends the new entries to the file, after its first `good` bytes. If another process is
+    /// writing it, this does nothing instead of waiting.
     pub(super) fn write(&self, path: &Path, good: u64, stamp: &CorpusSeal) -> Result<()> {
         let io = |action| backend::Error::io(action, path);
         if let Some(folder) = path.parent() {
@@ -183,7 +185,7 @@ impl SearchCorpus {
             .map_err(io("open"))?;
         let Ok(Some(file)) = LockedFile::exclusive(file) else { return Ok(()) };
         let mut file: &File = &file;
-        // Somebody may have added the same meanwhile.
+        // Another process may have added the same entries.
         let length = file.metadata().map_err(io("look at"))?.len();
         let mut magic = [0; MAGIC.len()];
         let begun = file.read_exact(&mut magic).is_ok() && magic == *MAGIC;
@@ -205,7 +207,7 @@ impl SearchCorpus {
                 put(&std::mem::take(&mut block), good + out.len() as u64, stamp, &mut out)?;
             }
         }
-        // Only the last block says that all was taken.
+        // Only the last block records the full progress.
         block.seen = self.seen;
         put(&block, good + out.len() as u64, stamp, &mut out)?;
         file.set_len(good).map_err(io("cut"))?;
@@ -224,7 +226,7 @@ fn next_is_whole(mut file: &File, at: u64, stamp: &CorpusSeal) -> bool {
         && block(&rest, at, stamp).is_some()
 }
 
-/// The first block of these bytes of the file, and what follows; `None` if it is not whole.
+/// Reads the first block of these bytes of the file, and the rest; `None` if it is not valid.
 fn block<'b>(bytes: &'b [u8], at: u64, stamp: &CorpusSeal) -> Option<(CorpusBlock, &'b [u8])> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (length, hash) = head.split_at_checked(4)?;

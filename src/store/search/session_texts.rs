@@ -1,4 +1,4 @@
-//! What a session says, as texts.
+//! Extracts the texts of a session for searching.
 
 use super::corpus::{CorpusEntry, CorpusProgress, CorpusSeal, CorpusSource, SearchCorpus};
 use crate::backend::{ScanDirection, Snapshot as _};
@@ -18,7 +18,7 @@ use crate::store::session::Session;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// Fields that say nothing a person would search for.
+/// Fields that are not worth searching.
 const UNSEARCHED_FIELDS: [&str; 14] = [
     "parent",
     "message_id",
@@ -37,17 +37,17 @@ const UNSEARCHED_FIELDS: [&str; 14] = [
 ];
 const RECORDS: usize = 500;
 
-/// What the copy of a session's texts is sealed or encrypted with.
+/// Returns the keys of a session's search copy.
 fn stamp_of(store: &Store, id: &SessionId) -> CorpusSeal {
     CorpusSeal::new(store.engine.seals.key(), store.engine.cipher.as_ref(), id)
 }
 
-/// Where the copy of a session's texts lies that a search makes.
+/// Returns the path of a session's search copy.
 pub(in crate::store) fn copy_of(store: &Store, id: &SessionId) -> Option<PathBuf> {
     store.path().map(|path| path.join(SEARCH_FOLDER).join(stamp_of(store, id).file()))
 }
 
-/// The texts of a session as it is now; the copy beside the store is brought up to date where that can be done.
+/// Returns the texts of a session as it is now, and updates the search copy if possible.
 pub(super) fn current(
     store: &Store,
     session: &Session,
@@ -76,7 +76,7 @@ pub(super) fn current(
         facts(session, &view, &known, resolve, &mut corpus)?;
         claims(session, &view, from, &mut corpus)?;
         corpus.seen = now;
-        // What waits in the spool may be given other numbers than these.
+        // Spooled writes may get other numbers later, so they are not stored.
         if let Some(path) = &path
             && !store.engine.options.read_only
             && !view.planned
@@ -85,14 +85,14 @@ pub(super) fn current(
             tracing::info!(%error, "the texts for searching were not kept");
         }
     }
-    // What was taken back is not found.
+    // Undone facts are not found.
     let hidden: HashSet<_> = refs.hidden.iter().copied().collect();
     if !hidden.is_empty() {
         corpus.forget(|entry| {
             matches!(&entry.source, CorpusSource::Fact { operation, .. } if hidden.contains(operation))
         });
     }
-    // A checkpoint is completed, tagged and taken back: it is read each time, never copied.
+    // A checkpoint can be changed or undone: it is read each time, never stored.
     for checkpoint in checkpoint::list(&view, session.number, &CheckpointFilter::default())? {
         let mut text = checkpoint.message;
         for tag in &checkpoint.tags {
@@ -133,7 +133,7 @@ fn facts(
             let Fact { id, at, value, .. } = found.fact;
             let mut text = String::new();
             let source = found.source.as_deref();
-            // Of a text that cannot be read its beginning is known.
+            // If a text cannot be read, use its preview.
             put(&value, &mut text, &mut |reference| {
                 let whole = session.text(source, reference, resolve);
                 whole.unwrap_or_else(|_| reference.preview.clone())
@@ -153,7 +153,7 @@ fn row_hash(key: &[u8]) -> u64 {
     u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("8 of 32 bytes"))
 }
 
-/// The claims as the revisions from this number on made them.
+/// Adds the claims of the revisions from this number on.
 fn claims(
     session: &Session,
     view: &ReadSnapshot,
@@ -185,7 +185,7 @@ fn claims(
     }
 }
 
-/// Adds the texts of a value, a line each.
+/// Adds the texts of a value, one line each.
 fn put(value: &Value, text: &mut String, long: &mut dyn FnMut(&TextRef) -> String) {
     match value {
         Value::Text(said) => line(said, text),

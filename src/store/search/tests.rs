@@ -105,7 +105,7 @@ fn the_copy_is_private_follows_what_is_new_and_is_made_again() {
     assert_eq!(search(&store, "word").len(), 2);
     let after = std::fs::read(&file).unwrap();
     assert!(after.starts_with(&before) && after.len() > before.len());
-    // Damaged, cut, or gone: the same is found.
+    // A damaged, truncated or missing copy does not change the result.
     for spoiled in [after[..after.len() - 3].to_vec(), [&before[..20], b"xx"].concat(), Vec::new()]
     {
         std::fs::write(&file, spoiled).unwrap();
@@ -113,7 +113,7 @@ fn the_copy_is_private_follows_what_is_new_and_is_made_again() {
     }
     std::fs::remove_dir_all(path.join("search")).unwrap();
     assert_eq!(search(&store, "word").len(), 2);
-    // What was taken back is not found.
+    // Undone facts are not found.
     session.undo(&act(3), None).unwrap();
     assert_eq!(search(&store, "second").len(), 0);
 }
@@ -128,7 +128,7 @@ fn a_snippet_shows_the_words_in_one_line() {
     assert_eq!(&shown[found[0].clone()], "Needle");
 }
 
-/// A table of all states takes the square of a long word to make: 43 s for 100,000 letters.
+/// A DFA of a long word takes quadratic time to build: 43 s for 100,000 letters.
 #[test]
 fn a_long_word_is_searched_for_without_a_table_of_its_states() {
     let word = |letters: usize| vec!["ab".repeat(letters / 2)];

@@ -13,7 +13,7 @@ fn session() -> Session {
     store.create_session(&act(), NewSession::named("s")).unwrap()
 }
 
-/// Takes these bytes, which come behind `source`, from this bookmark on.
+/// Imports these bytes, which follow `source`, starting at this bookmark.
 fn take(
     session: &Session,
     bookmark: &SourceBookmark,
@@ -33,7 +33,7 @@ fn take(
     session.import_chunk(&act(), operation, "log", taken).map(|(_, bookmark)| bookmark)
 }
 
-/// Bytes that do not compress.
+/// Returns bytes that do not compress.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
@@ -58,7 +58,8 @@ fn assert_totals(session: &Session) {
     );
 }
 
-/// A part equal to an earlier one was stored as that one, which opens only behind what preceded it.
+/// Regression: a part equal to an earlier one was stored as the same object, which can only be
+/// decompressed after the bytes that preceded the earlier one.
 #[test]
 fn a_part_equal_to_an_earlier_one_is_read_behind_what_precedes_it() {
     let session = session();
@@ -70,7 +71,7 @@ fn a_part_equal_to_an_earlier_one_is_read_behind_what_precedes_it() {
         source.extend_from_slice(part);
     }
     assert_eq!(kept(&session), source);
-    // The same bytes as a text of their own open by themselves.
+    // The same bytes as a separate text are decompressed on their own.
     let text = "the same words ".repeat(400);
     let bookmark = take(&session, &bookmark, &source, text.as_bytes()).unwrap();
     source.extend_from_slice(text.as_bytes());
@@ -86,7 +87,7 @@ fn a_part_equal_to_an_earlier_one_is_read_behind_what_precedes_it() {
     assert_totals(&session);
 }
 
-/// Lines that compress, and are no more than that.
+/// Returns lines that compress, with no other meaning.
 fn lines(seed: u64, length: usize) -> Vec<u8> {
     let words: Vec<String> =
         noise(seed, 512).chunks(2).map(|pair| format!("w{:x}", pair[0])).collect();
@@ -132,7 +133,7 @@ fn what_was_compressed_ahead_is_what_would_be_compressed_then() {
     }
 }
 
-/// Compressed as the first bytes of a source they are of no use behind others.
+/// Bytes that were compressed as the first part of a source cannot be used after other bytes.
 #[test]
 fn what_was_compressed_ahead_is_compressed_again_behind_other_bytes() {
     let session = session();
@@ -149,8 +150,8 @@ fn what_was_compressed_ahead_is_compressed_again_behind_other_bytes() {
     assert_totals(&session);
 }
 
-/// What a take wrote ahead before it was killed stayed beside what was taken in its place, and was counted: verify called it a
-/// loss.
+/// Regression: segments that a killed import had pre-written stayed next to those of the next
+/// import, and were counted: verify reported a loss.
 #[test]
 fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
     let session = session();
@@ -173,8 +174,9 @@ fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
     assert_totals(&session);
 }
 
-/// Of two who took a source from the same bookmark, both came through: the later one put its bytes in the place of the other's,
-/// and where it had read less of the file the bookmark told of more than was kept.
+/// Regression: two imports of a source from the same bookmark both succeeded. The later one
+/// replaced the other's bytes, and if it had read less of the file, the bookmark covered more than
+/// was stored.
 #[test]
 fn of_two_who_take_from_one_bookmark_one_begins_again() {
     let session = session();
@@ -186,7 +188,7 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
     assert_eq!(session.bookmark("log").unwrap().unwrap(), known);
 
-    // One writes much ahead; the other comes through meanwhile.
+    // One import pre-writes many segments; the other one commits meanwhile.
     let operation = session.store.new_operation().unwrap();
     let mut taking =
         ImportPrecondition { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
@@ -203,7 +205,7 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
     let late = session.write_ahead(&act, operation, &mut taking, ahead);
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
 
-    // Both write ahead, from the same bookmark: what the first wrote is not there any more.
+    // Both pre-write from the same bookmark: the segments of the first are replaced.
     let parts = session.segments(&now, &large[400..]).unwrap();
     let begin =
         || ImportPrecondition { source: "log".to_owned(), from: 400, parts: vec![], purges: 0 };

@@ -1,4 +1,4 @@
-//! The checkpoint that goes with a write: somebody's, one that a rule calls for, or one on schedule.
+//! The checkpoint of a write: a given one, one that a rule requests, or a scheduled one.
 
 use super::SessionWrite;
 use crate::engine::checkpoint as checkpoints;
@@ -10,34 +10,35 @@ use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Timestamp, Value,
 };
 
-/// `SignificantTimePassed` means more than this since the last checkpoint.
+/// The time since the last checkpoint after which `SignificantTimePassed` makes one.
 pub(crate) const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// A checkpoint to be made, or completed.
+/// A checkpoint to make or to complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewCheckpoint {
-    /// What somebody says about it.
+    /// The message of the checkpoint.
     pub message: String,
-    /// Words it is found by.
+    /// The tags by which it is found.
     pub tags: Vec<String>,
     /// Why it is made.
     pub trigger: CheckpointTrigger,
-    /// The moment it names, if that is a past one.
+    /// Its time, if that is in the past.
     pub at: Option<Timestamp>,
-    /// Whatever else is known.
+    /// Further data, by field.
     pub body: Value,
-    /// The event it is the checkpoint of. Where that has one already, one of a past moment (`at`) completes it: its
-    /// time, message and tags replace what was there, the fields of its body are added; one of now is no change.
+    /// The key of the event that the checkpoint is for. If the event has a checkpoint already, one
+    /// with a past time (`at`) completes it: time, message and tags are replaced, and the fields of
+    /// the body are added. One without `at` changes nothing.
     pub key: Option<String>,
 }
 
 impl NewCheckpoint {
-    /// A checkpoint that somebody asked for.
+    /// Makes a manual checkpoint.
     pub fn manual(message: impl Into<String>) -> Self {
         Self::new(message, CheckpointTrigger::Manual)
     }
 
-    /// A checkpoint with this trigger.
+    /// Makes a checkpoint with this trigger.
     pub fn new(message: impl Into<String>, trigger: CheckpointTrigger) -> Self {
         Self {
             message: message.into(),
@@ -49,14 +50,14 @@ impl NewCheckpoint {
         }
     }
 
-    /// With these tags.
+    /// Sets the tags.
     #[must_use]
     pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
         self.tags = tags.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Of this past moment.
+    /// Sets a time in the past.
     #[must_use]
     pub const fn at(mut self, time: Timestamp) -> Self {
         self.at = Some(time);
@@ -72,11 +73,12 @@ impl SessionWrite<'_> {
             .then(|| NewCheckpoint::new("scheduled", CheckpointTrigger::Scheduled))
     }
 
-    /// The throttle.
+    /// Returns whether a checkpoint is not throttled.
     pub(super) fn is_wanted(&self, session: &SessionRefs, wanted: &NewCheckpoint) -> bool {
         wanted.trigger != CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed)
             || self.by_import
-            // What is imported makes these by its own times: else they would depend on when somebody wrote beside it.
+            // Imports make these checkpoints by their own times; otherwise the result would depend
+            // on when other writes happen.
             || session.bookmarks.is_empty()
                 && session
                     .last_checkpoint
@@ -130,7 +132,7 @@ impl SessionWrite<'_> {
     }
 }
 
-/// The checkpoint that an event makes.
+/// Makes the automatic checkpoint of an event.
 pub(super) fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
     let message = match trigger {
         AutoTrigger::HypothesisStatusChange => "a hypothesis changed its status",

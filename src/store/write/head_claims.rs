@@ -31,22 +31,22 @@ impl HeadClaims {
         Ok(Self { state, changed, error: RefCell::new(None) })
     }
 
-    /// Adds what the write itself changes.
+    /// Adds a change of the write itself.
     pub(super) fn add(&mut self, change: &ClaimChange) {
         self.changed.insert(change.key.clone(), change.value.clone());
     }
 
-    /// What could not be read, if a rule asked for it.
+    /// Returns the error of a read that a rule asked for, if one failed.
     pub(super) fn failed(&self) -> Option<Error> {
         self.error.take()
     }
 
-    /// The claims as they are stored.
+    /// Returns the stored claims.
     pub(in crate::store) fn state(&self) -> &RevisionState {
         &self.state
     }
 
-    /// What the write itself has changed so far.
+    /// Returns the changes of the write itself so far.
     pub(in crate::store) const fn changed(&self) -> &BTreeMap<Key, Option<Value>> {
         &self.changed
     }

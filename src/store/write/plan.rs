@@ -1,4 +1,4 @@
-//! What a write comes to, given what is there: its record, and the answer.
+//! Planning a write: computes its record and its report from the current state.
 
 use super::checkpoint::automatic;
 use super::{
@@ -18,7 +18,7 @@ use crate::store::redaction_gate::warning;
 use crate::store::snapshot_diff;
 use std::borrow::Cow;
 
-/// A clock this far behind the head is worth a warning.
+/// If the clock is this far behind the head, a warning is given.
 const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
 
 impl SessionWrite<'_> {
@@ -71,7 +71,7 @@ impl SessionWrite<'_> {
             done.revision = Some((planned.head.sequence, planned.head.id));
             let made = claims.into_iter().filter_map(|change| match change {
                 Cow::Owned(change) => Some((change.key, change.value)),
-                // Those that were handed in are moved there once they are committed.
+                // Changes that were given to the write are moved there after the commit.
                 Cow::Borrowed(_) => None,
             });
             done.changed = made.collect();
@@ -110,7 +110,7 @@ impl SessionWrite<'_> {
         Ok((Some(record), (done, planned.map(|planned| (branch, planned)))))
     }
 
-    /// All changes of claims, those that rules make included.
+    /// Returns all changes of claims, including those made by rules.
     fn claims(
         &self,
         desk: &PlanContext<'_>,
@@ -121,7 +121,8 @@ impl SessionWrite<'_> {
     ) -> Result<Vec<Cow<'_, ClaimChange>>> {
         let gate = self.session.store.gate();
         let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
-        // With other steps beside them, the order in which changes were made is told by the changes themselves.
+        // With other kinds of steps the changes are cloned, so that the report lists all changes in
+        // order.
         let plain = self.is_plain();
         let mut head: Option<HeadClaims> = None;
         for step in &self.steps {
@@ -160,7 +161,8 @@ impl SessionWrite<'_> {
                     }
                 }
                 WriteStep::Rule(rule) => {
-                    // What a rule makes depends on the head, so nothing sealed before can be used again.
+                    // The result of a rule depends on the head, so a delta prepared earlier cannot
+                    // be used again.
                     *memo = None;
                     if head.is_none() {
                         head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
@@ -186,7 +188,7 @@ impl SessionWrite<'_> {
         Ok(changes)
     }
 
-    /// These claims as they stand at a branch's head with these changes.
+    /// Returns these claims as they are at a branch's head after these changes.
     fn held(
         &self,
         desk: &PlanContext<'_>,

@@ -1,4 +1,4 @@
-//! What may be written: claims, facts, checkpoints and tags as they are to be stored, or why they cannot be.
+//! Validation of input: claims, facts, checkpoints and tags.
 
 use super::NewCheckpoint;
 use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::model::{Fact, claim};
 use crate::store::redaction_gate::{RedactionCounts, RedactionGate};
 
-/// A claim as it is to be stored: of a kind and id that can be, its fields checked.
+/// Validates a claim: its kind, its id and its fields.
 pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
     if !change.key.kind.is_claim() {
         return Err(Error::invalid(format!("a {} is a fact, not a claim", change.key.kind)));
@@ -26,7 +26,7 @@ pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
     Ok(())
 }
 
-/// A fact as it is to be stored: without secrets, of a kind and id that can be, its fields checked.
+/// Redacts and validates a fact: its kind, its id and its fields.
 pub(crate) fn check_fact(
     gate: RedactionGate<'_>,
     fact: &mut Fact,
@@ -42,7 +42,7 @@ pub(crate) fn check_fact(
     Ok(())
 }
 
-/// A checkpoint as it is to be stored: without secrets, each tag once and a word.
+/// Redacts and validates a checkpoint, and removes duplicate tags.
 pub(crate) fn check_checkpoint(
     gate: RedactionGate<'_>,
     wanted: &mut NewCheckpoint,
@@ -55,7 +55,7 @@ pub(crate) fn check_checkpoint(
     Ok(())
 }
 
-/// Tags are words: they stand in lists, moments and file names.
+/// Validates a tag. Tags are single words, since they appear in lists, moments and file names.
 pub(crate) fn check_tag(tag: &str) -> Result<()> {
     let wrong = tag.is_empty()
         || tag.len() > 100

@@ -20,7 +20,7 @@ fn put(id: &str, text: String) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, id), Value::from([("description", text.into())]))
 }
 
-/// Puts these claims in one revision, and gives its number.
+/// Puts these claims in one revision, and returns its number.
 fn revise(session: &Session, second: i64, claims: Vec<ClaimChange>) -> u64 {
     session.write(&act(second)).changes(claims).commit().unwrap().revision.unwrap().0
 }
@@ -38,7 +38,8 @@ fn description(session: &Session, sequence: u64, id: &str) -> Result<String> {
     }
 }
 
-/// A session whose revision #1 alone names a large text, and is folded away; with the pruning as a sweep found it.
+/// Makes a session whose folded revision #1 alone names a large text; returns the snapshot and the
+/// pruning as a sweep finds them.
 fn pruned(large: &str) -> (Session, ReadSnapshot, PendingPruning) {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
@@ -52,8 +53,8 @@ fn pruned(large: &str) -> (Session, ReadSnapshot, PendingPruning) {
     (session, view, pruning)
 }
 
-/// Somebody swept while a pruning was taken back: the revisions were in sight again, and a large value of theirs was gone.
-/// It was found by processes killed at random.
+/// Regression, found by killing processes at random: a sweep ran while a pruning was undone, so the
+/// revisions were visible again, but a large value of theirs was removed.
 #[test]
 fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
     let large = text(1, 9000);
@@ -63,13 +64,13 @@ fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
     assert_eq!(swept, SweepOutcome::Again);
     assert_eq!(description(&session, 1, "a").unwrap(), large);
 
-    // It was taken back: sweeping it drops nothing.
+    // It was undone: sweeping it removes nothing.
     let swept = session.store.sweep(act(7).now, act(7).now).unwrap();
     assert_eq!(swept, SweepReport { prunings: 1, ..SweepReport::default() });
     assert_eq!(description(&session, 1, "a").unwrap(), large);
 }
 
-/// The name stands in a delta that is compressed already, where a search of the record's bytes does not find it.
+/// The name is in a compressed delta, where a byte search of the record does not find it.
 #[test]
 fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
     let large = text(1, 9000);
@@ -82,7 +83,8 @@ fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
     assert_eq!(description(&session, again, "a").unwrap(), large);
 }
 
-/// What was pruned behind a sweep stayed for ever: only the first record of a pruning said that there is something to sweep.
+/// Regression: what was pruned after a sweep by the same operation was never swept, because only
+/// the first record of a pruning marked it as pending.
 #[test]
 fn what_is_pruned_behind_a_sweep_is_swept_by_the_next_one() {
     let large = text(1, 9000);
@@ -116,7 +118,7 @@ fn what_is_pruned_behind_a_sweep_is_swept_by_the_next_one() {
     assert_eq!(left.unwrap(), []);
 }
 
-/// A fact names its long text in digits, and a sweep looked for bytes.
+/// Regression: a fact names its long text in hexadecimal digits, and a sweep searched for bytes.
 #[test]
 fn a_value_that_a_fact_has_too_is_kept() {
     let large = text(1, 9000);
@@ -145,7 +147,7 @@ fn large(text: &str) -> (crate::model::ObjectId, RecordChange) {
     crate::engine::commit::blob(text.as_bytes())
 }
 
-/// What a process wrote ahead before it was killed.
+/// Writes what a process pre-wrote before it was killed.
 fn write_ahead(store: &Store, second: i64, change: &RecordChange) {
     let operation = act(second).operation().unwrap();
     let record = Record { operation, changes: vec![change.clone()] };
@@ -176,7 +178,7 @@ fn what_was_written_ahead_goes_a_day_after_it_was_written_last() {
     let (id, change) = large("never named");
     write_ahead(&store, 10, &change);
     assert_eq!(swept_ahead(&store, 9 + DAY), 0);
-    // Somebody began again.
+    // Another write adds the object again.
     write_ahead(&store, 20, &change);
     assert_eq!(swept_ahead(&store, 19 + DAY), 0);
     assert!(is_stored(&store, &id));
@@ -184,7 +186,7 @@ fn what_was_written_ahead_goes_a_day_after_it_was_written_last() {
     assert!(!is_stored(&store, &id) && ahead(&store).is_empty());
     assert_eq!(swept_ahead(&store, 21 + DAY), 0);
 
-    // As it stands in an entry of a claim.
+    // The same bytes as in an entry of a claim.
     let text = text(3, 9000);
     let value = Value::from([("description", text.clone().into())]);
     let (_, change) = large_entry(&value);
@@ -196,7 +198,7 @@ fn what_was_written_ahead_goes_a_day_after_it_was_written_last() {
     assert_eq!(description(&session, 1, "a").unwrap(), text);
 }
 
-/// The blob of an entry of a claim made at second 30.
+/// Returns the blob of a claim's entry made at second 30.
 fn large_entry(value: &Value) -> (crate::model::ObjectId, RecordChange) {
     crate::engine::commit::blob(&crate::format::encode_value(act(30).now, value))
 }
@@ -215,7 +217,7 @@ fn what_was_written_ahead_and_is_named_while_somebody_looks_is_kept() {
         let until = act(10 + 2 * DAY).now;
         let found = PrewrittenObjects::written_until(&view, until).unwrap();
         match named {
-            // The record that names it may be about to come.
+            // The record that names it may follow.
             false => write_ahead(&store, 30 + 3 * DAY, &change),
             true => drop(revise(&session, 30, vec![put("a", text.clone())])),
         }
@@ -228,7 +230,8 @@ fn what_was_written_ahead_and_is_named_while_somebody_looks_is_kept() {
     assert_eq!(description(&session, 1, "a").unwrap(), text);
 }
 
-/// As of a value that a repair could not save, and that comes back with a bundle: what names it stood there before.
+/// A value that a repair could not save, and that is restored by a bundle, was named before it was
+/// written.
 #[test]
 fn what_something_named_before_it_was_written_is_kept_and_looked_for_once() {
     let large = text(3, 9000);
@@ -250,7 +253,8 @@ fn what_something_named_before_it_was_written_is_kept_and_looked_for_once() {
     assert_eq!(description(&session, named, "c").unwrap(), large);
 }
 
-/// What a redo hides again it keeps a copy of, to bring it back: that stood there when nothing could be brought back any more.
+/// Regression: a redo keeps a copy of what it hides, to restore it. The copy remained when nothing
+/// could be restored any more.
 #[test]
 fn no_operation_keeps_what_a_checkpoint_said_that_is_gone_for_good() {
     let store = Store::in_memory().unwrap();
@@ -292,8 +296,8 @@ fn no_operation_keeps_what_a_checkpoint_said_that_is_gone_for_good() {
     assert!(effects.iter().any(|one| one.as_str() == "took checkpoint #1 back"), "{effects:?}");
 }
 
-/// A session was dropped, somebody looked for what only it names, and it was brought back before the sweep: its large values were
-/// gone.
+/// Regression: a session was dropped, a sweep searched for values that only it names, and the
+/// session was restored before the sweep was written: its large values were removed.
 #[test]
 fn a_session_that_came_back_while_somebody_looked_keeps_its_values() {
     let large = text(1, 9000);
