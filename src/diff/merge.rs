@@ -116,7 +116,7 @@ pub fn merge3(
     merge_by(&base.clone().into(), ours, theirs, &mut |_| ConflictResolution::Side(prefer))
 }
 
-/// Like [`merge3`], but `settle` decides each conflict.
+/// Merges like [`merge3`], but `settle` decides each conflict.
 #[must_use]
 pub fn merge_by(
     base: &AncestorState,
@@ -132,7 +132,8 @@ pub fn merge_by(
     merge
 }
 
-/// A claim of the merged state with a dangling reference that was valid on the side it comes from.
+/// Returns the references of the merged state that dangle although they were valid on the side they
+/// come from.
 #[must_use]
 pub fn dangling(ours: &ClaimMap, theirs: &ClaimMap, merged: &ClaimMap) -> Vec<(Key, Key)> {
     let mut found = Vec::new();

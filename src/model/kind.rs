@@ -89,9 +89,11 @@ kinds! {
     Agent = 39, "agent", "agents";
     /// What rules read in a message.
     Inference = 40, "inference", "inferences";
-    /// A use of a tool that is no command, edit, task or sub-agent: a file read, a search, a page fetched.
+    /// A use of a tool that is not a command, edit, task or sub-agent: reading a file, a search,
+    /// fetching a page.
     Tool = 41, "tool", "tools";
-    /// Something the session received that no person typed and no tool returned: a diagnostic, a link, a limit.
+    /// Something the session received that no person typed and no tool returned: a diagnostic, a
+    /// link, a limit.
     Notice = 42, "notice", "notices";
 }
 

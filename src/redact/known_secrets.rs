@@ -293,7 +293,7 @@ impl KnownSecrets {
             let bytes = &mut out[range.clone()];
             match written {
                 CharEncoding::Plain if secret.keeps(*char) => {}
-                // The same in every form, since some are told to be equal.
+                // Unchanged in every encoding, so that equal texts stay equal.
                 CharEncoding::Joined => {}
                 CharEncoding::Code if is_joined(char) => {}
                 CharEncoding::Plain if number => bytes.fill(if *char == '7' { b'1' } else { b'7' }),
@@ -338,8 +338,8 @@ const fn is_joined(char: &char) -> bool {
 }
 
 impl SecretPattern {
-    /// Whether a character is kept because it may be JSON syntax: it is unescaped where a quote
-    /// would be too.
+    /// Returns whether a character is kept because it may be JSON syntax: it is unescaped where a
+    /// quote would be too.
     const fn keeps(&self, char: char) -> bool {
         is_joined(&char)
             || matches!(char, '\n' | '\r')
@@ -466,8 +466,7 @@ fn stands_as_number(text: &[u8], range: &Range<usize>) -> bool {
         && after.is_none_or(|byte| matches!(byte, b',' | b']' | b'}' | b'\n' | b'\r'))
 }
 
-/// The text before a secret may form an escape with its first characters; that escape is kept
-/// intact.
+/// Keeps an escape that the text before a secret forms with its first characters.
 fn mend_begin(text: &[u8], start: usize, first: char, range: &Range<usize>, out: &mut [u8]) {
     let before = &text[..start];
     let slash = before.last() == Some(&b'\\');

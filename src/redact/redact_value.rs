@@ -143,7 +143,7 @@ impl Redactor {
         }
     }
 
-    /// Field names may be secrets too.
+    /// Redacts a field name, which may be a secret too.
     fn names(&self, fields: &mut FieldMap, found: &mut BTreeMap<&'static str, u64>) {
         let secret: Vec<String> = fields
             .keys()

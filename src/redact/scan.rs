@@ -66,7 +66,7 @@ pub(crate) struct ScanFindings {
 }
 
 impl ScanFindings {
-    /// The findings in the shares of one text, in order.
+    /// Combines the findings in the shares of one text, in order.
     pub(super) fn together(shares: Vec<Self>) -> Self {
         let mut all = Self::default();
         for share in shares {

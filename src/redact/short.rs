@@ -25,7 +25,7 @@ enum Name {
     Other,
 }
 
-/// What a name means, if it means nothing but a secret.
+/// Returns what a name means, if it means nothing but a secret.
 fn name(name: &str) -> Option<Name> {
     let parts = parts(name);
     let mut parts =

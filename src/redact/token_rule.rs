@@ -47,7 +47,7 @@ fn read(line: &'static str) -> Option<TokenRule> {
     Some(TokenRule { kind, hints, shape, place, compiled: OnceLock::new() })
 }
 
-/// The known token rules.
+/// Returns the known token rules.
 #[must_use]
 pub fn rules() -> &'static [TokenRule] {
     &RULES
@@ -75,7 +75,7 @@ pub(super) const CONTEXT_KINDS: [(&str, &str); 11] = [
 pub(super) const URL_PASSWORD: (&str, &str) =
     ("url-password", "the password in an address such as `postgres://user:password@host`");
 
-/// Every kind with its description, sorted; with the shape for those that have one.
+/// Returns every kind with its description, sorted; with the shape for those that have one.
 #[must_use]
 pub fn kinds() -> Vec<(&'static str, String)> {
     let shapes = RULES.iter().map(|rule| {

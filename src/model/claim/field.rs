@@ -15,7 +15,7 @@ pub struct FieldDefinition {
 }
 
 impl FieldDefinition {
-    /// The allowed values, in words.
+    /// Returns the allowed values, in words.
     #[must_use]
     pub fn allowed(&self) -> String {
         (self.allowed)()
@@ -90,11 +90,11 @@ macro_rules! bounded {
 }
 
 bounded!(
-    /// How sure somebody is: 0 (certainly not) to 1 (certainly).
+    /// A confidence, from 0 (certainly not) to 1 (certainly).
     Confidence, 0.0, 1.0, "a number from 0 to 1"
 );
 bounded!(
-    /// How strongly something speaks for (up to 1) or against (down to -1) something else.
+    /// The strength of evidence: for something (up to 1) or against it (down to -1).
     Strength, -1.0, 1.0, "a number from -1 to 1"
 );
 
@@ -321,20 +321,20 @@ macro_rules! record {
     }) => {
         $(#[$doc])*
         ///
-        /// Every field may be absent. The law is `to_value(from_value(v)) == v.without_nulls()` for what
-        /// [`check`](crate::model::claim::check) returned.
+        /// Every field may be absent. Law: `to_value(from_value(v)) == v.without_nulls()` for every
+        /// value returned by [`check`](crate::model::claim::check).
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name {
             $($(#[doc = $about])+ pub $field: Option<$type>,)*
-            /// Fields forge does not know.
+            /// Fields that forge does not know.
             pub extra: $crate::model::FieldMap,
         }
 
         impl $name {
-            /// The kind these are the fields of.
+            /// The kind that has these fields.
             pub const KIND: $crate::model::Kind = $crate::model::Kind::$kind;
 
-            /// The fields forge knows.
+            /// The known fields.
             pub const FIELDS: &'static [$crate::model::claim::FieldDefinition] = &[
                 $($crate::model::claim::FieldDefinition {
                     name: $key,
@@ -343,11 +343,11 @@ macro_rules! record {
                 },)*
             ];
 
-            /// Reads the fields of a value. Nulls count as absent, at any depth.
+            /// Parses the fields of a value. Nulls count as absent, at any depth.
             ///
             /// # Errors
-            /// [`InvalidField`](crate::model::claim::InvalidField) for the first known field that does not fit, or
-            /// a value that is no map.
+            /// [`InvalidField`](crate::model::claim::InvalidField) for the first known field that
+            /// does not fit, or a value that is not a map.
             pub fn from_value(
                 value: &$crate::model::Value,
             ) -> Result<Self, $crate::model::claim::InvalidField> {
@@ -363,8 +363,8 @@ macro_rules! record {
                 })
             }
 
-            /// Whether [`to_value`](Self::to_value) of [`from_value`](Self::from_value) would give back this value,
-            /// in which there are no nulls.
+            /// Returns whether [`to_value`](Self::to_value) of [`from_value`](Self::from_value)
+            /// returns this same value, which has no nulls.
             pub(super) fn is_written(value: &$crate::model::Value) -> bool {
                 value.as_map().is_some_and(|fields| {
                     $(fields.get($key).is_none_or(
@@ -373,7 +373,7 @@ macro_rules! record {
                 })
             }
 
-            /// The value with these fields; absent ones are left out.
+            /// Returns the value with these fields; absent ones are omitted.
             #[must_use]
             pub fn to_value(&self) -> $crate::model::Value {
                 let mut fields = self.extra.clone();

@@ -33,7 +33,7 @@ pub fn contradict_beliefs(
     contradict(claims, first, second, &dependency)
 }
 
-/// Like [`contradict_beliefs`], with the dependency to be stored.
+/// Records the contradiction like [`contradict_beliefs`], with the dependency to be stored.
 pub(super) fn contradict(
     claims: &impl ClaimLookup,
     first: &str,

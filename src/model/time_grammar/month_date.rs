@@ -82,7 +82,7 @@ const fn is_between(character: char) -> bool {
 }
 
 /// Parses a year of four digits, a clock time and a zone, each at most once. A zone before the year
-/// is cut out of the text; one at the end is left to [`civil::finish`].
+/// is cut out of the text; one at the end is left to [`numeric_date::finish`].
 fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFault> {
     let mut rest = DateRemainder::default();
     loop {

@@ -43,7 +43,7 @@ impl ResumedAgent {
 /// An agent that cannot be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAgent {
-    /// Its name.
+    /// The name of the agent.
     pub agent: String,
     /// The checkpoint in the program's checkpoint.
     pub had: CheckpointReference,
@@ -63,7 +63,7 @@ pub struct TornMessage {
 /// An agent in a consistent cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutAgent {
-    /// Its name.
+    /// The name of the agent.
     pub agent: String,
     /// Its checkpoint; `None` for its beginning.
     pub reference: Option<CheckpointReference>,

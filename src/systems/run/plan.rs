@@ -67,7 +67,7 @@ pub(super) fn items_of_input(input: &Value) -> Result<Vec<RegisteredItem>> {
     (1..).zip(list).map(item).collect()
 }
 
-/// A change of the run's own claim, if any.
+/// Returns the change of the run's own claim, if any.
 fn run_change(old: Option<&Value>, new: &RunState) -> Option<ClaimChange> {
     let new = new.to_value();
     (old != Some(&new)).then(|| ClaimChange::put(run_key(), new))
@@ -85,7 +85,7 @@ pub(super) fn input_key() -> Key {
 
 const INPUT: &str = "input";
 
-/// The contents of the input claim.
+/// Returns the contents of the input claim.
 pub(super) fn read_input(value: &Value) -> Option<Value> {
     value.field(INPUT).cloned()
 }
@@ -181,7 +181,7 @@ pub(super) fn record(
     Ok(run_change(old_run.as_ref(), &state).into_iter().chain(changes).collect())
 }
 
-/// Recording something sets a run to running, unless its last item is done.
+/// Sets the status after a record: finished if all items are done, else running.
 fn update_run_status(state: &mut RunState, now: Timestamp) {
     state.error = None;
     if state.items > 0 && state.terminal == state.items {

@@ -1,4 +1,5 @@
-//! `ModelMessage` of the Vercel AI SDK: calls are parts of answers, results are parts of messages of role `tool`.
+//! `ModelMessage` of the Vercel AI SDK: calls are parts of answers, results are parts of messages
+//! of role `tool`.
 
 use super::blocks::NormalizedBlocks;
 use super::recover_content::kept_text;
@@ -79,7 +80,7 @@ pub(super) fn check_message<'a>(
     looked
 }
 
-/// A call that waits for approval needs no result yet.
+/// Marks the calls that wait for approval, which need no result yet.
 fn hold_asked(parts: &[String], looked: &mut CheckedMessage<'_>) {
     let asked: Vec<String> = parts
         .iter()
@@ -198,7 +199,7 @@ fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlo
     }
 }
 
-/// The SDK itself omits empty texts without options.
+/// Returns whether a text is empty and without options; the SDK itself omits such texts.
 fn is_silent(part: &RawObject<'_>) -> bool {
     part.text("text").is_some_and(|text| text.is_empty()) && part.get("providerOptions").is_none()
 }

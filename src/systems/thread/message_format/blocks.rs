@@ -6,7 +6,7 @@ use crate::systems::thread::fault::{FaultKind, Remedy};
 use crate::systems::thread::raw_json::{RawObject, quoted, text, written_list};
 use std::borrow::Cow;
 
-/// The name of the field with the list of blocks.
+/// Returns the name of the field with the list of blocks.
 pub(super) const fn field(form: MessageFormat) -> &'static str {
     match form {
         MessageFormat::Gemini => "parts",

@@ -129,7 +129,7 @@ fn keep_blocks(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> boo
     true
 }
 
-/// LangChain accepts texts next to blocks in a list.
+/// Returns whether this is a block or a text, which LangChain accepts next to blocks in a list.
 fn is_block_or_text(json: &str) -> bool {
     is_block(json) || text(json).is_some()
 }
