@@ -4,7 +4,7 @@
 //! Only a subset of regular expressions is allowed: bytes, classes of bytes, repetitions of one
 //! class, groups and alternatives. A test checks for every shape that what follows a repetition
 //! begins with no byte that the repetition could match, so matching never backtracks. Long runs of
-//! one class are cached ([`Runs`]).
+//! one class are cached ([`ScanMemory`]).
 
 use super::{MAX_SECRET_BYTES, work_counter};
 use regex_syntax::hir::{Hir, HirKind};

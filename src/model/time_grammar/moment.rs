@@ -72,13 +72,13 @@ pub enum MomentBase {
 ///
 /// ```
 /// use forge_store::model::Timestamp;
-/// use forge_store::model::when::{MomentBase, parse_moment};
+/// use forge_store::model::time_grammar::{MomentBase, parse_moment};
 ///
 /// let now = Timestamp::parse_rfc3339("2025-06-18T16:45:30Z").unwrap();
 /// let moment = parse_moment("before last compaction~2", now, &chrono::Utc)?;
 /// assert_eq!(moment.base, MomentBase::BeforeLastCompaction);
 /// assert_eq!(moment.back, 2);
-/// # Ok::<(), forge_store::model::when::MomentError>(())
+/// # Ok::<(), forge_store::model::time_grammar::MomentError>(())
 /// ```
 ///
 /// # Errors

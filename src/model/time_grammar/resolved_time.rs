@@ -36,12 +36,12 @@ pub struct ResolvedTime {
 ///
 /// ```
 /// use forge_store::model::Timestamp;
-/// use forge_store::model::when::parse_time;
+/// use forge_store::model::time_grammar::parse_time;
 ///
 /// let now = Timestamp::parse_rfc3339("2025-06-18T16:45:30Z").unwrap();
 /// let meant = parse_time("yesterday 14:30", now, &chrono::Utc)?;
 /// assert_eq!(meant.time.to_string(), "2025-06-17T14:30:00Z");
-/// # Ok::<(), forge_store::model::when::TimeError>(())
+/// # Ok::<(), forge_store::model::time_grammar::TimeError>(())
 /// ```
 ///
 /// # Errors

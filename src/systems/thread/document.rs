@@ -33,7 +33,7 @@ impl HistoryDocument {
     /// `contents` is such a list.
     ///
     /// In JSON Lines, a line that is not JSON (as a crash leaves it) is kept:
-    /// [`sanitise`](super::sanitize_history) removes it.
+    /// [`sanitize_history`](super::sanitize_history) removes it.
     ///
     /// # Errors
     /// [`InvalidHistory`] if the text is none of these.

@@ -157,18 +157,18 @@ fn shown_form(
 /// Sanitises a history.
 ///
 /// ```
-/// use forge_store::systems::thread::{Options, sanitise};
+/// use forge_store::systems::thread::{SanitizeOptions, sanitize_history};
 ///
 /// let history = [
 ///     r#"{"role":"user","content":"weather?"}"#,
 ///     r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"w","arguments":"{}"}}]}"#,
 ///     r#"{"role":"user","content":"are you there?"}"#,
 /// ];
-/// let sanitised = sanitise(&history, &Options::default())?;
-/// assert_eq!(sanitised.messages.len(), 4);
-/// assert_eq!(sanitised.actions[0].tool_call_id.as_deref(), Some("c1"));
-/// assert!(sanitised.messages[2].contains(r#""role":"tool""#));
-/// # Ok::<(), forge_store::systems::thread::Refused>(())
+/// let sanitized = sanitize_history(&history, &SanitizeOptions::default())?;
+/// assert_eq!(sanitized.messages.len(), 4);
+/// assert_eq!(sanitized.actions[0].tool_call_id.as_deref(), Some("c1"));
+/// assert!(sanitized.messages[2].contains(r#""role":"tool""#));
+/// # Ok::<(), forge_store::systems::thread::SanitizeError>(())
 /// ```
 ///
 /// # Errors
