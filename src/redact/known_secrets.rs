@@ -89,7 +89,6 @@ impl KnownSecrets {
     ///
     /// # Errors
     /// Fails if one of them cannot be searched for.
-    /// If one of them cannot be looked for.
     pub fn new<T: AsRef<str>>(secrets: impl IntoIterator<Item = T>) -> Result<Self, InvalidSecret> {
         let mut known = Self::default();
         let mut seen = std::collections::BTreeSet::new();

@@ -5,7 +5,7 @@ thread_local! {
     static WORK: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Adds bytes that were looked at.
+/// Adds to the number of examined bytes.
 #[cfg(test)]
 pub(super) fn add(bytes: usize) {
     WORK.with(|work| work.set(work.get() + bytes as u64));

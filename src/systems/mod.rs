@@ -42,7 +42,7 @@ pub fn open(store: &Store, kind: SessionKind, key: &str) -> Result<Session> {
 /// Opens the session of this kind and key, or creates it. It never becomes the current one.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the key is not valid; as every write.
+/// [`Error::Invalid`] if the key is not valid; or any error of a write.
 pub fn open_or_create(
     store: &Store,
     act: &WriteContext,
@@ -63,7 +63,7 @@ pub fn open_or_create(
 /// Lists all sessions of this kind, the most recently recorded in first.
 ///
 /// # Errors
-/// As every read.
+/// Any error of a read from the store.
 pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
     let mut found = store.sessions_by_kind(kind)?;
     // Of two with equal times, the one created later is newer.

@@ -68,7 +68,7 @@ impl Program {
     /// Opens the program of this name, or creates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the name is not valid; as every write.
+    /// [`Error::Invalid`] if the name is not valid; or any error of a write.
     pub fn open_or_create(store: &Store, act: &WriteContext, name: &str) -> Result<Self> {
         let session = systems::open_or_create(store, act, SessionKind::Program, name)?;
         Ok(Self { store: store.clone(), session, name: name.to_owned() })
@@ -89,7 +89,7 @@ impl Program {
     /// Returns the session with the name of an agent, if there is one.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn agent(&self, name: &str) -> Result<Option<Session>> {
         self.store.session_by_kind(SessionKind::Debug, name)
     }
@@ -98,7 +98,7 @@ impl Program {
     /// position. If nothing changes, nothing is written.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if no agent is given; as every write.
+    /// [`Error::Invalid`] if no agent is given; or any error of a write.
     pub fn checkpoint(
         &self,
         act: &WriteContext,
@@ -132,7 +132,7 @@ impl Program {
     /// Returns the checkpoint of the program at a point of its session.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none yet; as every read.
+    /// [`Error::NotFound`] if there is none yet; or any error of a read.
     pub fn at(&self, point: &ResolvedMoment) -> Result<ProgramCheckpoint> {
         let none = || Error::not_found("checkpoint of the program", self.name.clone());
         let revision = self.session.revision_of(point)?.ok_or_else(none)?;
@@ -163,7 +163,7 @@ impl Program {
     /// sender's session.
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if a message with this id was sent; as every write.
+    /// [`Error::Duplicate`] if a message with this id was sent; or any error of a write.
     pub fn send(
         &self,
         act: &WriteContext,
@@ -185,7 +185,7 @@ impl Program {
     /// session.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if no message with this id was sent; as every write.
+    /// [`Error::NotFound`] if no message with this id was sent; or any error of a write.
     pub fn receive(
         &self,
         act: &WriteContext,
@@ -237,7 +237,7 @@ impl Program {
     /// Returns the messages between the agents.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn messages(&self) -> Result<Vec<AgentMessage>> {
         let state = self.session.state(&self.session.head()?)?;
         let facts = state.facts_of(Kind::Message)?;
@@ -247,7 +247,7 @@ impl Program {
     /// Returns the message with this id without reading the others.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn message(&self, id: &str) -> Result<Option<AgentMessage>> {
         let versions = self.session.fact_versions(Kind::Message, id)?;
         Ok(versions.last().and_then(|known| AgentMessage::read(&known.fact)))

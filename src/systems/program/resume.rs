@@ -92,7 +92,8 @@ impl Program {
     /// program's; or at exactly the program's.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::error::Error::NotFound) if the program has no checkpoint there; as every read.
+    /// [`Error::NotFound`](crate::error::Error::NotFound) if the program has no checkpoint there;
+    /// or any error of a read.
     pub fn resume(&self, point: &ResolvedMoment, exact: bool) -> Result<ResumedProgram> {
         let checkpoint = self.at(point)?;
         let messages = self.messages()?;

@@ -80,7 +80,7 @@ pub struct CleanedExecution {
 /// changed.
 ///
 /// # Errors
-/// As every write. Executions removed before the error stay removed.
+/// Any error of a write to the store. Executions removed before the error stay removed.
 pub fn clean(
     store: &Store,
     act: Option<&WriteContext>,

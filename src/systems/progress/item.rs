@@ -77,7 +77,7 @@ impl PipelineExecution {
     /// changes nothing.
     ///
     /// # Errors
-    /// [`crate::error::Error::Invalid`] if the names are not valid; as every write.
+    /// [`crate::error::Error::Invalid`] if the names are not valid; or any error of a write.
     pub fn report(
         &self,
         act: &WriteContext,
@@ -118,7 +118,7 @@ impl PipelineExecution {
     /// reported one by one, and those that the document names.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn failed(&self, stage: &str) -> Result<Vec<FailedItem>> {
         let state = self.session().state(&self.session().head()?)?;
         let mut found = BTreeMap::new();

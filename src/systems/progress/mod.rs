@@ -64,7 +64,7 @@ impl PipelineExecution {
     /// Opens the execution with this review and name, or creates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the names are not valid; as every write.
+    /// [`Error::Invalid`] if the names are not valid; or any error of a write.
     pub fn open_or_create(
         store: &Store,
         act: &WriteContext,
@@ -83,7 +83,7 @@ impl PipelineExecution {
     /// Lists all executions, or those of one review, the most recently written first.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn list(store: &Store, review: Option<&str>) -> Result<Vec<Self>> {
         let mut found = Vec::new();
         for one in newest_first(store, SessionKind::Progress)? {
@@ -99,7 +99,7 @@ impl PipelineExecution {
     /// with the document.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn latest(
         store: &Store,
         review: &str,
@@ -121,7 +121,7 @@ impl PipelineExecution {
     /// document. `None` if nothing is saved, or nothing of the given stage.
     ///
     /// # Errors
-    /// As every read; [`Error::NotFound`] if the named execution does not exist.
+    /// Any error of a read; [`Error::NotFound`] if the named execution does not exist.
     pub fn find(
         store: &Store,
         review: &str,
@@ -159,7 +159,7 @@ impl PipelineExecution {
     /// Returns the current document; `None` if nothing was saved, or it was removed by a cleanup.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn document(&self) -> Result<Option<ProgressDocument>> {
         let held = self.session.claim(&self.session.head()?, &self.own_key())?;
         Ok(held.map(|entry| ProgressDocument::stored(entry.value)))
@@ -183,7 +183,7 @@ impl PipelineExecution {
     /// Saves the document in place of the previous one. Durable on return.
     ///
     /// # Errors
-    /// As every write.
+    /// Any error of a write to the store.
     pub fn save(&self, act: &WriteContext, document: &ProgressDocument) -> Result<WriteReport> {
         let edit = move |known: &[Option<crate::model::Value>]| {
             let old = known.iter().flatten().next().cloned().map(ProgressDocument::stored);
@@ -197,7 +197,7 @@ impl PipelineExecution {
     /// Returns whether this execution reported an item done.
     ///
     /// # Errors
-    /// As every read; [`Error::Invalid`] if the names are not valid.
+    /// Any error of a read; [`Error::Invalid`] if the names are not valid.
     pub fn is_done(&self, stage: &str, id: &str) -> Result<bool> {
         Ok(self.item(stage, id)?.is_some_and(|item| item.is_done()))
     }
@@ -206,7 +206,7 @@ impl PipelineExecution {
 /// Returns the execution that a review resumes from, and where: see [`resume_point`].
 ///
 /// # Errors
-/// As every read; [`Error::NotFound`] if the named execution does not exist.
+/// Any error of a read; [`Error::NotFound`] if the named execution does not exist.
 pub fn resume(
     store: &Store,
     review: &str,

@@ -63,7 +63,7 @@ impl WorkflowRun {
     /// Returns the current state of the run as a whole.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn state(&self) -> Result<RunState> {
         let held = self.session.claims(&self.session.head()?, &[run_key(), input_key()])?;
         let mut held = held.into_iter().map(|entry| entry.map(|entry| entry.value));
@@ -135,7 +135,7 @@ impl WorkflowRun {
     /// Returns the current outputs of some steps of an item; `None` where there is none.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn outputs(&self, item: &str, steps: &[&str]) -> Result<Vec<Option<StepOutput>>> {
         self.outputs_of_steps(&self.session.head()?, item, steps)
     }
@@ -143,7 +143,7 @@ impl WorkflowRun {
     /// Returns whether a step of an item is finished.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn exists(&self, item: &str, step: &str) -> Result<bool> {
         Ok(self.outputs(item, &[step])?.iter().any(Option::is_some))
     }

@@ -46,7 +46,7 @@ impl WorkflowRun {
     /// Opens the run of this name, or creates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the name is not valid; as every write.
+    /// [`Error::Invalid`] if the name is not valid; or any error of a write.
     pub fn open_or_create(store: &Store, act: &WriteContext, key: &str) -> Result<Self> {
         let session = open_or_create(store, act, SessionKind::Run, key)?;
         Ok(Self { session, key: key.to_owned() })
@@ -64,7 +64,7 @@ impl WorkflowRun {
     /// Like [`WorkflowRun::of_item`], but returns `None` if there is no such run.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn find_item(store: &Store, item: &str) -> Result<Option<Self>> {
         let key = Key::new(Kind::Item, item);
         let mut best: Option<(crate::model::Timestamp, Self)> = None;
@@ -99,7 +99,7 @@ impl WorkflowRun {
     /// other fields of each object become the data of the item.
     ///
     /// # Errors
-    /// [`Error::Invalid`], as [`WorkflowRun::check_input`]; as every write.
+    /// [`Error::Invalid`], as [`WorkflowRun::check_input`]; or any error of a write.
     pub fn start(&self, act: &WriteContext, input: Option<&Value>) -> Result<WriteReport> {
         let registered = input.map(plan::items_of_input).transpose()?.unwrap_or_default();
         let items = registered.iter().map(|(item, _)| Key::new(Kind::Item, item.clone()));
@@ -121,7 +121,7 @@ impl WorkflowRun {
     /// nothing.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the names are not valid; as every write.
+    /// [`Error::Invalid`] if the names are not valid; or any error of a write.
     pub fn record(&self, act: &WriteContext, record: &StepRecord) -> Result<WriteReport> {
         self.record_all(act, std::slice::from_ref(record))
     }
@@ -144,7 +144,7 @@ impl WorkflowRun {
     /// Ends the run: `finished`, or `failed` with the reason.
     ///
     /// # Errors
-    /// As every write.
+    /// Any error of a write to the store.
     pub fn end(
         &self,
         act: &WriteContext,

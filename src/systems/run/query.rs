@@ -48,7 +48,7 @@ impl WorkflowRun {
     /// Lists all runs, the most recently written first.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn all(store: &Store) -> Result<Vec<Self>> {
         let runs = newest_first(store, SessionKind::Run)?.into_iter();
         Ok(runs.map(|one| Self { session: one.session, key: one.name }).collect())
@@ -57,7 +57,7 @@ impl WorkflowRun {
     /// Lists summaries of all runs, in the order of [`WorkflowRun::all`].
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn list(store: &Store) -> Result<Vec<RunSummary>> {
         let runs = newest_first(store, SessionKind::Run)?.into_iter();
         runs.map(|one| {
@@ -71,7 +71,7 @@ impl WorkflowRun {
     /// Returns a summary of the run.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn summary(&self) -> Result<RunSummary> {
         let kept = self.session.summary()?;
         let last_event = kept.last_event.unwrap_or(kept.info.started_at);
@@ -81,7 +81,7 @@ impl WorkflowRun {
     /// Returns the runs that began longer ago than this and have not ended, the oldest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn incomplete(
         store: &Store,
         now: Timestamp,
@@ -96,7 +96,7 @@ impl WorkflowRun {
     /// Returns the positions of all items at a point, sorted by name.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn items_at(&self, point: &ResolvedMoment) -> Result<Vec<RunItem>> {
         items_of(&self.session.state(point)?)
     }
@@ -105,7 +105,7 @@ impl WorkflowRun {
     /// this step.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn at_step(&self, step: &str) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.is_active() && item.current_step() == Some(step))
     }
@@ -113,7 +113,7 @@ impl WorkflowRun {
     /// Returns the items whose last recorded step has this position in the workflow.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn at_order(&self, order: i64) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.order == Some(order))
     }
@@ -197,7 +197,7 @@ impl WorkflowRun {
     /// Returns every current output, sorted by item and step.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn all_outputs(&self) -> Result<Vec<StepOutput>> {
         let state = self.session.state(&self.session.head()?)?;
         let mut found = Vec::new();

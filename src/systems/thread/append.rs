@@ -92,8 +92,8 @@ impl Thread {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a text that is not a message, is of another format than the thread,
-    /// or is rejected by the guard; [`Error::Held`] while another writer holds the thread; as every
-    /// write.
+    /// or is rejected by the guard; [`Error::Held`] while another writer holds the thread; or any
+    /// error of a write.
     pub fn append<T: AsRef<str>>(
         &self,
         act: &WriteContext,

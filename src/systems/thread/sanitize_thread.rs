@@ -25,7 +25,7 @@ impl Thread {
     /// stay in the history. Calls that were recorded as finished get their real result.
     ///
     /// # Errors
-    /// [`Error::Held`] while another writer holds the thread; as every write.
+    /// [`Error::Held`] while another writer holds the thread; or any error of a write.
     pub fn sanitize(
         &self,
         act: &WriteContext,
@@ -73,7 +73,7 @@ impl Thread {
     /// Returns the history as sanitising would leave it, without writing.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn sanitized(
         &self,
         point: &crate::store::ResolvedMoment,
@@ -108,7 +108,7 @@ impl Thread {
     /// effect.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such call without a result; as every write.
+    /// [`Error::NotFound`] if there is no such call without a result; or any error of a write.
     pub fn start_call(&self, act: &WriteContext, id: &str) -> Result<WriteReport> {
         self.mark_call(act, id, CallState::Started, None)
     }
@@ -184,7 +184,7 @@ impl Thread {
     /// Releases the thread if this writer holds it.
     ///
     /// # Errors
-    /// As every write.
+    /// Any error of a write to the store.
     pub fn release(&self, act: &WriteContext, writer: &str) -> Result<WriteReport> {
         self.edit_header(act, |header| {
             header.writer = header.writer.take().filter(|held| held.name != writer);
@@ -196,7 +196,7 @@ impl Thread {
     /// until it ends.
     ///
     /// # Errors
-    /// [`Error::Held`] while another writer holds it; as every write.
+    /// [`Error::Held`] while another writer holds it; or any error of a write.
     pub fn hold(&self, act: &WriteContext, writer: &str, until: Timestamp) -> Result<WriteReport> {
         self.edit_header(act, |header| {
             header.admit(&self.name, Some(writer), act.now)?;

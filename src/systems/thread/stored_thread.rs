@@ -84,7 +84,7 @@ impl Thread {
     /// Opens the thread of this name, or creates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the name is not valid; as every write.
+    /// [`Error::Invalid`] if the name is not valid; or any error of a write.
     pub fn open_or_create(store: &Store, act: &WriteContext, name: &str) -> Result<Self> {
         let session = systems::open_or_create(store, act, SessionKind::Thread, name)?;
         Ok(Self { session, name: name.to_owned() })
@@ -105,7 +105,7 @@ impl Thread {
     /// Returns its state at a point, without reading its messages.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn status(&self, point: &ResolvedMoment) -> Result<ThreadStatus> {
         let header = self.header(point)?.1;
         Ok(ThreadStatus {
@@ -122,7 +122,7 @@ impl Thread {
     /// Returns its messages at a point, in order, including held ones.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn messages(&self, point: &ResolvedMoment) -> Result<Vec<StoredMessage>> {
         let state = self.session.state(point)?;
         let mut messages = state
