@@ -1,15 +1,16 @@
-//! Changes applied to a state, turned round, and put behind each other.
+//! Applying, inverting and composing changes.
 
 use super::ClaimMap;
 use crate::model::{EntryChange, Key};
 use std::collections::BTreeMap;
 
-/// A change whose old value is not what stands in the state.
+/// The error for a change whose old value differs from the value in the state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not what the change expects it to be")]
 pub struct ChangeMismatch(pub Key);
 
-/// Makes the new state of the old one. What a change says was there before is not looked at; see [`check_old_values`].
+/// Applies changes to the old state, giving the new one. Does not check the old values; see
+/// [`check_old_values`].
 pub fn apply(state: &mut ClaimMap, changes: &[EntryChange]) {
     for change in changes {
         match &change.new {
@@ -19,10 +20,10 @@ pub fn apply(state: &mut ClaimMap, changes: &[EntryChange]) {
     }
 }
 
-/// Whether the old value of every change is what stands in the state.
+/// Checks that the old value of every change equals the value in the state.
 ///
 /// # Errors
-/// [`ChangeMismatch`] with the first key where it is not.
+/// [`ChangeMismatch`] with the first key whose value differs.
 pub fn check_old_values(state: &ClaimMap, changes: &[EntryChange]) -> Result<(), ChangeMismatch> {
     match changes.iter().find(|change| state.get(&change.key) != change.old.as_ref()) {
         Some(change) => Err(ChangeMismatch(change.key.clone())),
@@ -30,15 +31,15 @@ pub fn check_old_values(state: &ClaimMap, changes: &[EntryChange]) -> Result<(),
     }
 }
 
-/// The changes that take these back.
+/// Returns the inverse changes.
 #[must_use]
 pub fn invert(changes: Vec<EntryChange>) -> Vec<EntryChange> {
     let turn = |EntryChange { key, old, new }| EntryChange { key, old: new, new: old };
     changes.into_iter().map(turn).collect()
 }
 
-/// The one set of changes that does what `first` and then `second` do, in key order; what cancels out is left out.
-/// Each has one change a key.
+/// Composes two sets of changes into one with the same effect as `first` and then `second`, in key
+/// order; changes that cancel out are omitted. The result has at most one change per key.
 #[must_use]
 pub fn compose(first: Vec<EntryChange>, second: Vec<EntryChange>) -> Vec<EntryChange> {
     let by_key = |change: EntryChange| (change.key.clone(), change);

@@ -1,15 +1,16 @@
-//! Comparing two sorted states.
+//! Comparison of two sorted states.
 
 use crate::model::{ClaimEntry, EntryChange, Key};
 use std::cmp::Ordering;
 
-/// A key whose values differ: the old one and the new one, `None` where there is none.
+/// A key whose values differ: the old one and the new one, `None` where absent.
 pub type KeyDifference<K, V> = (K, Option<V>, Option<V>);
 
-/// The keys whose values differ between two sequences sorted by strictly rising keys, in key order. Values are the
-/// same if `same` says so; a caller that has them as bytes compares bytes and decodes only what differs.
+/// Returns the keys whose values differ between two sequences sorted by strictly increasing keys,
+/// in key order. `same` decides whether two values are equal; a caller that has bytes can compare
+/// bytes and decode only what differs.
 ///
-/// One pass over both, nothing kept: a state of any size may stream through.
+/// Reads both sequences once and buffers nothing, so states of any size can be streamed.
 pub fn differences<K: Ord, V>(
     old: impl IntoIterator<Item = (K, V)>,
     new: impl IntoIterator<Item = (K, V)>,
@@ -40,7 +41,8 @@ pub fn differences<K: Ord, V>(
     })
 }
 
-/// The changes that make the new state of the old one, in key order. Both are sorted by key (a `BTreeMap` is).
+/// Returns the changes from the old state to the new one, in key order. Both inputs are sorted by
+/// key (a `BTreeMap` is).
 pub fn compare<'a>(
     old: impl IntoIterator<Item = (&'a Key, &'a ClaimEntry)>,
     new: impl IntoIterator<Item = (&'a Key, &'a ClaimEntry)>,

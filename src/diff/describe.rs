@@ -1,4 +1,4 @@
-//! Changes put into typed words: what `diff --json` shows.
+//! Typed descriptions of changes: what `diff --json` shows.
 
 use super::differences;
 use crate::model::claim::VocabularyWord;
@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 /// What happened to an entity or to one of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChangeKind {
-    /// It is there now.
+    /// The entity was added.
     Added,
-    /// It is gone.
+    /// The entity was removed.
     Removed,
     /// Its field `status` changed.
     StatusChanged,
     /// Its field `confidence` changed.
     ConfidenceChanged,
-    /// Another field changed; of facts any field.
+    /// Another field changed; for facts, any field.
     Updated,
 }
 
@@ -54,32 +54,33 @@ impl Serialize for ChangeKind {
     }
 }
 
-/// One change in words.
+/// One described change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TypedChange {
     /// The kind of the entity.
     pub kind: Kind,
-    /// Its id.
+    /// The id of the entity.
     pub id: String,
-    /// What happened.
+    /// The sort of change.
     pub change: ChangeKind,
-    /// The field that changed, a nested one by its dotted path; absent when the entity was added or removed.
+    /// The changed field, as a dotted path if nested; absent when the entity was added or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// What stood there: the field (null if it was absent), or all fields of what was removed.
+    /// The old value: the field (null if it was absent), or all fields of a removed entity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Value>,
-    /// What stands there: the field (null if it is absent), or all fields of what was added.
+    /// The new value: the field (null if it is absent), or all fields of an added entity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Value>,
 }
 
-/// Claims' changes in words: one for what was added or removed, else one for each field that differs, in the order of
-/// the changes and the names of the fields.
+/// Describes changes of claims: one change for an added or removed claim, else one for each field
+/// that differs, in the order of the changes and then of the field names.
 ///
-/// Maps are compared field by field (`env.PATH`), but as a whole where a name in them holds a dot; lists are compared
-/// as a whole. A field `status` or `confidence` at the top has its own word, whatever the kind. A claim that was
-/// removed and added again with the same fields has a changed `added_at`.
+/// Maps are compared field by field (`env.PATH`), but as a whole if a name in them contains a dot;
+/// lists are compared as a whole. Top-level fields `status` and `confidence` have their own sort of
+/// change, whatever the kind. A claim that was removed and added again with the same fields has a
+/// changed `added_at`.
 #[must_use]
 pub fn describe(changes: &[EntryChange]) -> Vec<TypedChange> {
     let mut typed = Vec::new();
@@ -108,11 +109,11 @@ pub fn describe(changes: &[EntryChange]) -> Vec<TypedChange> {
     typed
 }
 
-/// The facts between two moments in words: `added`, `removed` (the new moment is the earlier one) or one `updated` for
-/// each field, `status` as any other, by kind and id.
+/// Describes the facts that differ between two moments: `added`, `removed` (if the new moment is
+/// the earlier one), or one `updated` for each field (including `status`), by kind and id.
 ///
-/// Takes the facts of both moments, or only those that may differ, in any order. Of several versions of one kind and
-/// id in a list the one with the greatest (`at`, place) counts.
+/// Takes the facts of both moments, or only those that may differ, in any order. If a list contains
+/// several versions of one kind and id, the one with the greatest (`at`, place) counts.
 #[must_use]
 pub fn describe_facts<'a>(
     old: impl IntoIterator<Item = &'a Fact>,
@@ -150,7 +151,7 @@ fn newest<'a>(facts: impl IntoIterator<Item = &'a Fact>) -> BTreeMap<(Kind, &'a 
     newest
 }
 
-/// Whose changes are being put into words.
+/// The entity whose changes are described.
 #[derive(Clone, Copy)]
 struct DescribedEntity<'a> {
     kind: Kind,
@@ -178,7 +179,8 @@ impl DescribedEntity<'_> {
     }
 }
 
-/// The fields in which two values differ, with the old and the new value, null where there is none.
+/// Returns the fields in which two values differ, with the old and the new value, null where
+/// absent.
 fn fields(old: &Value, new: &Value) -> Vec<(String, Value, Value)> {
     let mut found = Vec::new();
     match (old, new) {
@@ -187,7 +189,7 @@ fn fields(old: &Value, new: &Value) -> Vec<(String, Value, Value)> {
                 descend(name.clone(), old, new, &mut found);
             }
         }
-        // Only what was never checked is no map.
+        // Only an unchecked value is not a map.
         (old, new) if old == new => {}
         (old, new) => found.push((String::new(), old.clone(), new.clone())),
     }
@@ -213,7 +215,7 @@ fn descend(
     }
 }
 
-/// Whether the fields of a map can be told by dotted paths and mean something one by one.
+/// Returns whether the fields of a map have unambiguous dotted paths and independent meanings.
 fn is_open(fields: &FieldMap) -> bool {
     !fields.contains_key(TextRef::FIELD)
         && fields.keys().all(|name| !name.is_empty() && !name.contains('.'))

@@ -6,57 +6,60 @@ use crate::model::{ClaimEntry, FieldMap, Key, Value};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whose value wins where both sides changed the same thing differently.
+/// The side whose value is used where both changed the same thing differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeSide {
-    /// The state merged into.
+    /// The state that is merged into.
     Ours,
-    /// The state merged from.
+    /// The state that is merged from.
     Theirs,
 }
 
-/// The same thing changed differently on both sides, or removed on one and needed on the other.
+/// A conflict: the same thing was changed differently on both sides, or removed on one and needed
+/// on the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimConflict {
-    /// The claim.
+    /// The key of the claim.
     pub key: Key,
-    /// The field that both changed; `None` if it is the claim as a whole (removed here, changed or needed there).
+    /// The field that both changed; `None` for the claim as a whole (removed on one side, changed
+    /// or needed on the other).
     pub field: Option<String>,
-    /// What both began with: the field, or all fields of the claim; `None` if it was not there.
+    /// The base value: the field, or all fields of the claim; `None` if it was absent.
     pub base: Option<Value>,
-    /// What stands in ours.
+    /// Our value.
     pub ours: Option<Value>,
-    /// What stands in theirs.
+    /// Their value.
     pub theirs: Option<Value>,
-    /// The claims that refer to this one and would refer to nothing without it, sorted. Where it stays away, each of
-    /// them is what it is on the side without it.
+    /// The claims that refer to this one and would have a dangling reference without it, sorted. If
+    /// it stays removed, each of them takes its value from the side without it.
     pub needed_by: Vec<Key>,
 }
 
 /// How a conflict is settled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConflictResolution {
-    /// As on this side.
+    /// With the value of this side.
     Side(MergeSide),
-    /// By this value of the field (null: without it), or these fields of the claim.
+    /// With this value of the field (null removes it), or these fields of the claim.
     Value(Value),
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeOutcome {
-    /// The merged state, conflicts settled as was said.
+    /// The merged state, with conflicts settled as requested.
     pub state: ClaimMap,
-    /// What both sides changed differently, by key and field. Whether it can be stored is for the caller to decide.
+    /// What both sides changed differently, by key and field. The caller decides whether it can be
+    /// stored.
     pub conflicts: Vec<ClaimConflict>,
 }
 
-/// What both sides of a merge go back to: a state, or what several of them come to.
+/// The merge base of two sides: one state, or the combination of several.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AncestorState {
     state: ClaimMap,
-    /// What several states that both sides go back to disagree about: a difference there is always a conflict.
+    /// What several merge bases disagree about: a difference there is always a conflict.
     contested: BTreeSet<(Key, Option<String>)>,
 }
 
@@ -67,8 +70,8 @@ impl From<ClaimMap> for AncestorState {
 }
 
 impl AncestorState {
-    /// What this and another state that both sides go back to come to, where these two go back to `base` themselves
-    /// (`None`: nobody knows, so all that differs is contested).
+    /// Combines this with another merge base, where the two have `base` as their own merge base
+    /// (`None`: unknown, so every difference is contested).
     #[must_use]
     pub fn with(mut self, base: Option<&Self>, other: &ClaimMap) -> Self {
         match base {
@@ -89,16 +92,18 @@ impl AncestorState {
     }
 }
 
-/// Merges what changed from `base` to `theirs` into `ours`.
+/// Merges the changes from `base` to `theirs` into `ours`.
 ///
-/// What only one side changed is taken from it; what both changed alike is taken once. Of a claim that both changed
-/// (or both added) every field at the top is merged for itself. A claim that one side removed and the other changed is
-/// a conflict as a whole, and so is one that one side removed and a claim of the other newly refers to. Conflicts are
-/// reported and `prefer` decides what stands in the state.
+/// A change on one side only is applied; an equal change on both sides is applied once. If both
+/// sides changed (or added) a claim, its top-level fields are merged one by one. A claim that one
+/// side removed and the other changed is a conflict as a whole, and so is one that one side removed
+/// and a claim of the other newly refers to. Conflicts are reported, and `prefer` decides which
+/// value the merged state has.
 ///
-/// Laws (tested): merging a state with itself or with the base changes nothing; swapping the sides and the preference
-/// gives the same state, and the same conflicts with sides swapped; every change of either side is in the merged state
-/// or in a conflict; no reference that held on its side fails in the merged state.
+/// Laws (tested): merging a state with itself or with the base changes nothing; swapping the sides
+/// and the preference gives the same state, and the same conflicts with sides swapped; every change
+/// of either side is in the merged state or in a conflict; no reference that was valid on its side
+/// dangles in the merged state.
 #[must_use]
 pub fn merge3(
     base: &ClaimMap,
@@ -106,11 +111,12 @@ pub fn merge3(
     theirs: &ClaimMap,
     prefer: MergeSide,
 ) -> MergeOutcome {
-    // Nothing is contested: the state alone would do, but it is small beside what is compared.
+    // Without contested values the state alone would do, but copying it is cheap next to the
+    // comparison.
     merge_by(&base.clone().into(), ours, theirs, &mut |_| ConflictResolution::Side(prefer))
 }
 
-/// As [`merge3`], where each conflict is settled by what `settle` says of it.
+/// Merges like [`merge3`], but `settle` decides each conflict.
 #[must_use]
 pub fn merge_by(
     base: &AncestorState,
@@ -126,7 +132,8 @@ pub fn merge_by(
     merge
 }
 
-/// A claim of the merged state that refers to one which it lacks, though the reference held where it comes from.
+/// Returns the references of the merged state that dangle although they were valid on the side they
+/// come from.
 #[must_use]
 pub fn dangling(ours: &ClaimMap, theirs: &ClaimMap, merged: &ClaimMap) -> Vec<(Key, Key)> {
     let mut found = Vec::new();
@@ -150,7 +157,8 @@ pub fn dangling(ours: &ClaimMap, theirs: &ClaimMap, merged: &ClaimMap) -> Vec<(K
 
 type ThreeWayValues<'a, T> = (Option<&'a T>, Option<&'a T>, Option<&'a T>);
 
-/// The side to take where the two do not disagree; `None` if they do. Of what is contested only what is equal agrees.
+/// Returns the side to take if the two do not disagree; else `None`. Contested values agree only if
+/// they are equal.
 fn agreed<'a, T: PartialEq>(
     (base, ours, theirs): ThreeWayValues<'a, T>,
     is_contested: bool,
@@ -164,7 +172,7 @@ fn agreed<'a, T: PartialEq>(
     }
 }
 
-/// The states of a merge.
+/// The inputs of a merge.
 #[derive(Clone, Copy)]
 struct ThreeWayMerge<'a> {
     base: &'a AncestorState,
@@ -182,7 +190,7 @@ impl ThreeWayMerge<'_> {
         }
     }
 
-    /// Merges claim by claim. Returns how those were settled that are in conflict as a whole.
+    /// Merges claim by claim. Returns how the conflicts about whole claims were settled.
     fn merge(
         &self,
         merge: &mut MergeOutcome,
@@ -211,7 +219,7 @@ impl ThreeWayMerge<'_> {
         }
     }
 
-    /// A claim as a whole, as it was settled.
+    /// Returns a claim as a whole, as its conflict was settled.
     fn whole(&self, key: &Key, by: ConflictResolution) -> Option<ClaimEntry> {
         match by {
             ConflictResolution::Side(side) => self.side_state(side).get(key).cloned(),
@@ -288,14 +296,14 @@ impl ThreeWayMerge<'_> {
             }
         }
         let times = (base.map(|base| &base.added_at), Some(&our.added_at), Some(&their.added_at));
-        // Added on both sides, the claim was first there at the earlier time.
+        // Added on both sides: the earlier time counts.
         let earlier = our.added_at.min(their.added_at);
         let added_at = agreed(times, false).flatten().copied().unwrap_or(earlier);
         Some(ClaimEntry { added_at, value: Value::Map(merged) })
     }
 
-    /// What one side removed and a claim of the other needs is a conflict. If it stays away, so does what needs it:
-    /// that becomes what it is on the side without it.
+    /// Reports a conflict if one side removed what a claim of the other needs. If it stays removed,
+    /// so does what needs it: that takes its value from the side without it.
     fn hold_references(
         &self,
         merge: &mut MergeOutcome,
@@ -303,8 +311,8 @@ impl ThreeWayMerge<'_> {
         settle: ConflictResolver<'_>,
     ) {
         let mut roots: BTreeMap<Key, Key> = BTreeMap::new();
-        // By one preference each round makes one more claim what it is on that side, so they come to an end. Chosen one
-        // by one they need not; what is left then is for the caller to refuse.
+        // With one preference, each round reverts at least one more claim to that side, so the
+        // rounds end. With individual choices they need not; the caller must reject what remains.
         for _ in 0..=merge.state.len() + self.ours.len() + self.theirs.len() {
             let mut missing: BTreeMap<Key, Vec<Key>> = BTreeMap::new();
             for (from, to) in dangling(self.ours, self.theirs, &merge.state) {
@@ -331,7 +339,7 @@ impl ThreeWayMerge<'_> {
                     }
                 };
                 settled.insert(to.clone(), side);
-                // What goes along is told of where it began.
+                // The dependent claim records where the removal began.
                 let root = roots.get(&to).unwrap_or(&to).clone();
                 let is_root = |one: &&mut ClaimConflict| one.key == root && one.field.is_none();
                 if let Some(conflict) = merge.conflicts.iter_mut().find(is_root) {

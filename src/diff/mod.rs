@@ -1,4 +1,4 @@
-//! What differs between two states: compared, applied, turned round, put into words, merged. Pure.
+//! Differences between two states: compare, apply, invert, describe, merge. Pure functions.
 //!
 //! Laws (tested): `apply(a, compare(a, b))` is `b`; `apply(b, invert(compare(a, b)))` is `a`;
 //! `compose(compare(a, b), compare(b, c))` is `compare(a, c)`; `compare(a, a)` is empty.

@@ -1,17 +1,17 @@
-//! A diff in one sentence.
+//! Summarises a diff in one sentence.
 
 use super::{ChangeKind, TypedChange};
 use crate::model::{Kind, Value};
 use std::collections::BTreeSet;
 
-/// How many entities of one sort of change are named; more are counted.
+/// Maximum number of entities named for one kind of change; others are counted.
 const MAX_NAMED_IDS: usize = 3;
 
-/// The changes in one sentence that a person can read, like
-/// `2 hypotheses added, H3 rejected, confidence of H1 0.40 -> 0.82, 3 gaps filled, 12 commands; 1 h 20 min later`.
+/// Summarises the changes in one readable sentence, like `2 hypotheses added, H3 rejected,
+/// confidence of H1 0.40 -> 0.82, 3 gaps filled, 12 commands; 1 h 20 min later`.
 ///
-/// `time_delta` is the time from the old moment to the new one in microseconds, negative if the new one is the
-/// earlier; `None` leaves it out.
+/// `time_delta` is the time from the old moment to the new one in microseconds, negative if the new
+/// one is earlier; `None` omits it.
 #[must_use]
 pub fn summary(changes: &[TypedChange], time_delta: Option<i64>) -> String {
     let mut parts = Vec::new();
@@ -59,7 +59,7 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
         };
         let ids = ids(changes, kind, to_this);
         let said = word.replace('_', " ");
-        // Gaps have descriptions for names: their ids say little.
+        // Gaps are named by their descriptions, since their ids mean little to a person.
         parts.push(if ids.len() > MAX_NAMED_IDS || kind == Kind::Gap {
             format!("{} {said}", counted(ids.len(), kind))
         } else {
@@ -95,7 +95,7 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
     }
 }
 
-/// The ids of a kind with such a change, each once.
+/// Returns the ids of a kind with such a change, each once.
 fn ids(changes: &[TypedChange], kind: Kind, such: impl Fn(&TypedChange) -> bool) -> BTreeSet<&str> {
     let found = changes.iter().filter(|change| change.kind == kind && such(change));
     found.map(|change| change.id.as_str()).collect()
@@ -113,7 +113,7 @@ fn counted(count: usize, kind: Kind) -> String {
     format!("{count} {}", word.replace('_', " "))
 }
 
-/// A field's value as a person says it.
+/// Formats a field's value for a person.
 fn plain(value: Option<&Value>) -> String {
     match value {
         Some(Value::Text(text)) => text.clone(),
@@ -122,7 +122,7 @@ fn plain(value: Option<&Value>) -> String {
     }
 }
 
-/// A time delta by its two greatest units.
+/// Formats a time delta in its two greatest units.
 fn distance(micros: i64) -> String {
     let seconds = micros.unsigned_abs() / 1_000_000;
     let direction = if micros < 0 { "earlier" } else { "later" };

@@ -27,7 +27,7 @@ fn fact(kind: Kind, id: &str, at: i64, text: &str) -> Fact {
     }
 }
 
-/// Small states over few keys, fields and values, so that two of them share much.
+/// Generates small states over few keys, fields and values, so that two of them share much.
 fn any_state() -> impl Strategy<Value = ClaimMap> {
     let key = (prop::sample::select(vec![Kind::Hypothesis, Kind::Belief, Kind::Note]), "[a-c]");
     let leaf = prop_oneof![Just(Value::from(1i64)), Just(Value::from("x")), Just(Value::from(0.5))];
@@ -107,7 +107,7 @@ proptest! {
             std::mem::swap(&mut conflict.ours, &mut conflict.theirs);
         }
         prop_assert_eq!(&one, &other);
-        // Once merged, merging the same again changes nothing more.
+        // Merging the same state a second time changes nothing.
         let again = merge3(&base, &one.state, &one.state, MergeSide::Ours);
         prop_assert_eq!(again.state, one.state);
     }
@@ -120,7 +120,7 @@ proptest! {
         let field = |state: &ClaimMap, key: &Key, name: &str| -> Option<Value> {
             state.get(key)?.value.field(name).cloned()
         };
-        // Keys of several states are looked at several times: that does no harm.
+        // Keys of several states are visited several times, which is harmless.
         for key in base.keys().chain(ours.keys()).chain(theirs.keys()) {
             for name in ["status", "confidence", "tags", "env"] {
                 let reported = merge.conflicts.iter().any(|conflict| {
@@ -140,7 +140,7 @@ proptest! {
     }
 }
 
-/// States whose claims refer to each other, some of them to nothing.
+/// Generates states whose claims refer to each other, some of them to missing claims.
 fn any_referring() -> impl Strategy<Value = ClaimMap> {
     let id = || prop::option::of("[a-c]");
     let fields = |name: &'static str| {
@@ -161,7 +161,7 @@ fn any_referring() -> impl Strategy<Value = ClaimMap> {
     })
 }
 
-/// The references of a state that lead to nothing.
+/// Returns the dangling references of a state.
 fn failing(state: &ClaimMap) -> Vec<(Key, Key)> {
     let mut found = Vec::new();
     for (key, entry) in state {
@@ -246,7 +246,8 @@ proptest! {
         let same = AncestorState::from(one.clone()).with(Some(&base.clone().into()), &one);
         prop_assert_eq!(&same, &AncestorState::from(one.clone()));
         for known in [Some(AncestorState::from(base)), None] {
-            // Whichever of the two a side still has: what they disagree about is not taken for unchanged.
+            // Whichever of the two a side still has, what they disagree about does not count as
+            // unchanged.
             let both = AncestorState::from(one.clone()).with(known.as_ref(), &other);
             let merge = merge_by(&both, &one, &other, &mut |_| ConflictResolution::Side(MergeSide::Theirs));
             if known.is_none() {
@@ -285,7 +286,7 @@ fn what_one_side_removed_and_the_other_refers_to_is_a_conflict() {
         base: Some(json("{}")),
         ours: None,
         theirs: Some(json("{}")),
-        // The belief goes where its evidence goes.
+        // The belief is removed together with its evidence.
         needed_by: vec![Key::new(Kind::Evidence, "E1"), Key::new(Kind::Belief, "B1")],
     };
     assert_eq!(merge.conflicts, [conflict]);

@@ -1,13 +1,13 @@
-//! Checkpoints and what triggers them.
+//! Checkpoints and their triggers.
 
 use super::{BranchNumber, CheckpointId, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 
-/// An event at which forge makes a checkpoint by itself.
+/// An event for which forge makes a checkpoint automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoTrigger {
-    /// A hypothesis was confirmed or rejected, or otherwise changed its status.
+    /// The status of a hypothesis changed.
     HypothesisStatusChange,
     /// Two beliefs contradict each other.
     NewContradictionDetected,
@@ -29,35 +29,35 @@ pub enum AutoTrigger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointTrigger {
-    /// Somebody asked for it.
+    /// A person or agent asked for it.
     Manual,
-    /// An event.
+    /// An event triggered it.
     Automatic(AutoTrigger),
-    /// Its time had come.
+    /// A schedule triggered it.
     Scheduled,
 }
 
 /// A named moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Names it for ever.
+    /// The permanent id.
     pub id: CheckpointId,
-    /// Its number in the session's one count of revisions and checkpoints.
+    /// The sequence number, shared with the revisions of the session.
     pub sequence: u64,
-    /// The moment it names.
+    /// The time of the named moment.
     pub time: Timestamp,
-    /// The branch checked out then.
+    /// The branch that was current at that time.
     pub branch: BranchNumber,
-    /// The sequence number of the branch's revision then; `None` before the first.
+    /// The sequence number of the branch's revision at that time; `None` before the first.
     pub revision: Option<u64>,
-    /// What somebody said about it.
+    /// The message given for it.
     pub message: String,
-    /// Words it is found by, sorted.
+    /// Words that find it, sorted.
     pub tags: Vec<String>,
     /// Why it was made.
     pub trigger: CheckpointTrigger,
-    /// Whatever else is known: a compaction's summary and token count, a commit.
+    /// Other data: the summary and token count of a compaction, a commit.
     pub body: Value,
-    /// Says which event this is the checkpoint of, so that the event makes only one (a compaction, a commit).
+    /// Identifies the event, so that each event (a compaction, a commit) makes only one checkpoint.
     pub key: Option<String>,
 }

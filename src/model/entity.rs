@@ -1,19 +1,19 @@
-//! Entities of a state and how they change.
+//! Entities of a state, and their changes.
 
 use super::{Kind, Timestamp, Value};
 use std::fmt;
 
-/// What names an entity within a session: its kind and its id.
+/// The key of an entity within a session: its kind and id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// What it is.
+    /// The kind of the entity.
     pub kind: Kind,
-    /// Its id, chosen by whoever made it; unique within the kind.
+    /// The id, chosen by the author; unique within the kind.
     pub id: String,
 }
 
 impl Key {
-    /// The key of the entity of this kind and id.
+    /// Creates the key of the entity with this kind and id.
     pub fn new(kind: Kind, id: impl Into<String>) -> Self {
         Self { kind, id: id.into() }
     }
@@ -25,22 +25,22 @@ impl fmt::Display for Key {
     }
 }
 
-/// A claim as it stands in a state.
+/// A claim in a state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimEntry {
-    /// The raw time of the revision that added it: its own time.
+    /// The raw time of the revision that added it, which is its own time.
     pub added_at: Timestamp,
-    /// Its fields.
+    /// The fields of the claim.
     pub value: Value,
 }
 
-/// One claim's change from one state to another.
+/// The change of one claim from one state to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntryChange {
-    /// Which claim.
+    /// The key of the claim.
     pub key: Key,
-    /// As it was; `None` if it was not there.
+    /// The old entry; `None` if the claim was added.
     pub old: Option<ClaimEntry>,
-    /// As it is; `None` if it is gone.
+    /// The new entry; `None` if the claim was removed.
     pub new: Option<ClaimEntry>,
 }

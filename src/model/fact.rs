@@ -1,42 +1,45 @@
-//! Facts: what happened, each at its own time.
+//! Facts: events that happened, each at its own time.
 
 use super::{Kind, ObjectId, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 
-/// How forge came to know a fact. What anything else knows of a fact replaces a hook's versions of it altogether.
+/// How forge learned of a fact. A version from any other origin replaces all versions of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactOrigin {
-    /// A hook of an agent reported it as it happened.
+    /// A hook of an agent reported it when it happened.
     Hook,
     /// A person, an agent or a program recorded it.
     Recorded,
-    /// It was read in a source that was imported: a transcript, an event stream.
+    /// It was read from an imported source: a transcript or an event stream.
     Imported,
 }
 
-/// What happened at a time of its own; the same on every branch.
+/// An event with its own time; the same on every branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is.
+    /// The kind of the fact.
     pub kind: Kind,
-    /// Its id within kind and session. Several facts of one kind and id are versions of one thing.
+    /// The id within kind and session. Several facts with the same kind and id are versions of one
+    /// fact.
     pub id: String,
-    /// When it happened; of a command, when it ended.
+    /// When it happened; for a command, when it ended.
     pub at: Timestamp,
-    /// How forge knows.
+    /// How forge learned of it.
     pub origin: FactOrigin,
-    /// Where it stands in its source: decides between versions of one time. Bytes for files, else a count.
+    /// The position in its source, which orders versions with equal times: a byte offset in files,
+    /// else a count.
     pub place: u64,
-    /// When forge was told.
+    /// When forge received it.
     pub recorded_at: Timestamp,
-    /// Its fields. A long text is a [`TextRef`] in its place.
+    /// The fields. A long text is replaced by a [`TextRef`].
     pub value: Value,
 }
 
-/// A long text inside a fact's value: its beginning, and where the whole lies.
+/// A reference to a long text inside a fact's value: its beginning, and the location of the whole
+/// text.
 ///
-/// Stands in a [`Value`] as a map with the one field `$text` (see [`TextRef::into_value`]).
+/// In a [`Value`] it is a map with the single field `$text` (see [`TextRef::into_value`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextRef {
     /// The beginning of the text.
@@ -45,19 +48,19 @@ pub struct TextRef {
     pub bytes: u64,
     /// The blake3 hash of the whole text.
     pub hash: ObjectId,
-    /// The place of the JSON document that holds the text: offset and length in bytes within the fact's source
-    /// file. `None`: the text is an object of its own, named by `hash`.
+    /// The location of the JSON document that contains the text: offset and length in bytes within
+    /// the fact's source file. `None`: the text is an object of its own, named by `hash`.
     pub place: Option<(u64, u64)>,
-    /// Where in that JSON document the text stands (RFC 6901); followed by `#` and a byte range `from-to` of that
-    /// string where the text is a part of it.
+    /// The JSON pointer (RFC 6901) to the string in that document; followed by `#` and a byte range
+    /// `from-to` of the string if the text is a part of it.
     pub pointer: String,
 }
 
 impl TextRef {
-    /// The field whose presence says that a map is a reference to a text.
+    /// The field that marks a map as a text reference.
     pub const FIELD: &'static str = "$text";
 
-    /// This reference as it stands inside a value.
+    /// Returns this reference as a value.
     #[must_use]
     pub fn into_value(self) -> Value {
         let (offset, length) = self
@@ -74,7 +77,7 @@ impl TextRef {
         Value::from([(Self::FIELD, fields)])
     }
 
-    /// Calls for each reference inside a value.
+    /// Calls a function for each reference inside a value.
     pub fn each_in(value: &Value, each: &mut dyn FnMut(Self)) {
         match value {
             Value::Map(fields) => match Self::from_value(value) {
@@ -86,7 +89,7 @@ impl TextRef {
         }
     }
 
-    /// The reference this value is, if it is one.
+    /// Parses a value as a reference, if it is one.
     #[must_use]
     pub fn from_value(value: &Value) -> Option<Self> {
         let fields = value.field(Self::FIELD)?;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that is not a whole identifier in hexadecimal.
+/// The error for a text that is not a complete identifier in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not an identifier of {expected} hexadecimal digits")]
 pub struct ParseIdError {
@@ -19,22 +19,22 @@ macro_rules! id {
         pub struct $name([u8; $length]);
 
         impl $name {
-            /// How many bytes this identifier has.
+            /// Length of this identifier in bytes.
             pub const LENGTH: usize = $length;
 
-            /// The identifier made of these bytes.
+            /// Creates the identifier from these bytes.
             #[must_use]
             pub const fn from_bytes(bytes: [u8; $length]) -> Self {
                 Self(bytes)
             }
 
-            /// The bytes of this identifier.
+            /// Returns the bytes of this identifier.
             #[must_use]
             pub const fn as_bytes(&self) -> &[u8; $length] {
                 &self.0
             }
 
-            /// The first digits, as shown to people.
+            /// Returns the first digits, as shown to people.
             #[must_use]
             pub fn short(&self) -> String {
                 self.to_string().chars().take(10).collect()
@@ -109,50 +109,51 @@ macro_rules! id {
 }
 
 id!(
-    /// Names an object: the blake3 hash of its uncompressed bytes as first written.
+    /// Identifies an object: the blake3 hash of its uncompressed bytes as first written.
     ObjectId, 32
 );
 id!(
-    /// Names a revision: the blake3 hash of its header.
+    /// Identifies a revision: the blake3 hash of its header.
     RevisionId, 32
 );
 id!(
-    /// Names a checkpoint.
+    /// Identifies a checkpoint.
     CheckpointId, 16
 );
 id!(
-    /// Names an operation: everything one verb did.
+    /// Identifies an operation: everything that one verb did.
     OperationId, 16
 );
 id!(
-    /// Names a session.
+    /// Identifies a session.
     SessionId, 16
 );
 
 /// The sum of the hashes of all entries of a state: equal states have equal digests.
 ///
-/// A change costs two hashes, whatever the size of the state. It finds faults, not forgers: whoever can choose
-/// entries freely can make two states with one digest (wrapping sums have no second-preimage resistance).
+/// A change costs two hashes, whatever the size of the state. A digest detects faults, not forgery:
+/// an attacker who chooses entries freely can build two states with one digest (wrapping sums have
+/// no second-preimage resistance).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateDigest([u64; 4]);
 
 impl StateDigest {
-    /// The digest of the state without entries.
+    /// The digest of the empty state.
     pub const EMPTY: Self = Self([0; 4]);
 
-    /// The digest with the entry of this hash added.
+    /// Returns the digest with the entry of this hash added.
     #[must_use]
     pub fn plus(self, entry_hash: &[u8; 32]) -> Self {
         Self(zip(self.0, lanes(entry_hash), u64::wrapping_add))
     }
 
-    /// The digest with the entry of this hash taken out.
+    /// Returns the digest with the entry of this hash removed.
     #[must_use]
     pub fn minus(self, entry_hash: &[u8; 32]) -> Self {
         Self(zip(self.0, lanes(entry_hash), u64::wrapping_sub))
     }
 
-    /// The digest as bytes.
+    /// Returns the digest as bytes.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 32] {
         let mut bytes = [0; 32];
@@ -162,7 +163,7 @@ impl StateDigest {
         bytes
     }
 
-    /// The digest these bytes stand for.
+    /// Creates a digest from these bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         Self(lanes(bytes))

@@ -1,17 +1,18 @@
-//! The kinds of things forge remembers.
+//! The kinds of entities.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
 
-/// A word that names no kind.
+/// The error for a word that names no kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown kind '{0}'")]
 pub struct UnknownKind(pub String);
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $plural:literal;)*) => {
-        /// What an entity is. Claims are held and live on branches; facts happened and belong to the session.
+        /// The kind of an entity. Claims are held and are on branches; facts happened and belong to
+        /// the session.
         ///
         /// The order of the kinds is the order of entities in a state. Codes are durable.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,22 +20,22 @@ macro_rules! kinds {
         pub enum Kind { $($(#[$doc])* $variant = $code,)* }
 
         impl Kind {
-            /// Every kind, by code.
+            /// All kinds, in the order of their codes.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The word for one of this kind.
+            /// Returns the singular word for this kind.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The word for several: the key of its array in a state's JSON.
+            /// Returns the plural word: the key of its array in the JSON of a state.
             #[must_use]
             pub const fn plural(self) -> &'static str {
                 match self { $(Self::$variant => $plural,)* }
             }
 
-            /// The kind with this durable code.
+            /// Returns the kind with this durable code.
             #[must_use]
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code { $($code => Some(Self::$variant),)* _ => None }
@@ -88,31 +89,34 @@ kinds! {
     Agent = 39, "agent", "agents";
     /// What rules read in a message.
     Inference = 40, "inference", "inferences";
-    /// A use of a tool that is no command, edit, task or sub-agent: a file read, a search, a page fetched.
+    /// A use of a tool that is not a command, edit, task or sub-agent: reading a file, a search,
+    /// fetching a page.
     Tool = 41, "tool", "tools";
-    /// Something the session received that no person typed and no tool returned: a diagnostic, a link, a limit.
+    /// Something the session received that no person typed and no tool returned: a diagnostic, a
+    /// link, a limit.
     Notice = 42, "notice", "notices";
 }
 
 impl Kind {
-    /// The durable code of this kind.
+    /// Returns the durable code of this kind.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// Whether entities of this kind are claims (held, on a branch) rather than facts (happened, of the session).
+    /// Returns whether entities of this kind are claims (held, on a branch) rather than facts
+    /// (happened, in the session).
     #[must_use]
     pub const fn is_claim(self) -> bool {
         self.code() < Self::Message.code()
     }
 
-    /// The kinds whose entities are claims.
+    /// Returns the kinds whose entities are claims.
     pub fn claims() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|kind| kind.is_claim())
     }
 
-    /// The kinds whose entities are facts.
+    /// Returns the kinds whose entities are facts.
     pub fn facts() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|kind| !kind.is_claim())
     }
@@ -127,7 +131,7 @@ impl fmt::Display for Kind {
 impl FromStr for Kind {
     type Err = UnknownKind;
 
-    /// Reads the word for one or for several of a kind.
+    /// Parses the singular or plural word of a kind.
     fn from_str(text: &str) -> Result<Self, UnknownKind> {
         Self::ALL
             .iter()

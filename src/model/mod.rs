@@ -1,4 +1,4 @@
-//! Plain data: what forge remembers. Knows nothing of files, clocks, threads or bytes on disk.
+//! The data model: plain types without knowledge of files, clocks, threads or the storage format.
 
 mod branch;
 mod checkpoint;

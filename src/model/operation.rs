@@ -1,30 +1,30 @@
-//! Operations: what one verb did.
+//! Operations: everything that one verb did.
 
 use super::{OperationId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Who did something.
+/// The author of an operation.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OperationAuthor {
-    /// A person or an agent that asked for it: `undo` finds it.
+    /// A person or an agent asked for it; `undo` finds it.
     #[default]
     Asked,
-    /// A hook, by itself: `undo` passes over it.
+    /// A hook made it; `undo` skips it.
     Hook,
 }
 
-/// One verb and everything it did: the records that carry its id.
+/// Everything that one verb did: the records with its operation id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
-    /// Names it for ever.
+    /// The permanent id.
     pub id: OperationId,
-    /// The verb with its object, as the command line says it (`hypothesis add`).
+    /// The verb with its object, as on the command line (`hypothesis add`).
     pub verb: String,
-    /// Who asked.
+    /// The author.
     pub author: OperationAuthor,
-    /// When.
+    /// When the operation was made.
     pub time: Timestamp,
 }

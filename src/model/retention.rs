@@ -1,4 +1,4 @@
-//! Which checkpoints stay: the rules, and which of them each checkpoint stays by.
+//! Retention: the rules that keep checkpoints, and the reason why each checkpoint is kept.
 
 use super::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp};
 use std::collections::BTreeSet;
@@ -6,38 +6,41 @@ use std::collections::BTreeSet;
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
-/// Which checkpoints and revisions stay. A checkpoint stays if any rule keeps it; the newest always does.
+/// The retention rules for checkpoints and revisions. A checkpoint is kept if any rule matches; the
+/// newest is always kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// The newest so many.
+    /// Number of newest checkpoints to keep.
     pub last: u64,
-    /// Those younger than this, in microseconds.
+    /// Keep checkpoints younger than this, in microseconds.
     pub within: i64,
-    /// The newest of each of so many hours (UTC) that have any, counted back from now; of days; of weeks from Monday on.
+    /// Keep the newest checkpoint of each of this many hours (UTC) that have any, counted back from
+    /// now.
     pub hourly: u64,
-    /// Days.
+    /// The same for days (UTC).
     pub daily: u64,
-    /// Weeks.
+    /// The same for weeks, which begin on Monday.
     pub weekly: u64,
-    /// Those with one of these tags.
+    /// Keep checkpoints with one of these tags.
     pub tags: BTreeSet<String>,
-    /// Those that somebody asked for.
+    /// Keep checkpoints that a person or agent asked for.
     pub manual: bool,
-    /// The significant ones: see [`is_significant`].
+    /// Keep significant checkpoints: see [`is_significant`].
     pub significant: bool,
-    /// Revisions that nothing names fold once they are older than this, in microseconds.
+    /// Age in microseconds after which unreferenced revisions are folded.
     pub revisions: i64,
-    /// Transcripts and outputs of sessions that ended longer ago than this, in microseconds, are dropped; `None`: none.
+    /// Time in microseconds after the end of a session when its transcripts and outputs are
+    /// dropped; `None`: never.
     pub texts: Option<i64>,
-    /// Sessions that ended longer ago than this, in microseconds, are dropped with all that is theirs; `None`: none.
+    /// Time in microseconds after the end of a session when all its data is dropped; `None`: never.
     pub sessions: Option<i64>,
 }
 
 impl RetentionPolicy {
-    /// Revisions stay this long: 7 days.
+    /// Default age after which revisions are folded: 7 days.
     pub const REVISIONS: i64 = 7 * DAY;
 
-    /// Only what stays in any case: manual and significant checkpoints.
+    /// Returns the minimum: only manual and significant checkpoints are kept.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -55,7 +58,8 @@ impl RetentionPolicy {
         }
     }
 
-    /// Why each of these checkpoints stays, in the same order; nothing for one that goes. They are sorted newest first.
+    /// Returns why each of these checkpoints is kept, in the same order; nothing for one to be
+    /// removed. The input is sorted newest first.
     #[must_use]
     pub fn retention_reasons(
         &self,
@@ -94,14 +98,14 @@ impl RetentionPolicy {
 }
 
 impl Default for RetentionPolicy {
-    /// Everything of the last hour, what was asked for, what is significant, then one an hour.
+    /// Keeps all checkpoints of the last hour, manual and significant ones, then one an hour.
     fn default() -> Self {
         Self { within: HOUR, hourly: u64::MAX, ..Self::none() }
     }
 }
 
-/// Whether a checkpoint tells of something that will be looked for: a hypothesis confirmed or rejected, a contradiction, a
-/// merge, a compaction.
+/// Returns whether a checkpoint records an important event: a hypothesis confirmed or rejected, a
+/// contradiction, a merge, or a compaction.
 #[must_use]
 pub fn is_significant(checkpoint: &Checkpoint) -> bool {
     const TAGS: [&str; 4] =
@@ -110,16 +114,16 @@ pub fn is_significant(checkpoint: &Checkpoint) -> bool {
         || checkpoint.tags.iter().any(|tag| TAGS.contains(&tag.as_str()))
 }
 
-/// A rule that a checkpoint stays by.
+/// The rule that keeps a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RetentionReason {
     /// It is the newest.
     Newest,
-    /// It is one of the newest.
+    /// It is one of the newest ones.
     Last,
-    /// It is young.
+    /// It is young enough.
     Within,
-    /// Somebody asked for it.
+    /// A person or agent asked for it.
     Manual,
     /// It is significant.
     Significant,
@@ -131,12 +135,12 @@ pub enum RetentionReason {
     Weekly,
     /// It has this tag.
     Tagged(String),
-    /// A program's checkpoint names it.
+    /// A checkpoint of this program refers to it.
     Program(String),
 }
 
 impl RetentionReason {
-    /// The word for it; of a tag and a program with its name.
+    /// Returns the word for it; for a tag or a program, with the name.
     #[must_use]
     pub fn word(&self) -> String {
         match self {
@@ -154,7 +158,7 @@ impl RetentionReason {
     }
 }
 
-/// Spans of time, of which the newest so many that have a checkpoint keep one.
+/// Time buckets: the newest ones that have a checkpoint keep one each, up to a limit.
 struct TimeBuckets {
     left: u64,
     length: i64,
@@ -167,7 +171,8 @@ impl TimeBuckets {
         Self { left, length, offset, last: None }
     }
 
-    /// Whether this time, no later than the one before, is the first of its span.
+    /// Returns whether this time, which is no later than the previous one, is the first in its
+    /// bucket.
     fn begins(&mut self, time: Timestamp) -> bool {
         let span = time.as_micros().saturating_add(self.offset).div_euclid(self.length);
         if self.left == 0 || self.last == Some(span) {

@@ -3,16 +3,16 @@
 use super::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A session's number within its store, dense from 0; never leaves the store.
+/// The number of a session within its store, dense from 0; never leaves the store.
 pub type SessionNumber = u32;
 
-/// What a session is for.
+/// The kind of a session.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum SessionKind {
-    /// A debugging effort. Only these can be current.
+    /// A debugging session. Only these can be current.
     #[default]
     Debug,
     /// A workflow run.
@@ -25,19 +25,19 @@ pub enum SessionKind {
     Thread,
 }
 
-/// One effort: what a session is, apart from what happened in it.
+/// A session, apart from its contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionMetadata {
-    /// Names it for ever.
+    /// The permanent id.
     pub id: SessionId,
-    /// The name people give it; of a run, progress, program or thread its key. Unique within its kind.
+    /// The name; for a run, progress, program or thread its key. Unique within its kind.
     pub name: String,
-    /// What it is for.
+    /// The kind of the session.
     pub kind: SessionKind,
-    /// Which agent works in it, if one does (`claude-code`, ...).
+    /// The agent that works in it, if any (`claude-code`, ...).
     pub agent: Option<String>,
     /// The agent's own id of the session, by which hooks and imports find it.
     pub agent_session: Option<String>,
-    /// When it began.
+    /// When the session began.
     pub started_at: Timestamp,
 }

@@ -1,4 +1,5 @@
-//! The one gate for texts on their way to a screen: what would drive the terminal or hide from the reader is shown.
+//! Escapes texts before they are displayed: makes visible what would control the terminal or be
+//! hidden from the reader.
 
 mod hidden_chars;
 
@@ -6,17 +7,19 @@ use hidden_chars::{chars_with_hidden, is_unseen};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// What a line break becomes.
+/// What to do with line breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewlineMode {
-    /// It is shown as `\n`: the text stays one line.
+    /// Show them as `\n`: the text stays one line.
     Escape,
-    /// It stays, and a tab becomes four spaces; a carriage return before it is left out.
+    /// Keep them, and turn a tab into four spaces; a carriage return before a line break is
+    /// dropped.
     Keep,
 }
 
-/// The text with control characters, marks that change the direction of writing, and characters without width or look
-/// shown as escapes. Joiners between the letters that they shape (Persian, Hindi), and what emoji are made of, stay.
+/// Returns the text with control characters, direction marks, and characters without width or
+/// appearance shown as escapes. Joiners between letters that they shape (Persian, Hindi), and
+/// components of emoji, are kept.
 #[must_use]
 pub fn sanitise(text: &str, newlines: NewlineMode) -> Cow<'_, str> {
     if !has_hidden(text) {
@@ -43,13 +46,13 @@ pub fn sanitise(text: &str, newlines: NewlineMode) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether the text holds anything that is not simply seen.
+/// Returns whether the text contains anything that is not plainly visible.
 #[must_use]
 pub fn has_hidden(text: &str) -> bool {
     text.chars().any(is_unseen) && chars_with_hidden(text).any(|(_, hidden)| hidden)
 }
 
-/// The text with another character in place of each that is not simply seen.
+/// Replaces each character that is not plainly visible by another.
 #[must_use]
 pub fn without_hidden(text: &str, instead: char) -> String {
     chars_with_hidden(text)
@@ -62,7 +65,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What texts with joiners are made of.
+    /// Characters that occur in texts with joiners.
     const PARTS: [&str; 22] = [
         "a",
         " ",
@@ -109,7 +112,7 @@ mod tests {
         }
     }
 
-    /// What is shown of a text on one line.
+    /// Escapes a text to one line.
     fn shown(text: &str) -> String {
         sanitise(text, NewlineMode::Escape).into_owned()
     }
@@ -134,13 +137,15 @@ mod tests {
             "অ্\u{200d}যা",
             "ക്\u{200d} പാൽ",
             "ශ්\u{200d}රී",
-            // A family, a heart on fire, a woman at work, a man of colour who runs, the rainbow flag.
+            // A family, a heart on fire, a woman at work, a running man with a skin tone, the
+            // rainbow flag.
             "👨\u{200d}👩\u{200d}👧",
             "❤\u{fe0f}\u{200d}🔥",
             "👩🏽\u{200d}💻",
             "🏃🏿\u{200d}♂\u{fe0f}",
             "🏳\u{fe0f}\u{200d}🌈",
-            // A keycap, a flag of two letters, the flag of Scotland, a sign with a variant, an ideograph with one.
+            // A keycap, a flag of two letters, the flag of Scotland, a sign with a variant, an
+            // ideograph with one.
             "1\u{fe0f}\u{20e3}",
             "🇮🇷",
             "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
@@ -156,7 +161,7 @@ mod tests {
     #[test]
     fn joiners_and_selectors_that_shape_nothing_are_shown_as_escapes() {
         for (text, escaped) in [
-            // Between Latin letters, beside a space or a digit, between two scripts.
+            // Between Latin letters, next to a space or digit, between two scripts.
             ("a\u{200d}b", r"a\u{200d}b"),
             ("pass\u{200c}word", r"pass\u{200c}word"),
             ("می\u{200c} خواهم", r"می\u{200c} خواهم"),
@@ -169,12 +174,12 @@ mod tests {
             ("\u{200d}", r"\u{200d}"),
             ("می\u{200c}\u{200c}خواهم", r"می\u{200c}\u{200c}خواهم"),
             ("क्\u{200d}\u{200d}ष", r"क्\u{200d}\u{200d}ष"),
-            // An emoji with something else, and no joiner of another kind in it.
+            // An emoji with something else, and other joiners in it.
             ("👨\u{200d}a", r"👨\u{200d}a"),
             ("a\u{200d}👨", r"a\u{200d}👨"),
             ("👨\u{200c}👩", r"👨\u{200c}👩"),
             ("👨\u{200d}\u{200d}👩", r"👨\u{200d}\u{200d}👩"),
-            // Selectors and tags that choose no look, as texts are hidden in them.
+            // Selectors and tags that select no variant, as used to hide text.
             ("a\u{fe0f}", r"a\u{fe0f}"),
             ("1\u{fe0f}", r"1\u{fe0f}"),
             ("\u{fe0f}a", r"\u{fe0f}a"),
@@ -182,7 +187,7 @@ mod tests {
             ("a\u{e0100}", r"a\u{e0100}"),
             ("🎉\u{e0061}\u{e007f}", r"🎉\u{e0061}\u{e007f}"),
             ("🏴\u{e0067}\u{e0062}\u{e0073}", r"🏴\u{e0067}\u{e0062}\u{e0073}"),
-            // Marks of direction, in any script.
+            // Direction marks, in any script.
             ("م\u{202e}ی", r"م\u{202e}ی"),
             ("👨\u{200e}\u{200d}👩", r"👨\u{200e}\u{200d}👩"),
         ] {

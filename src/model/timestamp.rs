@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A point in time: microseconds since 1970-01-01T00:00:00Z.
 ///
-/// Written as RFC 3339 in UTC where a person may read it, as an integer in forge's own records.
+/// Written as RFC 3339 in UTC where people may read it, and as an integer in forge's own records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -16,39 +16,41 @@ impl Timestamp {
     /// The latest time that can be written as RFC 3339 (year 9999).
     pub const MAX: Self = Self(253_402_300_799_999_999);
 
-    /// The time this many microseconds after 1970-01-01T00:00:00Z.
+    /// Creates the time this many microseconds after 1970-01-01T00:00:00Z.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// This time in chrono's terms; times outside [`Timestamp::MIN`]..=[`Timestamp::MAX`] are moved to its edge.
+    /// Converts to a chrono time; times outside [`Timestamp::MIN`]..=[`Timestamp::MAX`] are
+    /// clamped.
     #[must_use]
     pub fn to_datetime(self) -> DateTime<Utc> {
         let inside = self.0.clamp(Self::MIN.0, Self::MAX.0);
         DateTime::from_timestamp_micros(inside).unwrap_or(DateTime::UNIX_EPOCH)
     }
 
-    /// Reads RFC 3339 with any offset, to the microsecond; `None` if it is not that or out of range.
+    /// Parses RFC 3339 with any offset, to the microsecond; `None` if it is invalid or out of
+    /// range.
     #[must_use]
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let time = Self(DateTime::parse_from_rfc3339(text).ok()?.timestamp_micros());
         (Self::MIN..=Self::MAX).contains(&time).then_some(time)
     }
 
-    /// Microseconds from `earlier` to this time; negative if this is the earlier one.
+    /// Returns the microseconds from `earlier` to this time; negative if this is the earlier one.
     #[must_use]
     pub const fn micros_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// This time moved by so many microseconds.
+    /// Returns this time moved by a number of microseconds.
     #[must_use]
     pub const fn plus_micros(self, micros: i64) -> Self {
         Self(self.0.saturating_add(micros))
@@ -62,7 +64,7 @@ impl From<DateTime<Utc>> for Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC with as many decimals as are needed (none, three or six).
+    /// Formats as RFC 3339 in UTC with as many decimals as needed (none, three or six).
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.to_datetime().to_rfc3339_opts(SecondsFormat::AutoSi, true))
     }

@@ -1,4 +1,4 @@
-//! Values of entities: what JSON can say, with one order of fields.
+//! Values of entities: JSON values with one order of fields.
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde::ser::{Serialize, Serializer};
@@ -8,36 +8,36 @@ use std::fmt;
 /// The fields of a value, sorted by name, so that equal values have equal bytes.
 pub type FieldMap = BTreeMap<String, Value>;
 
-/// Any JSON value; whole numbers keep all their digits from -2^63 to 2^64-1.
+/// A JSON value. Integers keep all digits from -2^63 to 2^64-1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
-    /// Nothing. A field that is null is the same as no field.
+    /// Null. A field that is null counts as absent.
     #[default]
     Null,
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// A whole number that fits 64 bits with sign.
+    /// An integer that fits into a signed 64-bit number.
     Int(i64),
-    /// A whole number above `i64::MAX`.
+    /// An integer above `i64::MAX`.
     UInt(u64),
-    /// Any other number; never NaN or infinite when it came from JSON.
+    /// Any other number. A value parsed from JSON is never NaN or infinite.
     Float(f64),
-    /// Text.
+    /// A string.
     Text(String),
-    /// Values in order.
+    /// A list of values.
     List(Vec<Value>),
-    /// Named values.
+    /// A map of named values.
     Map(FieldMap),
 }
 
 impl Value {
-    /// The text, if this is one.
+    /// Returns the text if this is one.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The number, if this is one.
+    /// Returns the value as a float if it is a number.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "whoever asks for a float accepts 53 bits")]
     pub fn as_f64(&self) -> Option<f64> {
@@ -49,37 +49,37 @@ impl Value {
         }
     }
 
-    /// The whole number, if this is one that fits.
+    /// Returns the value as an integer if it is one and fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         if let Self::Int(number) = self { Some(*number) } else { None }
     }
 
-    /// The truth value, if this is one.
+    /// Returns the value if it is a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(value) = self { Some(*value) } else { None }
     }
 
-    /// The values in order, if this is a list.
+    /// Returns the items if this is a list.
     #[must_use]
     pub fn as_list(&self) -> Option<&[Self]> {
         if let Self::List(items) = self { Some(items) } else { None }
     }
 
-    /// The fields, if this has any.
+    /// Returns the fields if this is a map.
     #[must_use]
     pub fn as_map(&self) -> Option<&FieldMap> {
         if let Self::Map(fields) = self { Some(fields) } else { None }
     }
 
-    /// The field of this name, if this has fields and it is there and not null.
+    /// Returns the field of this name if this is a map and the field is present and not null.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Self> {
         self.as_map()?.get(name).filter(|value| **value != Self::Null)
     }
 
-    /// This value without fields that are null, at any depth.
+    /// Returns this value without null fields, at any depth.
     #[must_use]
     pub fn without_nulls(self) -> Self {
         match self {
@@ -145,7 +145,7 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 }
 
 impl<const N: usize> From<[(&str, Self); N]> for Value {
-    /// The value with these fields; those that are null are left out.
+    /// Builds a map of these fields; null fields are omitted.
     fn from(fields: [(&str, Self); N]) -> Self {
         Self::Map(
             fields
@@ -208,7 +208,7 @@ impl<'de> Deserialize<'de> for Value {
                 Ok(Value::Text(text))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-                // Never sized by what the input declares: it may lie.
+                // Capacity is never reserved from the declared length: the input is not trusted.
                 let mut list = Vec::new();
                 while let Some(item) = items.next_element()? {
                     list.push(item);
@@ -244,7 +244,8 @@ mod tests {
 
     #[test]
     fn a_number_is_read_as_the_nearest_there_is() {
-        // Read fast, it came out one place off: what was exported was not what had been imported.
+        // Fast float parsing was off by one in the last digit: exported numbers differed from the
+        // imported ones.
         for text in ["8.888888888888889e43", "0.1", "1.7976931348623157e308", "5e-324"] {
             let value: Value = serde_json::from_str(text).unwrap();
             assert_eq!(Some(value.as_f64().unwrap()), text.parse().ok(), "{text}");

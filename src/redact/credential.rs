@@ -1,11 +1,11 @@
-//! Credentials that their surroundings give away.
+//! Credentials that are recognised by their context.
 
 use super::token_rule::URL_PASSWORD;
 use super::{
     MAX_SECRET_BYTES, SecretFinding, TextForm, scan, secret_heuristics, short, work_counter,
 };
 
-/// What surrounds a credential.
+/// The context of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CredentialKind {
     Bearer,
@@ -21,7 +21,7 @@ pub(super) enum CredentialKind {
     Kubernetes,
 }
 
-/// Words (in lower case) that stand before one.
+/// Lower-case words that precede a credential.
 pub(super) const HINTS: [(&str, CredentialKind); 38] = [
     ("bearer ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
@@ -66,22 +66,22 @@ pub(super) const HINTS: [(&str, CredentialKind); 38] = [
 const LOGIN: &[u8] = b"login ";
 /// The kind of a cookie.
 const COOKIE: &str = "session-cookie";
-/// A header of cookies is no longer, in bytes.
+/// Maximum length of a cookie header, in bytes.
 const COOKIE_BYTES: usize = 4096;
-/// So far before a flag the name of its program stands at most, in bytes.
+/// Maximum distance from a flag back to the name of its program, in bytes.
 const COMMAND_BYTES: usize = 160;
-/// So far before its password a `login` stands at most.
+/// Maximum distance from a password back to its `login`.
 const LOGIN_BYTES: usize = 160;
 
 pub(super) enum CredentialMatch {
     Nothing,
     Secret(SecretFinding),
-    /// A private key that begins here and has not ended at the end of the text; as far as it goes, if that is enough to
-    /// know it.
+    /// A private key that begins here and has not ended at the end of the text; its range so far,
+    /// if that is enough to identify it.
     Open(usize, Option<SecretFinding>),
 }
 
-/// Looks at what stands behind a hint from `start` to `end`.
+/// Examines the text after a hint that spans `start` to `end`.
 pub(super) fn find(
     text: &[u8],
     start: usize,
@@ -98,7 +98,7 @@ pub(super) fn find(
         CredentialKind::UserFlag => user_flag(text, start, end),
         CredentialKind::ToolFlag => tool_flag(text, start, end),
         CredentialKind::SessionName => session(text, end),
-        // More than one may be found there.
+        // There may be more than one credential.
         CredentialKind::Login | CredentialKind::Cookie | CredentialKind::Kubernetes => None,
     };
     found.map_or(CredentialMatch::Nothing, CredentialMatch::Secret)
@@ -134,7 +134,7 @@ fn basic(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     login_value(text.get(range.clone())?).then_some(SecretFinding { range, kind: "basic" })
 }
 
-/// What base64 stands for (RFC 4648); `None` if it is none.
+/// Decodes base64 (RFC 4648); `None` if the text is not base64.
 fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
     if text.len() < 8 || text.len() % 4 == 1 {
@@ -161,7 +161,7 @@ fn decode(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// `scheme://user:password@host`.
+/// Finds the password in `scheme://user:password@host`.
 fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     if !text.get(start.checked_sub(1)?)?.is_ascii_alphanumeric() {
         return None;
@@ -187,7 +187,7 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         .then_some(SecretFinding { range: from..from + length, kind: URL_PASSWORD.0 })
 }
 
-/// `login NAME password SECRET`, as `.netrc` has it.
+/// Finds the password in `login NAME password SECRET`, as in `.netrc`.
 fn netrc(text: &[u8], start: usize, end: usize, form: TextForm) -> Option<SecretFinding> {
     login(text, start, form)?;
     let length =
@@ -198,8 +198,8 @@ fn netrc(text: &[u8], start: usize, end: usize, form: TextForm) -> Option<Secret
         .then_some(SecretFinding { range, kind: "password" })
 }
 
-/// Where the `login` stands that a password at this place may belong to: on the same line, or one before where lines are no
-/// documents of their own.
+/// Returns the offset of the `login` that a password here may belong to: on the same line, or on an
+/// earlier one where lines are not separate documents.
 pub(super) fn login(text: &[u8], at: usize, form: TextForm) -> Option<usize> {
     let from = at.saturating_sub(LOGIN_BYTES);
     let before = text.get(from..at)?;
@@ -211,7 +211,7 @@ pub(super) fn login(text: &[u8], at: usize, form: TextForm) -> Option<usize> {
     before.windows(LOGIN.len()).position(|window| window == LOGIN).map(|place| from + place)
 }
 
-/// `curl -u NAME:SECRET`.
+/// Finds the password in `curl -u NAME:SECRET`.
 fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let end = end + run(text, end, 4, is_quote);
     let name = run(text, end, 64, |byte| byte.is_ascii_alphanumeric() || b"._@-+".contains(&byte));
@@ -235,12 +235,12 @@ fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'\\')
 }
 
-/// What stands on a line before this place, as far as a command goes.
+/// Returns the part of the line before this offset that belongs to the same command.
 fn tool(text: &[u8], at: usize) -> Option<&[u8]> {
     let before = text.get(at.saturating_sub(COMMAND_BYTES)..at)?;
     work_counter::add(before.len());
     let line = before.rsplit(|byte| matches!(byte, b'\n' | b'|' | b';' | b'&')).next()?;
-    // An escaped line break is one too.
+    // An escaped line break counts too.
     let escaped = line.windows(2).rposition(|two| two == b"\\n").map_or(0, |at| at + 2);
     line.get(escaped..)
 }
@@ -250,7 +250,8 @@ fn has_word(line: &[u8], words: &[&str]) -> bool {
     found.any(|word| words.iter().any(|known| known.as_bytes() == word))
 }
 
-/// A password given to a program that takes one with this flag: `mysql -pSECRET`, `redis-cli -a SECRET`.
+/// Finds a password given to a program that accepts it in this flag: `mysql -pSECRET`, `redis-cli
+/// -a SECRET`.
 fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let flag = text.get(start..end)?.to_ascii_lowercase();
     let glued = flag == b" -p";
@@ -297,7 +298,7 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let from = end + if glued { spaces } else { 0 };
     let quotes = run(text, from, 4, is_quote);
-    // A sentence has the same words.
+    // A sentence may contain the same words.
     if quotes == 0 && (flag.ends_with(b"by ") || flag.ends_with(b"password ")) {
         return None;
     }
@@ -312,7 +313,7 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         .then_some(SecretFinding { range, kind: "password" })
 }
 
-/// The value of a cookie whose name is that of a session: `PHPSESSID=SECRET`.
+/// Finds the value of a session cookie: `PHPSESSID=SECRET`.
 fn session(text: &[u8], end: usize) -> Option<SecretFinding> {
     let gap =
         run(text, end, 8, |byte| matches!(byte, b'=' | b'"' | b'\'' | b'\\' | b':' | b' ' | b'\t'));
@@ -330,7 +331,7 @@ fn is_session(value: &[u8]) -> bool {
     value.len() >= 16 && !is_number && secret_heuristics::is_credential(value)
 }
 
-/// The cookies of a header that a session or a login is known by, and where the header ends.
+/// Returns the cookies of a header that identify a session or login, and the end of the header.
 pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
     let mut found = Vec::new();
     let mut at = end + run(text, end, 8, |byte| is_quote(byte) || matches!(byte, b' ' | b'$'));
@@ -357,12 +358,12 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
         if gap == 0 {
             break;
         }
-        // `Path=/`, `HttpOnly`, `Secure` come behind it: those with other values end it too.
+        // `Path=/`, `HttpOnly` and `Secure` follow it; with other values they end it too.
     }
     (found, at.max(end))
 }
 
-/// A name and a password in base64 behind `auth`, as the configuration of Docker has it.
+/// Finds a base64 name and password after `auth`, as in Docker's configuration.
 pub(super) fn login_value(value: &[u8]) -> bool {
     let Some(plain) = decode(value) else { return false };
     let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };
@@ -371,7 +372,7 @@ pub(super) fn login_value(value: &[u8]) -> bool {
     printable && split > 0 && password.len() >= 6 && !secret_heuristics::is_known_password(password)
 }
 
-/// From `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it goes.
+/// Finds a private key, from `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it extends.
 fn private_key(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
     let label = run(text, end, 64, |byte| {
         byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
@@ -389,12 +390,12 @@ fn private_key(text: &[u8], start: usize, end: usize, form: TextForm) -> Credent
     }
     let limit = text.len().min(start + MAX_SECRET_BYTES);
     let mut at = body;
-    // Bytes of the key itself, without what only lays it out.
+    // The bytes of the key itself, without layout.
     let mut key = 0;
     while at < limit {
         let rest = text.get(at..limit).unwrap_or_default();
         if rest.starts_with(b"-----END ") {
-            // A quote or a backslash is of the text around the key, never of its last line.
+            // A quote or backslash belongs to the text around the key, never to its last line.
             let label = run(text, at + 9, 64, |byte| {
                 !b"-\"\\".contains(&byte) && byte.is_ascii_graphic() || byte == b' '
             });
@@ -413,7 +414,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: TextForm) -> Credent
             }
             Some(b'"') if form == TextForm::Plain => at += 1,
             Some(b'\\') => {
-                // Backslashes and what they escape stay together.
+                // Backslashes stay with the character they escape.
                 let slashes = run(text, at, 16, |byte| byte == b'\\');
                 if !matches!(text.get(at + slashes), Some(b'n' | b'r' | b't' | b'"' | b'/' | b'\''))
                 {
@@ -430,7 +431,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: TextForm) -> Credent
             _ => CredentialMatch::Open(start, None),
         };
     }
-    // Nothing but the key is taken along.
+    // Only the key is removed.
     while at > body && !text.get(at - 1).is_some_and(|byte| is_base64(*byte)) {
         at -= 1;
     }

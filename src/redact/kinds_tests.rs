@@ -1,10 +1,11 @@
-//! Made-up secrets of every kind in every surrounding: what is found is written into `docs/redaction.md`.
+//! Made-up secrets of every kind in every context; the results are written to `docs/redaction.md`.
 
 use super::*;
 use crate::redact::token_rule::TokenPlacement;
 use std::fmt::Write as _;
 
-/// Where secrets are written: what it is, the text with `{}` in the place of the secret, how the text is written.
+/// Contexts of secrets: a description, the text with `{}` in place of the secret, and the format of
+/// the text.
 const SURROUNDINGS: [(&str, &str, TextForm); 58] = [
     ("alone", "{}", TextForm::Plain),
     ("in a sentence", "use {} for now", TextForm::Plain),
@@ -70,7 +71,7 @@ const SURROUNDINGS: [(&str, &str, TextForm); 58] = [
     ("Markdown emphasis", "**{}**", TextForm::Plain),
 ];
 
-/// How a secret itself may be written.
+/// How the secret itself may be written.
 fn written(secret: &str) -> Vec<(&'static str, String)> {
     let (first, rest) = secret.split_at(1);
     let byte = first.as_bytes()[0];
@@ -89,7 +90,7 @@ fn written(secret: &str) -> Vec<(&'static str, String)> {
     all
 }
 
-/// A made-up token of each rule, and the secret in it.
+/// Returns a made-up token of each rule, and the secret in it.
 fn fakes() -> Vec<(&'static TokenRule, String, String)> {
     let mut seed = 1_u64;
     let mut choose = |bytes: &[u8]| {
@@ -127,7 +128,7 @@ fn a_made_up_secret_of_every_kind_is_found() {
     assert!(missed.len() * 20 <= rules().len(), "{missed:#?}");
 }
 
-/// The rows of a table: a surrounding, and how many of the tokens are found in it.
+/// Formats the table rows: a context, and how many of the tokens are found in it.
 fn surroundings() -> (usize, usize, String) {
     let tokens: Vec<_> =
         fakes().into_iter().filter(|(rule, ..)| rule.place != TokenPlacement::Value).collect();

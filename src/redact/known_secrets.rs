@@ -1,41 +1,44 @@
-//! Secrets that are known, wherever a text holds them: as they are, and as JSON writes them, JSON in JSON too.
+//! Searches for known secrets in a text: verbatim, and as JSON encodes them, including JSON nested
+//! in JSON.
 //!
-//! What stands in place of one has its length, byte for byte, at every depth of JSON: places in a text stay what they were, and
-//! a line of JSON stays one. So an escape is replaced by an escape, and a letter by a letter.
+//! A replacement has the same length in bytes at every depth of JSON, so offsets into a text stay
+//! valid and a line of JSON stays one. An escape is therefore replaced by an escape, and a letter
+//! by a letter.
 
 mod order;
 
 use order::{Descent, Entry, Order};
 use std::ops::Range;
 
-/// Shorter secrets stand in texts by chance.
+/// Minimum length: shorter secrets occur in texts by chance.
 pub const MIN_SECRET_BYTES: usize = 6;
-/// Of a text that was cut off, so much of a secret at its end counts.
+/// Minimum length of a partial secret at the end of a truncated text.
 const MIN_PART_BYTES: usize = 8;
-/// Backslashes are doubled at every depth of JSON: so many times at most.
+/// Maximum number of times that backslashes are doubled, once for each depth of JSON.
 const MAX_DEPTH: u32 = 3;
-/// Stands for a depth where words were joined to an id: what would look like a word's end there is written as a code.
+/// Marks the depth of compound ids, where characters that look like the end of a word are
+/// percent-encoded.
 const JOINED: u32 = MAX_DEPTH + 1;
-/// More backslashes than this are no escape.
+/// Maximum number of backslashes in an escape.
 const MOST_SLASHES: usize = 64;
-/// What stands in place of a secret begins with this, and goes on with [`FILL`].
+/// Prefix of a replacement, which continues with [`FILL`].
 const MARK: &[u8] = b"purged";
 const FILL: u8 = b'x';
 
-/// Why a text cannot be looked for.
+/// The reasons why a text cannot be searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidSecret {
     /// It is shorter than [`MIN_SECRET_BYTES`].
     Short,
-    /// It is what stands in place of a secret.
+    /// It is itself a replacement.
     Mark,
 }
 
-/// Secrets that are known.
+/// A set of known secrets.
 #[derive(Clone, Debug, Default)]
 pub struct KnownSecrets {
     secrets: Vec<SecretPattern>,
-    /// Which bytes a secret may begin with, as it is.
+    /// The bytes that an unescaped secret may begin with.
     first: Vec<bool>,
     order: Order,
 }
@@ -43,49 +46,49 @@ pub struct KnownSecrets {
 #[derive(Clone, Debug)]
 struct SecretPattern {
     chars: Vec<char>,
-    /// How many bytes each has before it.
+    /// For each character, the number of bytes before it.
     bytes: Vec<usize>,
-    /// Whether it holds a backslash: then it reads differently at every depth.
+    /// Whether it contains a backslash: then it reads differently at every depth.
     doubled: bool,
-    /// Whether it may reach over the end of a JSON string.
+    /// Whether it may extend beyond the end of a JSON string.
     quoted: bool,
-    /// Whether it reads differently in an id that words were joined to.
+    /// Whether it reads differently in a compound id.
     joined: bool,
 }
 
-/// Where a secret stands, or a part of one at an end of a text.
+/// A match of a secret, or of a part of one at an end of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretSighting {
-    /// Where, in bytes.
+    /// The byte range.
     pub range: Range<usize>,
-    /// Whether all of it stands there.
+    /// Whether the match is complete.
     pub whole: bool,
     secret: usize,
-    /// The first character, and how often backslashes are doubled.
+    /// The first character, and the number of times that backslashes are doubled.
     from: usize,
     depth: u32,
 }
 
-/// One character of a secret as it stands in a text.
+/// One character of a secret as it is encoded in a text.
 #[derive(Clone, Copy)]
 enum CharEncoding {
-    /// As it is.
+    /// Unescaped.
     Plain,
-    /// Behind backslashes: a letter.
+    /// Backslashes and a letter.
     Letter,
-    /// Behind backslashes: `u` and four digits, or two of those.
+    /// Backslashes, `u` and four digits, or two of those.
     Code,
     /// A backslash, doubled.
     Doubled,
-    /// As a `%` and two digits, in an id that words were joined to.
+    /// A `%` and two digits, in a compound id.
     Joined,
 }
 
 impl KnownSecrets {
-    /// These secrets.
+    /// Creates the set of these secrets.
     ///
     /// # Errors
-    /// If one of them cannot be looked for.
+    /// Fails if one of them cannot be searched for.
     pub fn new<T: AsRef<str>>(secrets: impl IntoIterator<Item = T>) -> Result<Self, InvalidSecret> {
         let mut known = Self::default();
         let mut seen = std::collections::BTreeSet::new();
@@ -124,28 +127,28 @@ impl KnownSecrets {
         Self { secrets, first, order }
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
 
-    /// How many bytes a secret takes at most, in any form it is looked for in.
+    /// Returns the maximum length in bytes of a secret in any of its encodings.
     #[must_use]
     pub fn max_bytes(&self) -> usize {
         let longest = self.secrets.iter().map(|secret| secret.chars.len()).max().unwrap_or(0);
-        // Two codes of JSON, each behind the backslashes of the greatest depth.
+        // Two JSON codes, each after the backslashes of the greatest depth.
         longest.saturating_mul(2 * ((1 << MAX_DEPTH) + 5)).saturating_add(64)
     }
 
-    /// Whether a secret stands in a text.
+    /// Returns whether a text contains a secret.
     #[must_use]
     pub fn holds(&self, text: &[u8]) -> bool {
         self.sightings(text, true).next().is_some()
     }
 
-    /// Where secrets stand in a text, in order, none inside another; also parts of one at its ends, and where it says that it was
-    /// cut off.
+    /// Returns the matches in a text, in order and disjoint, including partial secrets at its ends
+    /// and where the text says that it was truncated.
     #[must_use]
     pub fn find(&self, text: &[u8]) -> Vec<SecretSighting> {
         let mut found: Vec<SecretSighting> = self.sightings(text, true).collect();
@@ -162,12 +165,13 @@ impl KnownSecrets {
         found
     }
 
-    /// Where secrets stand whole in a text that has no ends of its own: a piece of a file.
+    /// Returns the complete matches in a text without real ends, such as a piece of a file.
     pub fn find_whole(&self, text: &[u8]) -> impl Iterator<Item = SecretSighting> {
         self.sightings(text, false)
     }
 
-    /// The text with something else of the same length in place of each secret, and how many there were; `None` if there is none.
+    /// Returns the text with each secret replaced by text of the same length, and the number of
+    /// secrets; `None` if there are none.
     #[must_use]
     pub fn mask(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
         let (masked, places) = self.masked(text)?;
@@ -198,13 +202,14 @@ impl KnownSecrets {
         Descent { secrets: &self.secrets, entries, text, depth }
     }
 
-    /// The longest secret that begins here, or a part of one that the end of the text cut off.
+    /// Returns the longest secret that begins here, or a part of one that the end of the text
+    /// truncates.
     fn best(&self, text: &[u8], at: usize, ends: bool) -> Option<SecretSighting> {
         let mut best: Option<SecretSighting> = None;
         for depth in self.order.depths.iter().copied() {
             let descent = self.descent(&self.order.whole, text, depth);
             descent.from(at, &mut |entries, count, end| {
-                // The shortest is the first of them.
+                // The first entry is the shortest.
                 let Some(secret) = entries.first().map(|entry| entry.secret) else { return };
                 let whole = self.secrets[secret].chars.len() == count;
                 let long = || self.secrets[secret].bytes[count] >= MIN_PART_BYTES;
@@ -217,7 +222,7 @@ impl KnownSecrets {
         best
     }
 
-    /// Ends of secrets where a text begins, or says that what came before was left out.
+    /// Finds suffixes of secrets where a text begins, or says that its beginning was omitted.
     fn tails(&self, text: &[u8], found: &mut Vec<SecretSighting>) {
         let mut places = vec![0];
         for (at, window) in text.windows(3).enumerate() {
@@ -262,7 +267,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Writes something else over what was found.
+    /// Overwrites the matches.
     fn cover(&self, text: &[u8], found: &SecretSighting, out: &mut [u8]) {
         let Some(secret) = self.secrets.get(found.secret) else { return };
         let mut units = Vec::new();
@@ -287,7 +292,7 @@ impl KnownSecrets {
             let bytes = &mut out[range.clone()];
             match written {
                 CharEncoding::Plain if secret.keeps(*char) => {}
-                // The same in every form, since some are told to be equal.
+                // Unchanged in every encoding, so that equal texts stay equal.
                 CharEncoding::Joined => {}
                 CharEncoding::Code if is_joined(char) => {}
                 CharEncoding::Plain if number => bytes.fill(if *char == '7' { b'1' } else { b'7' }),
@@ -305,9 +310,10 @@ impl KnownSecrets {
     }
 }
 
-/// Puts something else in place of parts of a text.
+/// Replaces ranges of a text.
 pub(crate) trait TextMasker {
-    /// The text with something else of the same length in some places; `None` if nothing is changed.
+    /// Returns the text with some ranges replaced by text of the same length; `None` if nothing
+    /// changes.
     fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)>;
 }
 
@@ -325,20 +331,22 @@ impl TextMasker for KnownSecrets {
     }
 }
 
-/// Whether a character is written as a code in an id that words were joined to.
+/// Returns whether a character is percent-encoded in a compound id.
 const fn is_joined(char: &char) -> bool {
     matches!(char, '/' | '%')
 }
 
 impl SecretPattern {
-    /// Whether a character stays, since it may hold a document together: it stands as it is, where a quote does so too.
+    /// Returns whether a character is kept because it may be JSON syntax: it is unescaped where a
+    /// quote would be too.
     const fn keeps(&self, char: char) -> bool {
         is_joined(&char)
             || matches!(char, '\n' | '\r')
             || (self.quoted && matches!(char, '"' | '{' | '}' | '[' | ']' | ':' | ','))
     }
 
-    /// How many characters from `from` on stand in a text at a place, and where they end.
+    /// Returns how many characters, counted from `from`, match the text at an offset, and where
+    /// they end.
     fn walk(
         &self,
         text: &[u8],
@@ -359,7 +367,7 @@ impl SecretPattern {
     }
 }
 
-/// Where a character ends that stands at a place, and how it is written.
+/// Returns the end of a character that is encoded at an offset, and its encoding.
 fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, CharEncoding)> {
     let rest = text.get(at..)?;
     if depth == JOINED && is_joined(&char) {
@@ -413,7 +421,7 @@ fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, CharEn
     Some((at + end, CharEncoding::Code))
 }
 
-/// Whether a text ends here, or says that it was cut off.
+/// Returns whether a text ends here, or says that it was truncated.
 fn is_cut(rest: &[u8]) -> bool {
     let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
     let bare = &rest[slashes..];
@@ -424,7 +432,7 @@ fn is_cut(rest: &[u8]) -> bool {
         || bare.starts_with(b"u2026")
 }
 
-/// Writes the code of another character that has as many bytes.
+/// Writes the code of another character of the same length in bytes.
 fn code(char: char, bytes: &mut [u8]) {
     let other: [&[u8]; 2] = match char.len_utf8() {
         1 => [b"0078", b""],
@@ -447,7 +455,7 @@ fn code(char: char, bytes: &mut [u8]) {
     }
 }
 
-/// Whether what stands here is a number of a JSON document, or a part of one.
+/// Returns whether this is a number of a JSON document, or a part of one.
 fn stands_as_number(text: &[u8], range: &Range<usize>) -> bool {
     let of_number =
         |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
@@ -457,7 +465,7 @@ fn stands_as_number(text: &[u8], range: &Range<usize>) -> bool {
         && after.is_none_or(|byte| matches!(byte, b',' | b']' | b'}' | b'\n' | b'\r'))
 }
 
-/// What stands before a secret may make an escape of its first characters: then that stays one.
+/// Keeps an escape that the text before a secret forms with its first characters.
 fn mend_begin(text: &[u8], start: usize, first: char, range: &Range<usize>, out: &mut [u8]) {
     let before = &text[..start];
     let slash = before.last() == Some(&b'\\');

@@ -1,16 +1,17 @@
-//! Secrets of Kubernetes: the values under `data` and `stringData` of an object whose kind is `Secret`, in YAML and in
-//! JSON, and in both as they are inside of a JSON string.
+//! Kubernetes secrets: the values under `data` and `stringData` of an object of kind `Secret`, in
+//! YAML and JSON, including both inside a JSON string.
 
 use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, work_counter};
 use std::ops::Range;
 
-/// The object may begin this much before its kind, in bytes.
+/// Maximum distance from the kind back to the start of the object, in bytes.
 const BEFORE: usize = 4096;
-/// A shorter value is none, in bytes.
+/// Minimum length of a value, in bytes.
 const MIN_BYTES: usize = 4;
 const KIND: &str = "kubernetes-secret";
 
-/// The secrets of the object whose kind is said from `word.start` to `word.end`, and the object.
+/// Returns the secrets of the object whose kind is at `word.start` to `word.end`, and the range of
+/// the object.
 pub(super) fn find(
     text: &[u8],
     word: Range<usize>,
@@ -46,7 +47,7 @@ pub(super) fn find(
     (found, object)
 }
 
-/// The braces around a place.
+/// Returns the range of the braces around an offset.
 fn enclosing(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
     let depth = |opens: u8, closes: u8| {
         let mut depth = 0_u32;
@@ -66,7 +67,7 @@ fn enclosing(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<u
     start..end
 }
 
-/// As much of these limits as is in the same string of JSON.
+/// Limits this range to the enclosing JSON string.
 fn in_string(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
     let is_end =
         |at: &usize| text.get(*at) == Some(&b'"') && text.get(at.wrapping_sub(1)) != Some(&b'\\');
@@ -74,7 +75,7 @@ fn in_string(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<u
     start..(word.end..limits.end).find(is_end).unwrap_or(limits.end)
 }
 
-/// Passes white space, escaped or not.
+/// Skips white space, escaped or not.
 fn spaces(text: &[u8], mut at: usize) -> usize {
     loop {
         match text.get(at) {
@@ -91,13 +92,13 @@ fn spaces(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Passes a quote with the backslashes before it.
+/// Skips a quote and the backslashes before it.
 fn quote(text: &[u8], at: usize) -> Option<usize> {
     let slashes = text.iter().skip(at).take_while(|byte| **byte == b'\\').count();
     (text.get(at + slashes) == Some(&b'"')).then_some(at + slashes + 1)
 }
 
-/// A string: what is in its quotes, and where it ends with them.
+/// Parses a string: returns the range inside its quotes, and the end including them.
 fn string(text: &[u8], at: usize, end: usize) -> Option<(Range<usize>, usize)> {
     let from = quote(text, at)?;
     let depth = from - at;
@@ -114,7 +115,7 @@ fn string(text: &[u8], at: usize, end: usize) -> Option<(Range<usize>, usize)> {
     }
 }
 
-/// The values of the fields of `data` and `stringData` in JSON.
+/// Finds the values of the fields of `data` and `stringData` in JSON.
 fn fields(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usize>)) {
     let mut from = object.start;
     while let Some(at) = data(text, from, object.end) {
@@ -144,7 +145,7 @@ fn fields(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usize>))
     }
 }
 
-/// Where the next word ends that is `data` or ends like `stringData`.
+/// Returns the end of the next word that is `data` or ends like `stringData`.
 fn data(text: &[u8], from: usize, end: usize) -> Option<usize> {
     let rest = text.get(from..end)?;
     let is_whole = |at: usize| {
@@ -156,11 +157,12 @@ fn data(text: &[u8], from: usize, end: usize) -> Option<usize> {
     Some(from + at + 4)
 }
 
-/// A line: its indentation, whether it begins an item of a list, what it says, and where the next one begins.
+/// A line: its indentation, whether it begins a list item, its content, and the start of the next
+/// line.
 struct Line {
     indent: usize,
     is_item: bool,
-    /// Whether it divides documents.
+    /// Whether it separates documents.
     is_rule: bool,
     said: Range<usize>,
     next: usize,
@@ -172,7 +174,7 @@ fn line(text: &[u8], at: usize, end: usize) -> Line {
     let said = rest.get(..length).unwrap_or_default();
     let is_margin = |byte: &&u8| matches!(byte, b' ' | b'+' | b'-' | b'\t');
     let indent = said.iter().take_while(is_margin).count();
-    // The sign of a diff is no item.
+    // The sign of a diff is not a list item.
     let is_item = indent >= 2 && said.get(indent - 2..indent) == Some(b"- ");
     let is_space = |byte: &u8| byte.is_ascii_whitespace();
     let trimmed = said.iter().rposition(|byte| !is_space(byte)).map_or(0, |last| last + 1);
@@ -180,7 +182,7 @@ fn line(text: &[u8], at: usize, end: usize) -> Line {
     Line { indent, is_item, is_rule, said: at + indent.min(trimmed)..at + trimmed, next: at + next }
 }
 
-/// Where a line ends, and where the next one begins: at a line break, which may be escaped.
+/// Returns the end of a line and the start of the next one: at a line break, which may be escaped.
 fn line_end(rest: &[u8]) -> (usize, usize) {
     let mut from = 0;
     while let Some(at) = rest.iter().skip(from).position(|byte| matches!(byte, b'\n' | b'\\')) {
@@ -202,9 +204,10 @@ fn line_end(rest: &[u8]) -> (usize, usize) {
     (rest.len(), rest.len())
 }
 
-/// The lines around a place that are as far indented as it, up to another item of a list and another document.
+/// Returns the lines around an offset with at least its indentation, up to another list item or
+/// document.
 fn item(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
-    // The beginnings of the lines before it.
+    // The starts of the lines before it.
     let mut begins = Vec::new();
     let mut at = limits.start;
     while at <= word.start {
@@ -245,7 +248,7 @@ fn item(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize>
     start..end
 }
 
-/// Whether what a line says is of an object whose fields are this far indented.
+/// Returns whether the line belongs to an object whose fields have this indentation.
 fn belongs(said: &[u8], indent: usize, of_object: usize) -> bool {
     let word = said.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
     said.is_empty()
@@ -253,7 +256,7 @@ fn belongs(said: &[u8], indent: usize, of_object: usize) -> bool {
         || indent == of_object && word > 0 && said.get(word) == Some(&b':')
 }
 
-/// The values below `data:` and `stringData:` in YAML.
+/// Finds the values below `data:` and `stringData:` in YAML.
 fn lines_below(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usize>)) {
     let mut below: Option<usize> = None;
     let mut block: Option<(usize, Range<usize>)> = None;

@@ -1,9 +1,12 @@
-//! What looks like a secret in a text, and the text without it.
+//! Finds what looks like a secret in a text, and removes it.
 //!
-//! Three kinds of rules, all of them read in one pass over the text: token shapes (`rule`), credentials whose
-//! surroundings give them away (private keys, addresses with a password, `Bearer` and `Basic`), and values behind a
-//! telling name, which count only if they look like a secret themselves (`judge`). What is written with escapes is looked
-//! at once more without them (`view`). Everything here only computes, in time linear in the text. What the rules do not know they do not find: this is a net, not a guarantee.
+//! Three kinds of rules are applied in one pass over the text: token shapes (`token_rule`),
+//! credentials recognised by their context (`credential`: private keys, URLs with a password,
+//! `Bearer` and `Basic`), and values of names that indicate a secret (`named_value`), which count
+//! only if they look like a secret themselves (`secret_heuristics`). Text with escapes is scanned a
+//! second time with the escapes resolved (`unescaped_view`). This module only computes, in time
+//! linear in the text. It finds only what its rules describe: it reduces risk and guarantees
+//! nothing.
 
 mod credential;
 mod known_secrets;
@@ -32,51 +35,51 @@ pub use token_rule::{TokenRule, kinds, rules};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// No secret that is found is longer than this, in bytes.
+/// Maximum length of a secret that is found, in bytes.
 pub const MAX_SECRET_BYTES: usize = 16 << 10;
 
-/// How a text is written.
+/// The format of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextForm {
-    /// As it is meant.
+    /// Plain text.
     Plain,
-    /// As JSON, line by line: nothing that is taken out may reach over the end of a string.
+    /// JSON Lines: nothing that is removed may extend beyond the end of a string.
     Json,
 }
 
 /// What follows a part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartEnding {
-    /// More of it, from the middle of a line on.
+    /// More text, continuing in the middle of a line.
     More,
-    /// More of it, beginning with a new line.
+    /// More text, beginning with a new line.
     Line,
-    /// Nothing.
+    /// Nothing: the text ends here.
     End,
 }
 
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretFinding {
-    /// Where it stands, in bytes.
+    /// Its byte range.
     pub range: Range<usize>,
-    /// What it is: the word behind `redacted:`.
+    /// Its kind: the word after `redacted:`.
     pub kind: &'static str,
 }
 
-/// A part of a text, cleaned.
+/// A redacted part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedactedPart<'a> {
-    /// How many bytes of what was handed in this stands for. The rest may be the beginning of a secret: hand it in
-    /// again with what follows.
+    /// Number of input bytes that are consumed. The rest may be the beginning of a secret: pass it
+    /// again together with what follows.
     pub taken: usize,
-    /// Those bytes without their secrets.
+    /// The consumed bytes without their secrets.
     pub bytes: Cow<'a, [u8]>,
-    /// What was found, in order; ranges are in what was handed in.
+    /// The secrets found, in order; ranges refer to the input.
     pub findings: Vec<SecretFinding>,
 }
 
-/// Finds secrets and takes them out.
+/// Finds secrets and removes them.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     allowed: Vec<Vec<u8>>,
@@ -85,14 +88,14 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// With the rules and nothing that is let through.
+    /// Creates a redactor with all rules and nothing allowed.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets through what is listed: `kind:NAME` every secret of this kind, any other text every secret that holds it.
-    /// An empty text lets nothing through.
+    /// Sets the allowed secrets: `kind:NAME` allows every secret of this kind, any other text
+    /// allows every secret that contains it. An empty text allows nothing.
     #[must_use]
     pub fn allow<T: AsRef<str>>(mut self, entries: impl IntoIterator<Item = T>) -> Self {
         for entry in entries {
@@ -106,8 +109,8 @@ impl Redactor {
         self
     }
 
-    /// Keeps the values of these environment variables too, beside the harmless ones ([`keeps_variable`]). A name may
-    /// end with `*`.
+    /// Also keeps the values of these environment variables, besides the harmless ones
+    /// ([`keeps_variable`]). A name may end with `*`.
     ///
     /// [`keeps_variable`]: Self::keeps_variable
     #[must_use]
@@ -121,7 +124,7 @@ impl Redactor {
             || self.allowed.iter().any(|allowed| scan::contains(secret, allowed))
     }
 
-    /// The secrets in a text, in order, none inside another. Once they are taken out there is none left.
+    /// Returns the secrets in a text, in order and disjoint. Removing them leaves no secret.
     #[must_use]
     pub fn find(&self, text: &[u8], form: TextForm) -> Vec<SecretFinding> {
         self.rescan_until_stable(text, scan(text, 0..text.len(), form), form).findings
@@ -134,7 +137,7 @@ impl Redactor {
         findings
     }
 
-    /// The text without its secrets.
+    /// Returns the text without its secrets.
     #[must_use]
     pub fn clean<'a>(&self, text: &'a str, form: TextForm) -> Cow<'a, str> {
         let findings = self.find(text.as_bytes(), form);
@@ -142,12 +145,12 @@ impl Redactor {
             return Cow::Borrowed(text);
         }
         let clean = replace_findings(text.as_bytes(), &findings);
-        // What is found begins and ends with ASCII.
+        // Findings begin and end with ASCII.
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
 
-    /// A part of a longer text without its secrets, held back where one may go on behind it. Of a text handed in
-    /// part by part, each with what was held back before, no secret is missed.
+    /// Redacts a part of a longer text, and holds back an end where a secret may continue. If a
+    /// text is passed in parts, each with what was held back before, no secret is missed.
     #[must_use]
     pub fn clean_part<'a>(
         &self,
@@ -158,7 +161,8 @@ impl Redactor {
         self.clean_found(text, form, vec![scan(text, 0..text.len(), form)], ending)
     }
 
-    /// As [`Redactor::clean_part`], with what was found in the shares of the text, which are in order and leave nothing out.
+    /// Like [`Redactor::clean_part`], given the findings of the shares of the text, which are in
+    /// order and complete.
     pub(crate) fn clean_found<'a>(
         &self,
         text: &'a [u8],
@@ -171,8 +175,8 @@ impl Redactor {
         let mut taken = match ending {
             PartEnding::End => text.len(),
             PartEnding::Line => {
-                // An open key would be found whole with what follows, and so would the password of a login; the line is held
-                // back with it.
+                // An unterminated key, like the password of a login, would be found whole together
+                // with what follows; its line is held back with it.
                 let line = |at: usize| {
                     let before = text.get(..at).unwrap_or_default();
                     before.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1)
@@ -183,7 +187,8 @@ impl Redactor {
             }
             PartEnding::More => text.len().saturating_sub(MAX_SECRET_BYTES),
         };
-        // A secret stays with what tells of it: a value without its name is taken for no secret.
+        // A secret stays with the text that indicates it: a value without its name is not
+        // recognised as a secret.
         if ending != PartEnding::End {
             taken = before_stretches(stretches, taken);
         }
@@ -197,24 +202,24 @@ impl Redactor {
         RedactedPart { taken, bytes, findings }
     }
 
-    /// The kind of secret that this whole name is or holds, if it does.
+    /// Returns the kind of secret that this whole name is or contains, if any.
     #[must_use]
     pub fn secret_in_name(&self, name: &str) -> Option<&'static str> {
         self.find(name.as_bytes(), TextForm::Plain).first().map(|found| found.kind)
     }
 }
 
-/// The last place up to this one that is inside of no stretch.
+/// Returns the last offset, up to this one, that is inside none of the ranges.
 fn before_stretches(mut stretches: Vec<Range<usize>>, place: usize) -> usize {
     stretches.sort_unstable_by_key(|one| std::cmp::Reverse(one.end));
-    // A stretch that ends before the place cannot hold it, nor a place before it.
+    // A range that ends before the offset contains neither it nor any earlier offset.
     stretches.into_iter().fold(place, |place, one| match one.start < place && place < one.end {
         true => one.start,
         false => place,
     })
 }
 
-/// What stands where a secret of this kind was.
+/// Returns the text that replaces a secret of this kind.
 #[must_use]
 pub fn mark(kind: &str) -> String {
     format!("[redacted:{kind}]")

@@ -1,11 +1,11 @@
-//! Names that tell what stands behind them: `API_KEY=`, `"password": "`, `--token `, `X-Auth-Token: `.
+//! Names that indicate a secret value: `API_KEY=`, `"password": "`, `--token `, `X-Auth-Token: `.
 
 use super::TextForm;
 use super::token_shape::{ByteClass, ScanMemory};
 use super::work_counter;
 use std::ops::Range;
 
-/// Words (in lower case) that tell, as parts of names, with the kind of what stands behind.
+/// Name parts (in lower case) that indicate a secret, with the kind of the value.
 pub(super) const TELLING: [(&str, &str); 28] = [
     ("password", "password"),
     ("passwd", "password"),
@@ -37,7 +37,7 @@ pub(super) const TELLING: [(&str, &str); 28] = [
     ("_auth", "credential"),
 ];
 
-/// Last parts of names behind which no secret is looked for: what they name is public, or not a text of its own.
+/// Last name parts whose values are not checked: they are public, or not a text of their own.
 const HARMLESS: [&str; 38] = [
     "id",
     "ids",
@@ -79,30 +79,30 @@ const HARMLESS: [&str; 38] = [
     "format",
 ];
 
-/// A longer name than this is none.
+/// Maximum length of a name.
 const MAX_NAME_BYTES: usize = 96;
-/// A longer value than this is none.
+/// Maximum length of a value.
 const MAX_VALUE_BYTES: usize = 4096;
 
-/// A name with what stands behind it.
+/// A name with its value.
 pub(super) struct NamedValue {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
-    /// Where the text ends that the value is the beginning of.
+    /// The end of the text that the value is a prefix of.
     pub(super) run_end: usize,
-    /// Whether the value is in quotes.
+    /// Whether the value is quoted.
     pub(super) quoted: bool,
     /// Whether there are spaces between the name and the value.
     pub(super) spaced: bool,
-    /// Whether a colon joins the two.
+    /// Whether a colon joins name and value.
     pub(super) colon: bool,
-    /// Whether a comma does: they are in one list.
+    /// Whether a comma joins them: both are in one list.
     pub(super) listed: bool,
-    /// Whether the name is a flag of a command.
+    /// Whether the name is a command-line flag.
     pub(super) is_flag: bool,
 }
 
-/// Whether this name tells that what it stands for is a secret, and of which kind.
+/// Returns the kind of secret that this name indicates, if any.
 pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let known = |(word, _): &&(&str, &str)| match word.trim_end_matches(['=', ':', '"']) {
@@ -117,7 +117,7 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// Whether the whole name tells: what it names may be public.
+/// Checks the whole name: what it names may be public.
 pub(super) fn is_telling_name(name: &[u8]) -> bool {
     let text = String::from_utf8_lossy(name);
     let last = parts(&text).pop().unwrap_or_default();
@@ -137,7 +137,7 @@ pub(super) fn is_telling_name(name: &[u8]) -> bool {
         .any(|word| lower.contains(word))
 }
 
-/// The parts of a name, in lower case: `dbPassword_2` has `db`, `password` and `2`.
+/// Splits a name into lower-case parts: `dbPassword_2` has `db`, `password` and `2`.
 pub(super) fn parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut after_small = false;
@@ -158,7 +158,7 @@ pub(super) fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// The value behind the name in which a telling word stands, if there is one.
+/// Returns the value for the name that contains an indicating word, if there is one.
 pub(super) fn value_behind(
     text: &[u8],
     word: Range<usize>,
@@ -168,7 +168,7 @@ pub(super) fn value_behind(
     let Range { start, end } = word;
     let before = text.get(start.saturating_sub(MAX_NAME_BYTES)..start)?;
     let name_start = start - before.iter().rev().take_while(|byte| is_name(**byte)).count();
-    // The hint may hold the sign behind the name.
+    // The hint may include the sign that follows the name.
     let word_end = if text.get(end - 1).is_some_and(|byte| is_name(*byte)) { end } else { end - 1 };
     let behind = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;
     let end_of_name = word_end + behind.iter().take_while(|byte| is_name(**byte)).count();
@@ -186,7 +186,7 @@ pub(super) fn value_behind(
         return None;
     }
     let spaced = cursor.spaces() || spaces;
-    // A type may stand between the name and its value: `token: &str = "..."`.
+    // A type may come between the name and its value: `token: &str = "..."`.
     cursor.declared_type();
     let quoted = cursor.quote();
     work_counter::add(cursor.at - name_start);
@@ -207,7 +207,7 @@ impl NameCursor<'_> {
         self.text.get(self.at + ahead).copied().unwrap_or_default()
     }
 
-    /// Passes a quote with the backslashes before it.
+    /// Skips a quote and the backslashes before it.
     fn quote(&mut self) -> bool {
         let slashes = (0..8).take_while(|ahead| self.byte(*ahead) == b'\\').count();
         let is_quote = matches!(self.byte(slashes), b'"' | b'\'' | b'`');
@@ -217,8 +217,8 @@ impl NameCursor<'_> {
         is_quote
     }
 
-    /// Passes what is between a name and its value where both are values themselves, up to the sign before the value:
-    /// `"name": "PASSWORD", "value": "..."`, `<add key="Password" value="..."/>`.
+    /// Skips the text between a name and its value where both are values themselves, up to the sign
+    /// before the value: `"name": "PASSWORD", "value": "..."`, `<add key="Password" value="..."/>`.
     fn value_of_pair(&mut self) -> bool {
         const MOST: usize = 48;
         let begun = self.at;
@@ -249,7 +249,7 @@ impl NameCursor<'_> {
         }
     }
 
-    /// Passes spaces, not the end of the line.
+    /// Skips spaces, but not the end of the line.
     fn spaces(&mut self) -> bool {
         let from = self.at;
         for _ in 0..32 {
@@ -264,7 +264,7 @@ impl NameCursor<'_> {
 
     fn separator(&mut self, quoted: bool) -> bool {
         let length = match (self.byte(0), self.byte(1)) {
-            // Comparisons say nothing of a value.
+            // A comparison does not reveal a value.
             (b'=', b'=') | (b'!', _) => 0,
             (b':' | b'?', b'=') | (b'=', b'>') => 2,
             (b'=' | b':', _) => 1,
@@ -288,7 +288,7 @@ impl NameCursor<'_> {
     fn declared_type(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let is_type = |byte: &&u8| byte.is_ascii_alphabetic() || b"&<>[]|?:' _".contains(byte);
-        // What stands where a secret was is no type of what follows it.
+        // A redaction mark is not a type of what follows it.
         if rest.starts_with(b"[redacted:") {
             return;
         }
@@ -300,7 +300,7 @@ impl NameCursor<'_> {
         }
     }
 
-    /// Where what a value may be made of ends.
+    /// Returns the end of the characters that a value may consist of.
     fn run_end(&self, runs: &mut ScanMemory) -> usize {
         const VALUE: ByteClass = ByteClass::of(
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_.-~%!@#^*:$?",
@@ -309,7 +309,7 @@ impl NameCursor<'_> {
             return runs.value.end;
         }
         let mut end = runs.end(self.text, self.at, &VALUE);
-        // A slash may be escaped, and an address goes on behind `&` and `#`.
+        // A slash may be escaped, and a URL continues after `&` and `#`.
         while self.form == TextForm::Json && self.text.get(end..end + 2) == Some(b"\\/") {
             end = runs.end(self.text, end + 2, &VALUE);
         }
@@ -317,13 +317,13 @@ impl NameCursor<'_> {
         end
     }
 
-    /// The value that begins here, if what ends it can end one.
+    /// Parses the value that begins here, if its terminator is a valid one.
     fn value(&self, quoted: bool, run_end: usize) -> Option<Range<usize>> {
         let mut end = run_end.min(self.at + MAX_VALUE_BYTES);
         let next = self.text.get(end);
         let is_expression = match next {
             Some(b'(' | b'[' | b'{') => true,
-            // The end of an element is none.
+            // The end of an element is not a value.
             Some(b'<') => self.text.get(end + 1) != Some(&b'/'),
             // A quoted text with a space in it is prose.
             Some(b' ' | b'\t') => quoted,
@@ -332,7 +332,7 @@ impl NameCursor<'_> {
         while end > self.at && matches!(self.text.get(end - 1), Some(b'.' | b':' | b'!' | b'?')) {
             end -= 1;
         }
-        // `eyJ2IjoiMSIs...` shows that there is more.
+        // `eyJ2IjoiMSIs...` shows that the value continues.
         let is_cut = self.text.get(end..).is_some_and(|rest| rest.starts_with(b"..."));
         (!is_expression && !is_cut && end > self.at).then_some(self.at..end)
     }

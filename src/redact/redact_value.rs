@@ -1,15 +1,15 @@
-//! Secrets in the values of claims and facts.
+//! Redaction of secrets in the values of claims and facts.
 
 use super::{Redactor, TextForm, mark, named_value, secret_heuristics, short};
 use crate::model::{FieldMap, Value};
 use std::collections::BTreeMap;
 
-/// The field that holds environment variables: stored by allow list only.
+/// The field that holds environment variables: values are stored by allow list only.
 const VARIABLES: &str = "env_vars";
-/// What stands for the value of a variable that is on no list.
+/// Replaces the value of a variable that is not on the allow list.
 const ENVIRONMENT: &str = "environment";
 
-/// Variables that are harmless and say how a program ran. A name may end with `*`.
+/// Harmless variables that describe how a program ran. A name may end with `*`.
 const HARMLESS_VARIABLES: [&str; 44] = [
     "CARGO_BUILD_*",
     "CARGO_HOME",
@@ -58,7 +58,8 @@ const HARMLESS_VARIABLES: [&str; 44] = [
 ];
 
 impl Redactor {
-    /// Whether the value of an environment variable is kept (and then judged as any other text).
+    /// Returns whether the value of an environment variable is kept (and then redacted like any
+    /// other text).
     #[must_use]
     pub fn keeps_variable(&self, name: &str) -> bool {
         let matches = |listed: &str| match listed.strip_suffix('*') {
@@ -69,14 +70,14 @@ impl Redactor {
             || self.variables.iter().any(|listed| matches(listed))
     }
 
-    /// Takes the secrets out of a value, at any depth. Returns what kinds they were, with how many of each.
+    /// Removes the secrets in a value, at any depth. Returns their kinds and the count of each.
     pub fn clean_value(&self, value: &mut Value) -> BTreeMap<&'static str, u64> {
         let mut found = BTreeMap::new();
         self.inside(value, "", &mut found);
         found
     }
 
-    /// Takes the secrets out of a text that is meant as it stands.
+    /// Removes the secrets in a plain text (not JSON).
     pub fn clean_text(&self, text: &mut String, found: &mut BTreeMap<&'static str, u64>) {
         let findings = self.find(text.as_bytes(), TextForm::Plain);
         if findings.is_empty() {
@@ -93,7 +94,7 @@ impl Redactor {
         match value {
             Value::Text(text) => {
                 self.clean_text(text, found);
-                // The name of its field tells of a value that stands alone.
+                // The field name may show that the whole value is a secret.
                 let is_secret = |text: &str| {
                     secret_heuristics::is_secret(text.as_bytes())
                         || short::is_secret_field(field, text.as_bytes())
@@ -113,7 +114,7 @@ impl Redactor {
                 }
             }
             Value::Map(fields) => {
-                // Once a name is clean it may tell of a value that it did not tell of before.
+                // A redacted name may indicate a secret that the original name did not.
                 self.names(fields, found);
                 for (name, value) in fields.iter_mut() {
                     if name == VARIABLES
@@ -142,7 +143,7 @@ impl Redactor {
         }
     }
 
-    /// Names of fields may be secrets too.
+    /// Redacts a field name, which may be a secret too.
     fn names(&self, fields: &mut FieldMap, found: &mut BTreeMap<&'static str, u64>) {
         let secret: Vec<String> = fields
             .keys()

@@ -1,25 +1,27 @@
-//! What comes to light once a secret is taken out: the mark in its place ends a word, and brings what stands on both
-//! sides of it nearer together. It is taken out at once, so that a text without its secrets is one.
+//! Rescanning after redaction. The mark that replaces a secret ends a word and brings the text on
+//! both sides closer together, which may expose further secrets. They are removed in the same call,
+//! so that a redacted text contains none.
 
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, Redactor, SecretFinding, TextForm, mark, replace_findings, scan};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What precedes a mark may tell of what stands at most this many bytes after it: a name of a password in `.netrc`.
+/// Maximum distance, in bytes, from text before a mark to what it may indicate after it, such as a
+/// `.netrc` password.
 const MAX_LOOKAHEAD_BYTES: usize = 512;
-/// After so many rounds of looking again the whole word goes that a secret is found in: else each round could bring one
-/// more to light, and a long word take as many rounds as it has tokens.
+/// After this many rescans, the whole word that contains a secret is removed. Otherwise each rescan
+/// could expose one more secret, and a long word would take as many rescans as it has tokens.
 const MAX_EXACT_ROUNDS: usize = 4;
-/// No rule looks further back than this from what tells of a secret, in bytes.
+/// Maximum number of bytes that a rule looks back from a hint.
 const CONTEXT: usize = 256;
 
-/// Findings in order, none of which reaches into another: of two that do, what both cover goes.
+/// Findings in order, without overlaps: overlapping findings are replaced by their union.
 #[derive(Default)]
 struct DisjointFindings(BTreeMap<usize, (usize, &'static str)>);
 
 impl DisjointFindings {
-    /// Adds a finding; returns what it became a part of, if that is new.
+    /// Adds a finding. Returns the merged finding if it extends what was known.
     fn add(&mut self, found: &SecretFinding) -> Option<SecretFinding> {
         let Range { mut start, mut end } = found.range;
         let (begin, mut kind) = (start, found.kind);
@@ -39,7 +41,7 @@ impl DisjointFindings {
         Some(SecretFinding { range: start..end, kind })
     }
 
-    /// The findings that reach into a part of a text.
+    /// Returns the findings that overlap a range of the text.
     fn within(&self, part: &Range<usize>) -> impl DoubleEndedIterator<Item = SecretFinding> {
         let before = self.0.range(..part.start).next_back();
         let first = before.filter(|(_, (end, _))| *end > part.start);
@@ -47,7 +49,8 @@ impl DisjointFindings {
         self.0.range(start..part.end.max(start)).map(|(at, (end, kind))| finding(*at, *end, kind))
     }
 
-    /// The place that has this many bytes of the clean text between it and `from`, or a little more.
+    /// Returns a position with this many bytes of redacted text between it and `from`, or slightly
+    /// more.
     fn offset_backward(&self, from: usize, mut bytes: usize) -> usize {
         let mut at = from;
         for (start, (end, kind)) in self.0.range(..from).rev() {
@@ -60,7 +63,7 @@ impl DisjointFindings {
         at.saturating_sub(bytes)
     }
 
-    /// As [`Apart::back`], towards the end of the text.
+    /// Like [`Self::offset_backward`], but towards the end of the text.
     fn offset_forward(&self, from: usize, mut bytes: usize) -> usize {
         let mut at = from;
         for (start, (end, kind)) in self.0.range(from..) {
@@ -79,7 +82,8 @@ const fn finding(start: usize, end: usize, kind: &'static str) -> SecretFinding 
 }
 
 impl Redactor {
-    /// What was found in a text, but for what is let through, with all that comes to light once that is taken out.
+    /// Returns the findings in a text except the allowed ones, including those that redaction
+    /// exposes.
     pub(super) fn rescan_until_stable(
         &self,
         text: &[u8],
@@ -126,7 +130,7 @@ impl Redactor {
     }
 }
 
-/// The word that holds these bytes.
+/// Returns the word that contains these bytes.
 fn word_around(text: &[u8], range: &Range<usize>) -> Range<usize> {
     let inside = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_~.-+/=:@%".contains(byte);
     let before = text.get(..range.start).unwrap_or_default().iter().rev();
@@ -137,7 +141,8 @@ fn word_around(text: &[u8], range: &Range<usize>) -> Range<usize> {
     start + usize::from(is_escape)..range.end + after.take_while(inside).count()
 }
 
-/// The places around these findings whose meaning their marks may have changed, in order and apart.
+/// Returns the ranges around these findings whose meaning the marks may have changed, in order and
+/// disjoint.
 fn affected_ranges(
     text: &[u8],
     all: &DisjointFindings,
@@ -161,19 +166,19 @@ fn affected_ranges(
     around
 }
 
-/// A part of a text without what was found in it.
+/// A range of a text with its findings removed.
 struct RedactedWindow {
     bytes: Vec<u8>,
-    /// What of it is looked at; the rest is what stands around that.
+    /// The part that is scanned; the rest is context.
     share: Range<usize>,
-    /// Where the part begins in the text.
+    /// Offset of the range in the text.
     from: usize,
-    /// Where each mark stands in it, and what stood there in the text.
+    /// For each mark: its range here, and the range it replaces in the text.
     marks: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl RedactedWindow {
-    /// What is in this share of a text, with as much around it as rules look at.
+    /// Scans this share of a text, with as much context as the rules read.
     fn with_context(text: &[u8], share: &Range<usize>, all: &DisjointFindings) -> Self {
         let from = all.offset_backward(share.start, CONTEXT);
         let to = text.len().min(all.offset_forward(share.end, 2 * MAX_SECRET_BYTES));
@@ -181,7 +186,7 @@ impl RedactedWindow {
         let from = findings.first().map_or(from, |first| from.min(first.range.start));
         let to = findings.last().map_or(to, |last| to.max(last.range.end));
         let mut marks = Vec::with_capacity(findings.len());
-        // What stands between two findings stays as long as it is.
+        // The text between two findings keeps its length.
         let (mut at, mut behind) = (0, from);
         let place = |at: usize, behind: usize, wanted: usize| at + wanted.saturating_sub(behind);
         let mut shared = share.start - from.min(share.start)..0;
@@ -208,7 +213,7 @@ impl RedactedWindow {
         Self { bytes, share: shared, from, marks }
     }
 
-    /// Where this stood in the text; of a mark all that it stands for.
+    /// Maps a range back to the text; a mark maps to everything it replaces.
     fn place(&self, range: &Range<usize>) -> Range<usize> {
         let before = |at: usize| self.marks.partition_point(|(mark, _)| mark.end <= at);
         let shifted = |count: usize, at: usize| match count.checked_sub(1) {

@@ -1,4 +1,4 @@
-//! One pass over a text: where a hint stands, the rules it stands for are tried.
+//! Scans a text once: where a hint occurs, the rules of that hint are tried.
 
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
@@ -11,22 +11,22 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// No word behind `redacted:` is longer.
+/// Maximum length of the word after `redacted:`.
 const MAX_KIND_BYTES: usize = 32;
 
-/// What a hint stands for.
+/// The rule that a hint triggers.
 #[derive(Clone, Copy)]
 enum ScanHint {
     /// A token of this rule.
     Shape(usize),
-    /// A name that tells what follows it.
+    /// A name that indicates a secret value.
     Name(&'static str),
-    /// What surrounds a credential.
+    /// The context of a credential.
     Surroundings(credential::CredentialKind),
 }
 
 struct HintTable {
-    /// For each word that is searched for, what it stands for, and what the words stand for that it begins with.
+    /// For each searched word: its rules, and those of the words that are a prefix of it.
     hints: Vec<Vec<ScanHint>>,
     search: AhoCorasick,
 }
@@ -54,19 +54,19 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     HintTable { hints, search }
 });
 
-/// What a scan finds.
+/// The results of a scan.
 #[derive(Default)]
 pub(crate) struct ScanFindings {
-    /// The secrets; one may reach into another.
+    /// The secrets; they may overlap.
     pub(super) findings: Vec<SecretFinding>,
-    /// The places that belong together: from what tells of a secret to its end.
+    /// The ranges that belong together: from the indicating text to the end of the secret.
     pub(super) stretches: Vec<Range<usize>>,
-    /// Where a private key begins that has not ended at the end of the text.
+    /// The start of a private key that has not ended at the end of the text.
     pub(super) open: Option<usize>,
 }
 
 impl ScanFindings {
-    /// What was found in the shares of one text, in their order.
+    /// Combines the findings in the shares of one text, in order.
     pub(super) fn together(shares: Vec<Self>) -> Self {
         let mut all = Self::default();
         for share in shares {
@@ -78,11 +78,11 @@ impl ScanFindings {
     }
 }
 
-/// The key under which values of telling names are judged; shapes have their numbers.
+/// The key under which values of names are judged; shapes use their own numbers.
 const NAMED: usize = usize::MAX;
 
-/// What the words tell that stand in a share of a text; all of the text may be looked at around them. A share ends
-/// with a line, as no name does: then all shares together tell what the whole does.
+/// Scans a share of a text; the text around it may be read as context. A share ends at a line end,
+/// and no name spans one, so all shares together give the same result as the whole.
 pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFindings {
     let mut all = scan_as_written(text, share.clone(), form);
     for view in unescaped_view::views(text, &share) {
@@ -103,7 +103,7 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFind
         if hit.start() >= share.end {
             break;
         }
-        // Words may overlap, so the next one is looked for behind the first byte of this one.
+        // Words may overlap, so the search continues after the first byte of this one.
         from = hit.start() + 1;
         for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
             work_counter::add(hit.len());
@@ -113,23 +113,23 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFind
     all
 }
 
-/// A text that is scanned from its beginning to its end.
+/// The state of a scan from the beginning of a text to its end.
 struct TextScan<'a> {
     text: &'a [u8],
     form: TextForm,
     runs: ScanMemory,
-    /// A name is looked at once, whatever words it holds.
+    /// End of the name examined last: a name is examined once, whatever words it contains.
     names_until: usize,
-    /// What was looked at as a private key: another that begins in it is part of it.
+    /// End of the private key examined last: another that begins inside is part of it.
     key: Range<usize>,
-    /// What was looked at for more than one secret.
+    /// End of the text that was examined for several secrets.
     seen: Range<usize>,
 }
 
 impl TextScan<'_> {
-    /// Looks for what a hint stands for.
+    /// Applies the rules of a hint.
     fn hint(&mut self, hint: ScanHint, word: Range<usize>, all: &mut ScanFindings) {
-        // The scheme of an address stands before what is searched for, as the beginning of a name does.
+        // The scheme of a URL precedes the hint, like the beginning of a name.
         let mut told_from = word_start(self.text, word.start);
         let found = match hint {
             ScanHint::Shape(number) => {
@@ -153,13 +153,13 @@ impl TextScan<'_> {
             }
         };
         if let Some(found) = found {
-            // A value may precede what tells of it.
+            // A value may precede the text that indicates it.
             all.stretches.push(told_from.min(found.range.start)..found.range.end.max(word.end));
             all.findings.push(found);
         }
     }
 
-    /// A token of a rule whose hint is this word.
+    /// Finds a token of a rule whose hint is this word.
     fn shape(
         &mut self,
         number: usize,
@@ -171,8 +171,8 @@ impl TextScan<'_> {
             TokenPlacement::Hint => self.token(number, rule, word.start),
             TokenPlacement::Word => {
                 let from = word_start(text, word.start);
-                // A word may also begin after what joins words: the `-` of a removed line, the `.` of a member.
-                // A place that was tried for an earlier hint need not be tried again.
+                // A word may also begin after a joining character: the `-` of a removed line, the
+                // `.` of a member. An offset that was tried for an earlier hint is not tried again.
                 let from = from.max(self.runs.tried(number, word.start + 1));
                 (from..=word.start).find_map(|at| self.token(number, rule, at))
             }
@@ -191,7 +191,7 @@ impl TextScan<'_> {
         }
     }
 
-    /// A token that begins at this place.
+    /// Finds a token that begins at this offset.
     fn token(&mut self, number: usize, rule: &TokenRule, start: usize) -> Option<SecretFinding> {
         let text = self.text;
         if !begins_word(text, start) {
@@ -229,7 +229,7 @@ impl TextScan<'_> {
         is_secret.then_some((SecretFinding { range: named.value, kind }, named.name))
     }
 
-    /// What may be more than one secret; all but the last are noted.
+    /// Examines text that may hold several secrets; notes all but the last.
     fn several(
         &mut self,
         kind: credential::CredentialKind,
@@ -267,7 +267,7 @@ impl TextScan<'_> {
         };
         let last = found.pop();
         for found in found {
-            // A value may precede what tells of it.
+            // A value may precede the text that indicates it.
             all.stretches.push(word.start.min(found.range.start)..found.range.end.max(word.end));
             all.findings.push(found);
         }
@@ -299,7 +299,7 @@ impl TextScan<'_> {
     }
 }
 
-/// Whether this place is inside of what stands where a secret was: its kind is no name of what follows.
+/// Returns whether this offset is inside a redaction mark: its kind is not a name for what follows.
 fn is_in_mark(text: &[u8], at: usize) -> bool {
     let inside = |byte: &&u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || **byte == b'-';
     let before = text.get(at.saturating_sub(MAX_KIND_BYTES)..at).unwrap_or_default();
@@ -310,13 +310,13 @@ fn is_in_mark(text: &[u8], at: usize) -> bool {
     mark.ends_with(b"[redacted:") && kind > 0 && behind.get(rest) == Some(&b']')
 }
 
-/// Where the word around this place begins, at most 64 bytes before it.
+/// Returns the beginning of the word around this offset, at most 64 bytes before it.
 fn word_start(text: &[u8], at: usize) -> usize {
     let before = text.get(at.saturating_sub(64)..at).unwrap_or_default();
     let inside =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'~' | b'-' | b'.');
     let word = before.iter().rev().take_while(|byte| inside(byte)).count();
-    // The letter of an escape is no part of the word.
+    // The letter of an escape is not part of the word.
     let start = at - word;
     if word > 0
         && start > 0
@@ -328,7 +328,8 @@ fn word_start(text: &[u8], at: usize) -> usize {
     start
 }
 
-/// Whether a word can begin here: nothing before it belongs to it, but for the letter of an escape or of a flag.
+/// Returns whether a word can begin here: nothing before it belongs to it except the letter of an
+/// escape or flag.
 pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let before = text.get(at.saturating_sub(32)..at).unwrap_or_default();
@@ -337,7 +338,7 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
         return true;
     }
     match before {
-        // An escape of a string, of an address, of a terminal.
+        // An escape in a string, a URL or terminal output.
         [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b'] => true,
         [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
         [.., b'\\', b'x', a, b] | [.., b'%', a, b] => {
@@ -347,7 +348,7 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
             [a, b, c].iter().all(|digit| (b'0'..=b'7').contains(*digit))
         }
         [.., b'(', b'B'] => true,
-        // A flag of one letter: `-pSECRET`.
+        // A one-letter flag: `-pSECRET`.
         [b'-', letter] | [.., b' ' | b'"' | b'\'' | b'=' | b',' | b'\n' | b'\t', b'-', letter] => {
             letter.is_ascii_alphabetic()
         }
@@ -360,7 +361,7 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether `part` stands somewhere in `text`.
+/// Returns whether `text` contains `part`.
 pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }

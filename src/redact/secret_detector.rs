@@ -1,4 +1,4 @@
-//! What else may be looked for in stored texts: secrets that nobody names.
+//! Caller-supplied detectors: find secrets in stored texts without knowing their values.
 
 use super::{Redactor, TextForm, TextMasker};
 use regex::bytes::Regex;
@@ -6,20 +6,20 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How secrets are found that nobody names.
+/// A way to find secrets whose values are not known in advance.
 #[derive(Clone, Debug)]
 pub enum SecretDetector {
-    /// What these rules call a secret.
+    /// Uses the built-in redaction rules.
     Rules(Redactor),
-    /// All that matches.
+    /// Finds everything the rules match.
     Pattern(Regex),
 }
 
 impl SecretDetector {
-    /// All that matches a regular expression.
+    /// Finds every match of a regular expression.
     ///
     /// # Errors
-    /// What is wrong with it, on one line.
+    /// Returns the parse error as one line if the expression is invalid.
     pub fn pattern(text: &str) -> Result<Self, String> {
         let found = Regex::new(text).map(Self::Pattern);
         found.map_err(|error| {
@@ -29,12 +29,14 @@ impl SecretDetector {
         })
     }
 
-    /// The secrets in a text, as they are meant where the text is JSON. Some may be too short to be purged.
+    /// Returns the secrets in a text, unescaped where the text is JSON. Some may be too short to
+    /// purge.
     pub(crate) fn find(&self, text: &[u8], found: &mut BTreeSet<String>) {
         let mut put = |bytes: &[u8]| {
             let Ok(plain) = std::str::from_utf8(bytes) else { return };
             let mut text = plain.to_owned();
-            // Behind escapes stands the secret itself, which may stand without them elsewhere.
+            // The unescaped secret follows escapes; elsewhere the same secret may occur without
+            // escapes.
             while text.contains('\\')
                 && let Ok(inner) = serde_json::from_str::<String>(&format!("\"{text}\""))
                 && inner != text
@@ -56,7 +58,7 @@ impl SecretDetector {
     }
 }
 
-/// Collects what it is shown, and changes nothing.
+/// Collects the secrets it is given and changes nothing.
 pub(crate) struct SecretCollector<'a> {
     pub(crate) seek: &'a SecretDetector,
     pub(crate) found: RefCell<BTreeSet<String>>,

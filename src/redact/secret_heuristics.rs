@@ -1,11 +1,11 @@
-//! Whether a value looks like a secret by itself.
+//! Decides whether a value looks like a secret by itself.
 
-/// A value shorter than this is none, in bytes.
+/// Minimum length of a value, in bytes.
 pub(super) const MIN_BYTES: usize = 20;
-/// A byte of a secret says at least this many bits.
+/// Minimum entropy of a secret, in bits a byte.
 const MIN_BITS: f64 = 3.5;
 
-/// Words that stand where a secret is meant to be put.
+/// Placeholder words for a secret.
 const PLACEHOLDERS: [&str; 26] = [
     "xxxx",
     "example",
@@ -35,8 +35,8 @@ const PLACEHOLDERS: [&str; 26] = [
     "notasecret",
 ];
 
-/// Whether a value behind a telling name looks like a secret: long, dense, and neither a placeholder nor an identifier
-/// nor an expression.
+/// Returns whether the value of an indicating name looks like a secret: long, of high entropy, and
+/// neither a placeholder nor an identifier nor an expression.
 pub(super) fn is_secret(value: &[u8]) -> bool {
     value.len() >= MIN_BYTES
         && is_dense(value, MIN_BITS)
@@ -47,7 +47,8 @@ pub(super) fn is_secret(value: &[u8]) -> bool {
         && !is_dated_name(value)
 }
 
-/// Whether a value that must be a credential is a real one: a weaker test, since what surrounds it says enough.
+/// Returns whether a value in the place of a credential is a real one: a weaker test, because the
+/// context is strong.
 pub(super) fn is_credential(value: &[u8]) -> bool {
     value.len() >= 16
         && is_dense(value, 3.0)
@@ -57,8 +58,8 @@ pub(super) fn is_credential(value: &[u8]) -> bool {
         && !is_dated_name(value)
 }
 
-/// Whether a value in the shape of a service's keys, behind the name of the service, is one: no placeholder, and either
-/// a number or digits and letters that make no words.
+/// Returns whether a value in the shape of a service's keys, after the name of the service, is a
+/// key: not a placeholder, and either a number or digits and letters that form no words.
 pub(super) fn is_key_of_service(value: &[u8]) -> bool {
     let is_number = value.iter().all(u8::is_ascii_digit);
     is_dense(value, 2.0)
@@ -66,7 +67,7 @@ pub(super) fn is_key_of_service(value: &[u8]) -> bool {
         && (is_number || has_letters_and_digits(value) && !is_words(value) && !is_dated_name(value))
 }
 
-/// Whether something in the shape of a token is one that manuals show.
+/// Returns whether something in the shape of a token is an example from a manual.
 pub(super) fn is_example(token: &[u8]) -> bool {
     let lower = token.to_ascii_lowercase();
     let has = |word: &str| super::scan::contains(&lower, word.as_bytes());
@@ -78,7 +79,7 @@ pub(super) fn is_example(token: &[u8]) -> bool {
         || bits(&lower) < 2.5
 }
 
-/// Whether a password is one that nobody keeps secret.
+/// Returns whether a password is a well-known one that is not secret.
 pub(super) fn is_known_password(password: &[u8]) -> bool {
     const KNOWN: [&str; 23] = [
         "opensesame",
@@ -120,11 +121,11 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
 fn has_letters_and_digits(value: &[u8]) -> bool {
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-    // Long random text of letters alone is rare, and what looks like it is a name.
+    // Long random text of letters alone is rare; what looks like it is a name.
     digits >= 1 && letters >= 2
 }
 
-/// Claude Shannon's entropy of the bytes, each of which stands for itself, in bits a byte.
+/// Returns the Shannon entropy of the bytes, taken independently, in bits a byte.
 pub(super) fn bits(value: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value {
@@ -145,7 +146,8 @@ fn is_dense(value: &[u8], min: f64) -> bool {
     bits(value) > min
 }
 
-/// Whether the value has the form of something that is no secret: a UUID, a path, an address, a checksum, a time.
+/// Returns whether the value has the form of a non-secret: a UUID, a path, a URL, a checksum, a
+/// time.
 pub(super) fn is_structured(value: &[u8]) -> bool {
     let is_uuid = value.len() == 36
         && value.iter().enumerate().all(|(place, byte)| match place {
@@ -171,7 +173,8 @@ pub(super) fn is_structured(value: &[u8]) -> bool {
         || is_snake_case(value)
 }
 
-/// Whether the value is made of words and numbers between slashes and colons: `20/key_len_avg:100/entry_num:1024`.
+/// Returns whether the value consists of words and numbers between slashes and colons:
+/// `20/key_len_avg:100/entry_num:1024`.
 fn is_parameters(value: &[u8]) -> bool {
     let is_word = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_');
     let is_number = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
@@ -179,7 +182,7 @@ fn is_parameters(value: &[u8]) -> bool {
     value.contains(&b':') && parts.all(|part| is_word(part) || is_number(part))
 }
 
-/// Whether the value is a path of identifiers of a program: `key_kinds::KEY_2_DEFAULT`.
+/// Returns whether the value is a path of program identifiers: `key_kinds::KEY_2_DEFAULT`.
 fn is_code_path(value: &[u8]) -> bool {
     let text = std::str::from_utf8(value).unwrap_or_default();
     let path = text.trim_start_matches(':');
@@ -190,8 +193,8 @@ fn is_code_path(value: &[u8]) -> bool {
     (path.len() < text.len() || path.contains("::")) && path.split("::").all(is_identifier)
 }
 
-/// Whether the value is an identifier of at least three words, of which at most half have digits:
-/// `nl80211_key_attributes`.
+/// Returns whether the value is an identifier of at least three words, at most half of them with
+/// digits: `nl80211_key_attributes`.
 fn is_snake_case(value: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         part.iter().all(u8::is_ascii_alphabetic) && (part.len() <= 4 || is_pronounceable(part))
@@ -206,7 +209,7 @@ fn is_snake_case(value: &[u8]) -> bool {
         && (is_one_case(u8::is_ascii_lowercase) || is_one_case(u8::is_ascii_uppercase))
 }
 
-/// Whether most of the value is made of words, as names and expressions are.
+/// Returns whether most of the value consists of words, like names and expressions.
 pub(super) fn is_words(value: &[u8]) -> bool {
     const SHARE: f64 = 0.7;
     let mut in_words = 0_u32;
@@ -215,7 +218,7 @@ pub(super) fn is_words(value: &[u8]) -> bool {
         let mut rest = piece;
         while !rest.is_empty() {
             let (word, behind) = rest.split_at(word_length(rest));
-            // A short word counts where it stands alone: the `my` and `key` of `MY_KEY`.
+            // A short word counts where it is separate: the `my` and `key` of `MY_KEY`.
             let alone =
                 word.len() == piece.len() && word.len() < 4 && word[0].is_ascii_alphabetic();
             let length = u32::try_from(word.len()).unwrap_or(u32::MAX);
@@ -229,9 +232,10 @@ pub(super) fn is_words(value: &[u8]) -> bool {
     f64::from(in_words) >= SHARE * f64::from(counted)
 }
 
-/// Whether the value is the name of something with the date of its making: of a model (`claude-haiku-4-5-20251001`) or
-/// of a feature of an API (`advanced-tool-use-2025-11-20`). Words in small letters stand before the date, among them at
-/// most two with digits (`4o`, `128k`); a revision may follow it (`-v1:0`).
+/// Returns whether the value is a name that ends with a release date: of a model
+/// (`claude-haiku-4-5-20251001`) or of an API feature (`advanced-tool-use-2025-11-20`). Lower-case
+/// words precede the date, at most two of them with digits (`4o`, `128k`); a revision may follow it
+/// (`-v1:0`).
 pub(super) fn is_dated_name(value: &[u8]) -> bool {
     const MOST_WITH_DIGITS: usize = 2;
     let Ok(text) = std::str::from_utf8(value) else { return false };
@@ -252,7 +256,8 @@ pub(super) fn is_dated_name(value: &[u8]) -> bool {
     name.split(['-', '.', '/']).all(is_word) && letters >= 3 && with_digits <= MOST_WITH_DIGITS
 }
 
-/// What stands before the date at the end of a name: `-2025-11-20`, `-20251120` or `@20251120`.
+/// Returns the text before the date at the end of a name: `-2025-11-20`, `-20251120` or
+/// `@20251120`.
 fn before_date(name: &str) -> Option<&str> {
     let at =
         |length: usize| name.len().checked_sub(length).and_then(|at| name.split_at_checked(at));
@@ -273,7 +278,8 @@ fn before_date(name: &str) -> Option<&str> {
     front.strip_suffix(['-', '@'])
 }
 
-/// How long the word at the beginning is: a capital and small letters, capitals only, small letters only, or one digit.
+/// Returns the length of the first word: a capital and small letters, capitals only, small letters
+/// only, or one digit.
 fn word_length(text: &[u8]) -> usize {
     let small = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
     let capitals = text.iter().take_while(|byte| byte.is_ascii_uppercase()).count();

@@ -1,10 +1,10 @@
-//! Made-up passwords where settings, commands and configurations have them: what is found is written into
-//! `docs/redaction.md`.
+//! Made-up passwords as they occur in settings, commands and configuration files; the results are
+//! written to `docs/redaction.md`.
 
 use super::*;
 use std::fmt::Write as _;
 
-/// Where passwords are written: what it is, and the text with `{}` in the place of the password.
+/// Contexts of passwords: a description, and the text with `{}` in place of the password.
 const SETTINGS: [(&str, &str); 45] = [
     ("a line of .env", "DB_PASSWORD={}\n"),
     ("a line of .env in quotes", "DB_PASSWORD=\"{}\"\n"),
@@ -69,7 +69,7 @@ fn settings() -> (usize, usize, String, String) {
     for (name, template) in SETTINGS {
         let (mut hits, mut of) = (0, 0);
         for password in passwords() {
-            // The text as it is, and as a string of JSON.
+            // The plain text, and the text as a JSON string.
             let plain = template.replace("{}", &password);
             let json = serde_json::json!({ "out": plain }).to_string();
             for (text, form) in [(plain, TextForm::Plain), (json, TextForm::Json)] {
@@ -111,7 +111,7 @@ fn the_page_says_which_passwords_are_found() {
     }
 }
 
-/// Names, types, code and placeholders where a password might be.
+/// Names, types, code and placeholders in places where a password might be.
 #[test]
 fn what_is_no_password_stays() {
     for text in [

@@ -1,20 +1,21 @@
-//! Values that are too short to be judged by how dense they are: passwords. One counts if its name says nothing but that
-//! it is a secret, if it is written as values of settings, flags and fields are, and if it is neither a word nor code.
+//! Short values, mainly passwords, whose entropy is too low to judge. One counts as a secret if its
+//! name means nothing but a secret, if it is written like a value of a setting, flag or field, and
+//! if it is neither a word nor code.
 
 use super::named_value::{NamedValue, parts};
 use super::secret_heuristics;
 
-/// A shorter value is not judged, in bytes.
+/// Minimum length of a value that is judged, in bytes.
 const MIN_BYTES: usize = 6;
-/// A shorter token or key is none, in bytes.
+/// Minimum length of a token or key, in bytes.
 const MIN_TOKEN_BYTES: usize = 12;
 
-/// Last parts of names of passwords.
+/// Last name parts of passwords.
 const PASSWORDS: [&str; 7] =
     ["password", "passwd", "passphrase", "pass", "pwd", "passcode", "pgpass"];
-/// Last parts of names of other secrets.
+/// Last name parts of other secrets.
 const OTHERS: [&str; 3] = ["secret", "token", "apikey"];
-/// What a name that ends in `key` ends in before it.
+/// Name parts before a last `key` that make it a secret.
 const BEFORE_KEY: [&str; 7] =
     ["api", "access", "account", "secret", "private", "encryption", "signing"];
 
@@ -24,7 +25,7 @@ enum Name {
     Other,
 }
 
-/// What a name says, if it says no more than that it is a secret.
+/// Returns what a name means, if it means nothing but a secret.
 fn name(name: &str) -> Option<Name> {
     let parts = parts(name);
     let mut parts =
@@ -41,7 +42,7 @@ fn name(name: &str) -> Option<Name> {
     }
 }
 
-/// Whether the short value behind a name is a secret.
+/// Returns whether the short value of a name is a secret.
 pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     let Some(value) = text.get(named.value.clone()) else { return false };
     if value.len() < MIN_BYTES || value.len() >= secret_heuristics::MIN_BYTES {
@@ -50,7 +51,7 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     let Some(bytes) = text.get(named.name.clone()) else { return false };
     let Some(name) = std::str::from_utf8(bytes).ok().and_then(name) else { return false };
     let behind = text.get(named.value.end..).unwrap_or_default();
-    // In a list of arguments a value belongs to a name by chance.
+    // In a list of arguments, a value follows a name by chance.
     if named.listed {
         return false;
     }
@@ -59,7 +60,7 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     match name {
         Name::Password => strength >= if is_sure { Strength::Fair } else { Strength::High },
         Name::Other => {
-            // Manuals show tokens of small letters behind names of small letters.
+            // Manuals show lower-case tokens for lower-case names.
             let is_variable = !bytes.iter().any(u8::is_ascii_lowercase);
             let least = if is_variable { Strength::Fair } else { Strength::High };
             is_sure
@@ -70,7 +71,7 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     }
 }
 
-/// Whether the short value of a field of this name is a secret.
+/// Returns whether the short value of a field with this name is a secret.
 pub(super) fn is_secret_field(field: &str, value: &[u8]) -> bool {
     if value.len() < MIN_BYTES || value.len() >= secret_heuristics::MIN_BYTES {
         return false;
@@ -86,8 +87,8 @@ pub(super) fn is_secret_field(field: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Whether a value without quotes is written as in a file of settings, an environment or a query, where no code is:
-/// `NAME=value` without spaces, `name: value` up to the end of the line.
+/// Returns whether an unquoted value is written as in a settings file, an environment or a query,
+/// where no code occurs: `NAME=value` without spaces, `name: value` up to the end of the line.
 fn is_setting(text: &[u8], named: &NamedValue, name: &[u8], behind: &[u8]) -> bool {
     let ends_line = match behind {
         [] | [b'\n' | b'\r' | b'"' | b'\'' | b'`', ..] | [b' ', b'#', ..] | [b'<', b'/', ..] => {
@@ -153,14 +154,15 @@ pub(super) fn strength(value: &[u8]) -> Strength {
     }
 }
 
-/// Whether a digit is between letters, as in no word.
+/// Returns whether a digit is between letters, as in no word.
 fn has_inner_digit(value: &[u8]) -> bool {
     value.windows(3).any(|three| {
         matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic())
     })
 }
 
-/// Whether the value may be code, or stands for another value: a variable, a path, a call, a version, a time.
+/// Returns whether the value may be code or refer to another value: a variable, a path, a call, a
+/// version, a time.
 fn is_code(value: &[u8]) -> bool {
     let first = value.first().copied().unwrap_or_default();
     let is_variable =

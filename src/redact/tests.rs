@@ -12,7 +12,7 @@ fn kinds_in(text: &str, form: TextForm) -> Vec<&'static str> {
     Redactor::new().find(text.as_bytes(), form).into_iter().map(|found| found.kind).collect()
 }
 
-/// Looks random, and is the same in every run.
+/// Returns pseudo-random text that is the same in every run.
 fn noise(seed: u64, count: usize) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -44,17 +44,18 @@ fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
     assert!(seen.len() >= 40);
 }
 
-/// How much work redaction does with a text, in bytes looked at.
+/// Measures the work of redacting a text, in bytes examined.
 fn work_of(text: &str, form: TextForm) -> u64 {
     work_counter::of(|| drop(Redactor::new().find(text.as_bytes(), form)))
 }
 
-/// The work grows as the text does, whatever it repeats: ten times the text is at most twelve times the work. Each hint
-/// of each rule is repeated, with each byte between that may join tokens, and so is what tokens of the rule begin with.
+/// Work is linear in the text: a text ten times longer costs at most twelve times the work. Repeats
+/// each hint of each rule with every byte that may join tokens, and with the prefixes of its
+/// tokens.
 #[test]
 fn ten_times_the_text_is_at_most_twelve_times_the_work() {
     const SMALL: usize = 5_000;
-    /// So many times the text may be looked at: what a rule looks at around a hint is short.
+    /// Maximum number of passes over the text: what a rule reads around a hint is short.
     const MOST: u64 = 1_500;
     let hints = rules().iter().flat_map(|rule| rule.hints.iter().map(|hint| (*hint).to_owned()));
     let tokens = rules().iter().flat_map(|rule| {
@@ -91,7 +92,7 @@ fn ten_times_the_text_is_at_most_twelve_times_the_work() {
             let text = unit.repeat(10 * SMALL / unit.len());
             let (small, large) = text.split_at(SMALL / unit.len() * unit.len());
             let once = work_of(small, TextForm::Json);
-            // What is looked at seldom need not be measured at ten times the size.
+            // Inputs that cost few passes need no measurement at ten times the size.
             if once < 40 * SMALL as u64 {
                 continue;
             }
@@ -156,7 +157,7 @@ fn values_behind_telling_names_are_found_in_every_notation() {
     }
 }
 
-/// Where a name holds two telling words, either may name the kind.
+/// If a name contains two secret-indicating words, either may give the kind.
 const SAME: [&[&str]; 2] = [&["key", "secret"], &["token", "credential"]];
 
 #[test]
@@ -178,7 +179,7 @@ fn what_is_no_secret_stays_behind_a_telling_name() {
         "password: ${DATABASE_PASSWORD_FROM_VAULT_1}".to_owned(),
         "tokenSource = CancellationTokenSource2Factory.Create()".to_owned(),
         "assert token == 4f9d0a7c1be24f9d0a7c1be2_expected(x)".to_owned(),
-        // Never judged by how dense they are.
+        // The entropy check does not apply to these.
         format!("token_id: {secret}"),
         format!("secret_uuid = {secret}"),
         format!("\"token_signature\":\"{secret}\""),
@@ -194,8 +195,8 @@ fn what_is_no_secret_stays_behind_a_telling_name() {
     }
 }
 
-/// Names of features and models, as they are in the requests that a client writes down. A list of them is read as names
-/// and values, since the name before a comma may be one that tells of a secret.
+/// Names of features and models, as they occur in the requests that a client logs. A list of them
+/// is parsed as names and values, because the name before a comma may indicate a secret.
 #[test]
 fn names_that_end_in_a_date_stay_behind_a_telling_name() {
     let names = [
@@ -318,7 +319,7 @@ fn a_private_key_without_an_end_goes_as_far_as_its_string() {
 
 #[test]
 fn a_last_line_of_a_key_that_never_ends_goes_no_further_than_its_string() {
-    // What stands behind "END" was taken up to the next hyphen, the quote of the string included.
+    // The text after "END" was consumed up to the next hyphen, including the closing quote.
     let (key, _) = private_key("\\n");
     for end in ["KEYlorem\\n", "KEYlorem", ""] {
         let cut = key.rfind("KEY").map_or("", |at| &key[..at]);
@@ -371,8 +372,8 @@ fn the_entropy_is_shannons() {
     assert!(secret_heuristics::bits(b"aaaa").abs() < 1e-9);
 }
 
-/// A mark ends a word, is no name of what follows, and is shorter than what it stands for; of secrets that reach into each other
-/// both go.
+/// A mark ends a word, is not a name for what follows, and is shorter than the text it replaces.
+/// Secrets that overlap are both removed.
 #[test]
 fn what_comes_to_light_behind_a_secret_goes_with_it() {
     let (token, value) = (github(11), noise(12, 32));
@@ -381,7 +382,7 @@ fn what_comes_to_light_behind_a_secret_goes_with_it() {
     for (text, clean) in [
         (format!("{token} = {value}"), format!("[redacted:github-token] = {value}")),
         (format!("[redacted:token]: {value}"), format!("[redacted:token]: {value}")),
-        // A password of `.netrc` ends after 512 bytes: what follows it is a word of its own then.
+        // A `.netrc` password ends after 512 bytes; the text after that is a separate word.
         (
             format!("login me password {capped}{token}"),
             "login me password [redacted:password][redacted:github-token]".to_owned(),
@@ -398,7 +399,7 @@ fn what_comes_to_light_behind_a_secret_goes_with_it() {
                 " [redacted:github-token]".repeat(4)
             ),
         ),
-        // The value reaches further than the password it stands in.
+        // The value extends beyond the password that contains it.
         (
             format!("https://me:{value}=token={value}@host"),
             "https://me:[redacted:url-password]".to_owned(),
@@ -409,13 +410,13 @@ fn what_comes_to_light_behind_a_secret_goes_with_it() {
             assert_eq!(Redactor::new().clean(&clean, form), clean);
         }
     }
-    // What is let through hides nothing behind it.
+    // Allowed text must not hide the secrets after it.
     let text = format!("{token} = {value} {}", github(17));
     let clean = Redactor::new().allow([&token]).clean(&text, TextForm::Plain).into_owned();
     assert_eq!(clean, format!("{token} = {value} [redacted:github-token]"));
 }
 
-/// The login was gone with the part before.
+/// The `login` was in the part already emitted.
 #[test]
 fn a_password_stays_with_the_login_it_belongs_to() {
     let text = format!("machine host\n  login me\n  password {}\nthat was it\n", noise(21, 20));
@@ -425,12 +426,12 @@ fn a_password_stays_with_the_login_it_belongs_to() {
         let parts = in_parts(text.as_bytes(), TextForm::Plain, &[place]);
         assert_eq!(String::from_utf8(parts).unwrap(), whole, "cut at {place}");
     }
-    // Lines of JSON are documents of their own.
+    // Lines of JSON are separate documents.
     let line = format!("{{\"a\":\"login me\"}}\n{{\"b\":\"its password {}\"}}\n", noise(21, 20));
     assert_eq!(Redactor::new().clean(&line, TextForm::Json), line);
 }
 
-/// A text handed in part by part gives what the whole gives, wherever it is cut.
+/// Redacting a text in parts gives the same result as redacting it whole, wherever it is cut.
 fn in_parts(text: &[u8], form: TextForm, cuts: &[usize]) -> Vec<u8> {
     let redactor = Redactor::new();
     let mut clean = Vec::new();
@@ -453,7 +454,7 @@ fn in_parts(text: &[u8], form: TextForm, cuts: &[usize]) -> Vec<u8> {
     clean
 }
 
-/// Cut between a name and its value, or inside the name, the value was kept.
+/// The value was kept if the cut fell between a name and its value, or inside the name.
 #[test]
 fn a_value_stays_with_the_name_that_tells_of_it() {
     for line in [
@@ -497,7 +498,8 @@ proptest! {
         prop_assert!(parts == whole, "cut at {cuts:?}");
     }
 
-    /// Searched in shares that end with a line, from whichever of them, a text tells what it tells as a whole.
+    /// Scanning a text in shares that end at line ends, in any order, gives the same result as
+    /// scanning it whole.
     #[test]
     fn shares_of_a_text_tell_what_the_whole_tells(
         what in prop::collection::vec((0_u64..1000, 0_u8..7), 1..30),

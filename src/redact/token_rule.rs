@@ -1,30 +1,31 @@
-//! Shapes of tokens, as data: `rules.tsv`. `docs/redaction.md` lists them; a test holds it to this table.
+//! Token rules as data: `rules.tsv`. `docs/redaction.md` lists them; a test compares the two.
 
 use super::token_shape::{ScanMemory, TokenMatch, TokenShape};
 use std::sync::{LazyLock, OnceLock};
 
-/// Where the secret is that a rule describes.
+/// The position of the secret that a rule describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenPlacement {
-    /// It begins with the hint.
+    /// The secret begins with the hint.
     Hint,
-    /// It is the word that the hint is in.
+    /// The secret is the word that contains the hint.
     Word,
-    /// It is the whole value of a name that the hint is in.
+    /// The secret is the whole value of a name that contains the hint.
     Value,
 }
 
-/// The shape of a token.
+/// A rule for the shape of a token.
 #[derive(Debug)]
 pub struct TokenRule {
-    /// What it is: the word after `redacted:`.
+    /// The kind: the word after `redacted:`.
     pub kind: &'static str,
-    /// Texts, in lower case, one of which is in or before every such token: only there the shape is tried.
+    /// Lower-case texts, one of which is in or before every such token; the shape is tried only
+    /// there.
     pub hints: Vec<&'static str>,
-    /// The shape (a regular expression over bytes), from the token's first byte on. A group in it is the secret, else
-    /// all of it is.
+    /// The shape (a regular expression over bytes), from the first byte of the token on. If it has
+    /// a group, the group is the secret, else the whole match is.
     pub shape: &'static str,
-    /// Where the token is.
+    /// The position of the token.
     pub place: TokenPlacement,
     compiled: OnceLock<TokenShape>,
 }
@@ -46,13 +47,13 @@ fn read(line: &'static str) -> Option<TokenRule> {
     Some(TokenRule { kind, hints, shape, place, compiled: OnceLock::new() })
 }
 
-/// The shapes of tokens that are known.
+/// Returns the known token rules.
 #[must_use]
 pub fn rules() -> &'static [TokenRule] {
     &RULES
 }
 
-/// Kinds that no shape gives: what surrounds them does.
+/// Kinds that depend on context instead of a token shape.
 pub(super) const CONTEXT_KINDS: [(&str, &str); 11] = [
     (
         "basic",
@@ -70,11 +71,11 @@ pub(super) const CONTEXT_KINDS: [(&str, &str); 11] = [
     ("token", "a value behind a name such as `AUTH_TOKEN`"),
 ];
 
-/// The kind of a password in an address.
+/// The kind of a password in a URL.
 pub(super) const URL_PASSWORD: (&str, &str) =
     ("url-password", "the password in an address such as `postgres://user:password@host`");
 
-/// Every kind, with what it is, sorted; the shape for those that have one.
+/// Returns every kind with its description, sorted; with the shape for those that have one.
 #[must_use]
 pub fn kinds() -> Vec<(&'static str, String)> {
     let shapes = RULES.iter().map(|rule| {
@@ -95,7 +96,7 @@ pub fn kinds() -> Vec<(&'static str, String)> {
 }
 
 impl TokenRule {
-    /// The token that begins at a place of a text.
+    /// Returns the token that begins at an offset of a text.
     pub(super) fn find(
         &self,
         text: &[u8],

@@ -1,9 +1,10 @@
-//! The shape of a token: a regular expression that is matched in time linear in the text, at however many places of
-//! it a match is tried.
+//! Token shapes: regular expressions matched in time linear in the text, at however many offsets a
+//! match is tried.
 //!
-//! A shape is written as a regular expression, of which only a part is allowed: bytes, classes of bytes, repetitions
-//! of one class, groups, alternatives. A test holds every shape to this: what follows a repetition begins with no byte
-//! that could also repeat, so a match never goes back. Long runs of one class are remembered ([`Runs`]).
+//! Only a subset of regular expressions is allowed: bytes, classes of bytes, repetitions of one
+//! class, groups and alternatives. A test checks for every shape that what follows a repetition
+//! begins with no byte that the repetition could match, so matching never backtracks. Long runs of
+//! one class are cached ([`ScanMemory`]).
 
 use super::{MAX_SECRET_BYTES, work_counter};
 use regex_syntax::hir::{Hir, HirKind};
@@ -40,31 +41,31 @@ impl ByteClass {
     }
 }
 
-/// What of a text is known while it is scanned from its beginning to its end.
+/// What is cached about a text while it is scanned from beginning to end.
 #[derive(Default)]
 pub(super) struct ScanMemory {
     /// The last long run of each class.
     runs: Vec<(ByteClass, Range<usize>)>,
-    /// The last value of a telling name, from its beginning to its end.
+    /// The last value of an indicating name, from its beginning to its end.
     pub(super) value: Range<usize>,
-    /// What was judged last under each key.
+    /// The last judgement under each key.
     judged: Vec<JudgedCandidate>,
-    /// Up to where each rule was tried at every place.
+    /// For each rule, the offset up to which it was tried.
     tried: Vec<(usize, usize)>,
 }
 
 struct JudgedCandidate {
     key: usize,
-    /// Where the whole run ends that it is taken from.
+    /// End of the whole run that the candidate is taken from.
     run_end: usize,
-    /// How many bytes it is from its beginning to there.
+    /// Number of bytes from the start of the candidate to that end.
     length: usize,
-    /// Where it ends, if it is a secret.
+    /// End of the candidate, if it is a secret.
     secret_end: Option<usize>,
 }
 
 impl ScanMemory {
-    /// Where the run of this class that begins at a place ends.
+    /// Returns the end of the run of this class that begins at an offset.
     pub(super) fn end(&mut self, text: &[u8], at: usize, class: &ByteClass) -> usize {
         const SHORT: usize = 64;
         let rest = text.get(at..).unwrap_or_default();
@@ -89,7 +90,7 @@ impl ScanMemory {
         run.end
     }
 
-    /// Up to where this rule was tried, which from now on is `until`.
+    /// Returns the offset up to which this rule was tried, and sets it to `until`.
     pub(super) fn tried(&mut self, rule: usize, until: usize) -> usize {
         match self.tried.iter_mut().find(|tried| tried.0 == rule) {
             Some(tried) => std::mem::replace(&mut tried.1, until),
@@ -100,9 +101,9 @@ impl ScanMemory {
         }
     }
 
-    /// Whether a candidate has to be judged, under this key. Of many candidates from one run, as in
-    /// `token=token=token=...`, the long ones are judged only where they are at most half as long as the last, so that
-    /// judging stays linear; what is part of a secret is not judged again.
+    /// Returns whether a candidate has to be judged under this key. Of many candidates from one
+    /// run, as in `token=token=token=...`, a long one is judged only if it is at most half as long
+    /// as the last, so that judging stays linear; part of a secret is not judged again.
     pub(super) fn should_judge(&self, key: usize, start: usize, run_end: usize) -> bool {
         const ALWAYS: usize = 256;
         let known = self.judged.iter().find(|known| known.key == key && known.run_end == run_end);
@@ -112,7 +113,7 @@ impl ScanMemory {
         })
     }
 
-    /// Remembers how a candidate was judged.
+    /// Records the judgement of a candidate.
     pub(super) fn judged(
         &mut self,
         key: usize,
@@ -133,24 +134,24 @@ impl ScanMemory {
 
 #[derive(Clone, Debug)]
 enum ShapeStep {
-    /// At least and at most so many bytes of a class.
+    /// A repetition of a class, with minimum and maximum.
     Run(ByteClass, usize, usize),
-    /// Where the secret begins.
+    /// The beginning of the secret.
     Open,
-    /// Where it ends.
+    /// The end of the secret.
     Close,
 }
 
-/// A compiled shape: alternatives, of which the first that matches counts.
+/// A compiled shape: alternatives, the first match counts.
 #[derive(Clone, Debug)]
 pub(super) struct TokenShape(Vec<Vec<ShapeStep>>);
 
-/// Where a token stands: the secret in it, and the end of the whole.
+/// A match: the range of the secret, and the end of the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TokenMatch {
     pub(super) secret: Range<usize>,
     pub(super) end: usize,
-    /// Where the run of bytes ends that its last part is taken from.
+    /// End of the run of bytes that the last part is taken from.
     pub(super) run_end: usize,
 }
 
@@ -158,7 +159,7 @@ impl TokenShape {
     /// Compiles a shape.
     ///
     /// # Errors
-    /// What of it is not allowed.
+    /// Returns a description of the construct that is not allowed.
     pub(super) fn new(shape: &str) -> Result<Self, String> {
         let parsed =
             regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(shape);
@@ -166,7 +167,7 @@ impl TokenShape {
         Ok(Self(alternatives(&hir)?))
     }
 
-    /// The token that begins at a place.
+    /// Matches the token that begins at an offset.
     pub(super) fn find(
         &self,
         text: &[u8],
@@ -176,7 +177,7 @@ impl TokenShape {
         self.0.iter().find_map(|steps| follow(steps, text, start, runs))
     }
 
-    /// A repetition that could go on with what follows it.
+    /// Finds a repetition that could also match what follows it.
     #[cfg(test)]
     pub(super) fn goes_back(&self) -> bool {
         self.0.iter().any(|steps| {
@@ -198,7 +199,7 @@ impl TokenShape {
         })
     }
 
-    /// A token of this shape, as short as can be, its bytes chosen by `choose`.
+    /// Generates a shortest token of this shape, with bytes chosen by `choose`.
     #[cfg(test)]
     pub(super) fn example(&self, choose: &mut dyn FnMut(&[u8]) -> u8) -> String {
         let mut token = Vec::new();
@@ -299,7 +300,7 @@ fn joined(fronts: &[Vec<ShapeStep>], backs: &[Vec<ShapeStep>]) -> Vec<Vec<ShapeS
     pairs.map(|(front, back)| [front.as_slice(), back.as_slice()].concat()).collect()
 }
 
-/// The bytes of a class, or of a literal of one byte.
+/// Parses the bytes of a class, or of a one-byte literal.
 fn class(hir: &Hir) -> Result<ByteClass, String> {
     let mut bytes = ByteClass::default();
     match hir.kind() {

@@ -1,29 +1,31 @@
-//! A text with its escapes resolved, where they stand for bytes that tokens are made of: `\u0067`, `\x67`, `%67` and `\/`.
+//! A view of a text with those escapes resolved that stand for token bytes: `\u0067`, `\x67`, `%67`
+//! and `\/`.
 //!
-//! A token that is written so is found in the view; what is taken out is where it is in the text, whole escapes.
+//! Escaped tokens are found in the view; what is removed is the corresponding range of the text, in
+//! whole escapes.
 
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, SecretFinding, work_counter};
 use std::ops::Range;
 
-/// So much of the text around an escape is looked at with it, in bytes.
+/// Context around an escape that is scanned with it, in bytes.
 const CONTEXT_BYTES: usize = 512;
-/// At most this many backslashes are one escape: JSON in JSON doubles them.
+/// Maximum number of backslashes in one escape: JSON nested in JSON doubles them.
 const MOST_SLASHES: usize = 16;
 
-/// Where an escape is, and the byte that it is.
+/// The range of an escape, and the byte that it encodes.
 type ResolvedEscape = (Range<usize>, u8);
 
-/// A part of a text with its escapes resolved.
+/// A range of a text with its escapes resolved.
 pub(super) struct UnescapedView {
     pub(super) bytes: Vec<u8>,
-    /// Where each resolved escape is in `bytes`, and where it is in the text.
+    /// For each resolved escape: its offset in `bytes`, and its range in the text.
     escapes: Vec<(usize, Range<usize>)>,
-    /// Where the part begins in the text.
+    /// Offset of the range in the text.
     from: usize,
 }
 
-/// The parts of a share of a text that hold escapes, resolved.
+/// Returns the ranges of a share that contain escapes, resolved.
 pub(super) fn views(text: &[u8], share: &Range<usize>) -> Vec<UnescapedView> {
     let mut parts: Vec<(Range<usize>, Vec<ResolvedEscape>)> = Vec::new();
     let inside = text.get(share.clone()).unwrap_or_default();
@@ -50,7 +52,7 @@ fn memchr_iter(text: &[u8]) -> impl Iterator<Item = usize> {
     text.iter().enumerate().filter(|(_, byte)| matches!(byte, b'\\' | b'%')).map(|(at, _)| at)
 }
 
-/// The escape that begins here: where it ends, and the byte that it is.
+/// Parses the escape that begins here: returns its end and the byte it encodes.
 fn escape(text: &[u8], at: usize) -> Option<(usize, u8)> {
     let rest = text.get(at..)?;
     if rest.first() == Some(&b'%') {
@@ -88,7 +90,7 @@ impl UnescapedView {
         view
     }
 
-    /// Where these bytes of the view are in the text.
+    /// Maps a range of the view back to the text.
     fn place(&self, range: &Range<usize>) -> Range<usize> {
         let at = |place: usize| {
             let before = self.escapes.partition_point(|(escape, _)| *escape < place);
@@ -98,7 +100,7 @@ impl UnescapedView {
         at(range.start)..at(range.end)
     }
 
-    /// What was found in the view, where it is in the text; only what begins in the share.
+    /// Maps findings in the view back to the text; keeps only those that begin in the share.
     pub(super) fn found(&self, found: ScanFindings, share: &Range<usize>, all: &mut ScanFindings) {
         let holds = |range: &Range<usize>| {
             let first = self.escapes.partition_point(|(escape, _)| *escape < range.start);

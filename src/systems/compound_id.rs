@@ -1,15 +1,16 @@
-//! Ids made of several words.
+//! Ids that consist of several words.
 
 use crate::error::{Error, Result};
 use crate::model::claim::{MAX_ID_BYTES, check_id};
 
-/// How many bytes the words of a key have together at most, with one between each two.
+/// Maximum length of a key in bytes, including one byte between words.
 pub const MAX_KEY_BYTES: usize = MAX_ID_BYTES;
 
-/// Several words as one id: with `/` between them, a `/` inside a word as `%2F` and a `%` as `%25`.
+/// Joins several words to one id, separated by `/`; in a word, `/` is written as `%2F` and `%` as
+/// `%25`.
 ///
 /// # Errors
-/// [`Error::Invalid`] if one of them could be no id by itself, or all together are too long.
+/// [`Error::Invalid`] if a word is not a valid id, or the result is too long.
 pub fn join(words: &[&str]) -> Result<String> {
     let mut joined = String::new();
     for (place, word) in words.iter().enumerate() {
@@ -35,7 +36,7 @@ pub fn join(words: &[&str]) -> Result<String> {
     Ok(joined)
 }
 
-/// The words that were joined to this id; `None` if they were not so many.
+/// Splits an id into its words; `None` if the number of words differs.
 #[must_use]
 pub fn split<const N: usize>(id: &str) -> Option<[String; N]> {
     let words: Vec<String> =

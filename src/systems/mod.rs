@@ -1,10 +1,11 @@
-//! Four systems on the store, each a folder of its own: workflow runs, the progress of long pipelines, programs of
-//! several agents, message threads.
+//! Four systems built on the store, each in a folder of its own: workflow runs, progress of long
+//! pipelines, programs of several agents, message threads.
 //!
-//! What one of them keeps are claims in a session of its own kind, whose name is its key: the run, the execution, the
-//! program, the thread. Such a session is never current, so the restore, undo, branch or prune of a debugging effort
-//! does not touch it, and it has a history, a past and branches as every session has. Nothing here reads or writes
-//! but through the facade in [`store`](crate::store); what decides something is a pure function beside it.
+//! Each stores its data as claims in a session of its own kind, whose name is the key of the run,
+//! execution, program or thread. Such a session is never current, so restoring, undoing, branching
+//! or pruning a debugging session does not affect it, and it has a history and branches like every
+//! session. All reads and writes use the facade in [`store`](crate::store); decisions are made by
+//! pure functions.
 
 mod compound_id;
 pub mod program;
@@ -18,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::model::{SessionKind, Timestamp};
 use crate::store::{NewSession, Session, SessionListEntry, Store, WriteContext};
 
-/// The word for what is kept in a session of this kind.
+/// Returns the word for the contents of a session of this kind.
 #[must_use]
 pub const fn word(kind: SessionKind) -> &'static str {
     match kind {
@@ -30,7 +31,7 @@ pub const fn word(kind: SessionKind) -> &'static str {
     }
 }
 
-/// The session of this kind and key.
+/// Opens the session of this kind and key.
 ///
 /// # Errors
 /// [`Error::NotFound`].
@@ -38,10 +39,10 @@ pub fn open(store: &Store, kind: SessionKind, key: &str) -> Result<Session> {
     store.session_by_kind(kind, key)?.ok_or_else(|| Error::not_found(word(kind), key))
 }
 
-/// The session of this kind and key, made if there is none. It never becomes the current one.
+/// Opens the session of this kind and key, or creates it. It never becomes the current one.
 ///
 /// # Errors
-/// [`Error::Invalid`] for what is no key; as every write.
+/// [`Error::Invalid`] if the key is not valid; or any error of a write.
 pub fn open_or_create(
     store: &Store,
     act: &WriteContext,
@@ -53,25 +54,25 @@ pub fn open_or_create(
     }
     let new = NewSession { name: key.to_owned(), kind, ..NewSession::default() };
     match store.create_session(act, new) {
-        // Somebody else was faster.
+        // Another process created it first.
         Err(Error::Duplicate { .. }) => open(store, kind, key),
         made => made,
     }
 }
 
-/// All sessions of this kind, the one that something was last recorded in first.
+/// Lists all sessions of this kind, the most recently recorded in first.
 ///
 /// # Errors
-/// As every read.
+/// Any error of a read from the store.
 pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
     let mut found = store.sessions_by_kind(kind)?;
-    // Of two of one time the later made is the newer.
+    // Of two with equal times, the one created later is newer.
     found.reverse();
     found.sort_by_key(|one| std::cmp::Reverse(last_event(one)));
     Ok(found)
 }
 
-/// When something was last recorded in a session; when it began, if nothing was.
+/// Returns when something was last recorded in a session, or when it began if nothing was.
 #[must_use]
 pub fn last_event(one: &SessionListEntry) -> Timestamp {
     one.last_event.unwrap_or(one.started_at)

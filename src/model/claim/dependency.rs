@@ -36,13 +36,14 @@ record! {
 }
 
 impl Dependency {
-    /// The id of the dependency between these beliefs.
+    /// Returns the id of the dependency between these beliefs.
     #[must_use]
     pub fn id(from: &str, to: &str) -> String {
         format!("{from}->{to}")
     }
 
-    /// The belief that rests, and the one it rests on; `None` for a contradiction or where an end is missing.
+    /// Returns the dependent belief and the one it rests on; `None` for a contradiction or if an
+    /// end is missing.
     #[must_use]
     pub fn rests_on(&self) -> Option<(&str, &str)> {
         let (from, to) = (self.from.as_deref()?, self.to.as_deref()?);

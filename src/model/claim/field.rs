@@ -1,21 +1,21 @@
-//! Fields: what they may hold, and the macro that makes a typed record of them.
+//! Field types, and the macro that builds typed records from them.
 
 use crate::model::{FieldMap, TextRef, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A field that forge knows of a kind.
+/// A known field of a kind.
 #[derive(Clone, Copy)]
 pub struct FieldDefinition {
-    /// Its name in a value.
+    /// The name of the field in a value.
     pub name: &'static str,
-    /// What it says, in a sentence.
+    /// A description in one sentence.
     pub about: &'static str,
     pub(super) allowed: fn() -> String,
 }
 
 impl FieldDefinition {
-    /// What it may hold, in words.
+    /// Returns the allowed values, in words.
     #[must_use]
     pub fn allowed(&self) -> String {
         (self.allowed)()
@@ -28,19 +28,19 @@ impl fmt::Debug for FieldDefinition {
     }
 }
 
-/// What a field holds: how it is read from a value and written into one.
+/// The type of a field: how it is read from a value and written to one.
 ///
-/// Law: of a value without nulls, `write(read(v))` is `v`, but that a whole number may become a float (or a float
-/// without fraction a whole number) where the field asks for it.
+/// Law: for a value without nulls, `write(read(v))` is `v`, except that an integer may become a
+/// float (or a float without a fraction an integer) where the field requires it.
 pub trait FieldValue: Sized {
-    /// The value as this type; `None` if it does not fit.
+    /// Converts a value to this type; `None` if it does not fit.
     fn read(value: &Value) -> Option<Self>;
-    /// This as a value.
+    /// Converts this to a value.
     fn write(&self) -> Value;
-    /// What fits, in words.
+    /// The allowed values, in words.
     fn allowed() -> String;
 
-    /// Whether reading and writing would give this very value back, so that neither is needed.
+    /// Returns whether reading and writing would return this same value, so that neither is needed.
     fn is_written(value: &Value) -> bool {
         Self::read(value).is_some_and(|read| read.write() == *value)
     }
@@ -54,14 +54,15 @@ macro_rules! bounded {
         pub struct $name(f64);
 
         impl $name {
-            /// This number, if it is within bounds (NaN never is).
+            /// Creates the number if it is within bounds (NaN never is).
             #[must_use]
             pub fn new(number: f64) -> Option<Self> {
-                // Adding zero makes a positive zero of a negative one: equal values have equal bytes.
+                // Adding zero turns negative zero into positive zero, so that equal values have
+                // equal bytes.
                 ($low..=$high).contains(&number).then_some(Self(number + 0.0))
             }
 
-            /// The number.
+            /// Returns the number.
             #[must_use]
             pub const fn value(self) -> f64 {
                 self.0
@@ -89,20 +90,20 @@ macro_rules! bounded {
 }
 
 bounded!(
-    /// How sure somebody is: 0 (certainly not) to 1 (certainly).
+    /// A confidence, from 0 (certainly not) to 1 (certainly).
     Confidence, 0.0, 1.0, "a number from 0 to 1"
 );
 bounded!(
-    /// How strongly something speaks for (up to 1) or against (down to -1) something else.
+    /// The strength of evidence: for something (up to 1) or against it (down to -1).
     Strength, -1.0, 1.0, "a number from -1 to 1"
 );
 
-/// A text of a fact, which may be long: then only its beginning and where the rest lies.
+/// A text of a fact. Of a long text, only the beginning and the location of the rest are stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactText(Value);
 
 impl FactText {
-    /// The text; of a long one its beginning.
+    /// Returns the text, or the beginning of a long one.
     #[must_use]
     pub fn preview(&self) -> &str {
         match &self.0 {
@@ -114,7 +115,7 @@ impl FactText {
         }
     }
 
-    /// Where the whole text lies, if this is only its beginning.
+    /// Returns the location of the whole text, if only its beginning is stored here.
     #[must_use]
     pub fn whole(&self) -> Option<TextRef> {
         TextRef::from_value(&self.0)
@@ -217,7 +218,7 @@ impl FieldValue for u64 {
     }
 }
 
-/// Any value: forge hands it on as it is.
+/// Any value, passed through unchanged.
 impl FieldValue for Value {
     fn read(value: &Value) -> Option<Self> {
         Some(value.clone())
@@ -265,12 +266,12 @@ impl<T: FieldValue> FieldValue for BTreeMap<String, T> {
     }
 }
 
-/// A measured value: a number, a truth value or a text.
+/// A measured value: a number, a boolean or a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredValue(Value);
 
 impl MeasuredValue {
-    /// The value itself.
+    /// Returns the value.
     #[must_use]
     pub const fn value(&self) -> &Value {
         &self.0
@@ -292,7 +293,8 @@ impl FieldValue for MeasuredValue {
     }
 }
 
-/// Takes the field of this name out of `fields` and reads it; the value and what was allowed if it does not fit.
+/// Removes the field of this name from `fields` and parses it; if it does not fit, returns the
+/// value and what is allowed.
 pub(super) fn take<T: FieldValue>(
     fields: &mut FieldMap,
     name: &str,
@@ -306,7 +308,7 @@ pub(super) fn take<T: FieldValue>(
     }
 }
 
-/// Puts a field that is there into `fields`.
+/// Adds a field to `fields` if it is present.
 pub(super) fn put<T: FieldValue>(fields: &mut FieldMap, name: &str, value: Option<&T>) {
     if let Some(value) = value {
         fields.insert(name.to_owned(), value.write());
@@ -319,20 +321,20 @@ macro_rules! record {
     }) => {
         $(#[$doc])*
         ///
-        /// Every field may be absent. The law is `to_value(from_value(v)) == v.without_nulls()` for what
-        /// [`check`](crate::model::claim::check) returned.
+        /// Every field may be absent. Law: `to_value(from_value(v)) == v.without_nulls()` for every
+        /// value returned by [`check`](crate::model::claim::check).
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name {
             $($(#[doc = $about])+ pub $field: Option<$type>,)*
-            /// Fields forge does not know.
+            /// Fields that forge does not know.
             pub extra: $crate::model::FieldMap,
         }
 
         impl $name {
-            /// The kind these are the fields of.
+            /// The kind that has these fields.
             pub const KIND: $crate::model::Kind = $crate::model::Kind::$kind;
 
-            /// The fields forge knows.
+            /// The known fields.
             pub const FIELDS: &'static [$crate::model::claim::FieldDefinition] = &[
                 $($crate::model::claim::FieldDefinition {
                     name: $key,
@@ -341,11 +343,11 @@ macro_rules! record {
                 },)*
             ];
 
-            /// Reads the fields of a value. Nulls count as absent, at any depth.
+            /// Parses the fields of a value. Nulls count as absent, at any depth.
             ///
             /// # Errors
-            /// [`InvalidField`](crate::model::claim::InvalidField) for the first known field that does not fit, or
-            /// a value that is no map.
+            /// [`InvalidField`](crate::model::claim::InvalidField) for the first known field that
+            /// does not fit, or a value that is not a map.
             pub fn from_value(
                 value: &$crate::model::Value,
             ) -> Result<Self, $crate::model::claim::InvalidField> {
@@ -361,8 +363,8 @@ macro_rules! record {
                 })
             }
 
-            /// Whether [`to_value`](Self::to_value) of [`from_value`](Self::from_value) would give back this value,
-            /// in which there are no nulls.
+            /// Returns whether [`to_value`](Self::to_value) of [`from_value`](Self::from_value)
+            /// returns this same value, which has no nulls.
             pub(super) fn is_written(value: &$crate::model::Value) -> bool {
                 value.as_map().is_some_and(|fields| {
                     $(fields.get($key).is_none_or(
@@ -371,7 +373,7 @@ macro_rules! record {
                 })
             }
 
-            /// The value with these fields; absent ones are left out.
+            /// Returns the value with these fields; absent ones are omitted.
             #[must_use]
             pub fn to_value(&self) -> $crate::model::Value {
                 let mut fields = self.extra.clone();

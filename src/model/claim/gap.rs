@@ -100,17 +100,17 @@ words! {
     }
 }
 
-/// What a gap holds up.
+/// What a gap blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GapBlocking {
     /// Everything, or nothing.
     All(bool),
-    /// The hypotheses of these ids.
+    /// The hypotheses with these ids.
     Hypotheses(Vec<String>),
 }
 
 impl GapBlocking {
-    /// Whether anything is held up.
+    /// Returns whether the gap blocks anything.
     #[must_use]
     pub const fn blocks(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Figures of a session: computed, never stored.
+//! Figures about a session: computed, never stored.
 
 use super::field::FieldValue;
 use super::{GapStatus, HypothesisStatus, VerificationStatus};
@@ -7,19 +7,19 @@ use serde::{Serialize, Serializer};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A pause between two events that is longer than this does not count as time in debugging.
+/// Longest pause between two events that counts as time in debugging.
 pub const IDLE_AFTER: Duration = Duration::from_secs(5 * 60);
 
-/// Figures of a session up to a moment.
+/// Figures about a session up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SessionMetrics {
-    /// Checkpoints made, by whom and whatever trigger.
+    /// Number of checkpoints, from any author and trigger.
     pub checkpoints_created: u64,
-    /// Hypotheses that are `under_test`, `confirmed` or `rejected`.
+    /// Number of hypotheses that are `under_test`, `confirmed` or `rejected`.
     pub hypotheses_tested: u64,
-    /// Verifications that were run: all but those `skipped`.
+    /// Number of verifications that were run: all except `skipped`.
     pub verifications_run: u64,
-    /// Gaps that are `filled`.
+    /// Number of gaps that are `filled`.
     pub gaps_filled: u64,
     /// The time between consecutive events, without pauses over [`IDLE_AFTER`]; in JSON
     /// `time_in_debugging_seconds`.
@@ -28,8 +28,9 @@ pub struct SessionMetrics {
 }
 
 impl SessionMetrics {
-    /// The figures of a state: its checkpoints so far, its hypotheses, gaps and verifications, and when anything
-    /// happened (facts, revisions, checkpoints), as [`time_in_debugging`] takes it.
+    /// Computes the figures of a state from its checkpoints so far, its hypotheses, gaps and
+    /// verifications, and the times of all events (facts, revisions, checkpoints), as
+    /// [`time_in_debugging`] takes them.
     #[must_use]
     pub fn compute<'a>(
         checkpoints: u64,
@@ -59,9 +60,9 @@ impl SessionMetrics {
     }
 }
 
-/// The sum of the pauses between consecutive events, without those longer than [`IDLE_AFTER`]. The events are given as
-/// stretches of time, in any order: each begins and ends with an event and holds no longer pause. One event alone is a
-/// stretch too.
+/// Returns the sum of the pauses between consecutive events, without those longer than
+/// [`IDLE_AFTER`]. The events are given as time ranges in any order: each begins and ends with an
+/// event and contains no longer pause. A single event is a range too.
 #[must_use]
 pub fn time_in_debugging(
     stretches: impl IntoIterator<Item = RangeInclusive<Timestamp>>,
@@ -73,7 +74,7 @@ pub fn time_in_debugging(
     for (start, end) in stretches {
         let before = last.unwrap_or(start);
         let pause = since(start, before);
-        // What lies in an earlier stretch was counted with it.
+        // A range inside an earlier one was counted with it.
         let counted = if pause <= IDLE_AFTER { pause } else { Duration::ZERO };
         total += counted + since(end, start.max(before));
         last = Some(end.max(before));

@@ -1,8 +1,8 @@
-//! Claims and facts with their fields: typed records, and the checks a value passes before it is stored.
+//! Claims and facts with their fields: typed records, and the validation before a value is stored.
 //!
-//! A kind has known fields, all of which may be absent, and any others, which survive untouched. A field that is
-//! known of one kind is unknown of another (`tags` of a note). Nothing here decides what follows from a claim:
-//! that is [`rule`](super::rule).
+//! A kind has known fields, each of which may be absent, and may have any other fields, which are
+//! preserved. A field known for one kind may be unknown for another (`tags` of a note). What
+//! follows from a claim is decided elsewhere, in [`rule`](super::rule).
 
 mod belief;
 mod code;
@@ -45,7 +45,7 @@ pub use verification::{VerificationResult, VerificationStatus};
 pub(crate) use vocabulary::words;
 pub use vocabulary::{FieldVocabulary, UnknownWord, VocabularyWord};
 
-/// Every list of words that a field is checked against.
+/// All vocabularies of fields.
 pub const VOCABULARIES: &[FieldVocabulary] = &[
     FieldVocabulary::of::<HypothesisStatus>(),
     FieldVocabulary::of::<EvidenceKind>(),

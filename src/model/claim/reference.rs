@@ -1,13 +1,14 @@
-//! Which other claims a claim refers to.
+//! The references of a claim to other claims.
 
 use super::{Belief, Dependency, Evidence, Gap, GapBlocking, Hypothesis};
 use crate::model::{Key, Kind, Value};
 
-/// The claims that a claim refers to, each once, sorted. They must be there at the end of the revision that adds the
-/// reference. Facts refer to nothing that is checked; neither does a value whose fields do not fit.
+/// Returns the claims that a claim refers to, each once, sorted. They must exist at the end of the
+/// revision that adds the reference. References of facts are not checked, nor are those of a value
+/// with invalid fields.
 #[must_use]
 pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
-    // Most values refer to nothing: then none of their fields need be read.
+    // Most values have no references; then their fields need not be parsed.
     if reference_fields(kind).iter().all(|name| value.field(name).is_none()) {
         return Vec::new();
     }
@@ -17,7 +18,7 @@ pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
     keys
 }
 
-/// The fields that name other claims.
+/// Returns the fields that hold ids of other claims.
 const fn reference_fields(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Hypothesis => &["parent"],

@@ -19,7 +19,7 @@ record! {
 }
 
 impl Task {
-    /// Whether there is something left to do. An unknown word for how far it is counts as such.
+    /// Returns whether the task is open. A task with an unknown status counts as open.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let status = self.status.as_ref().map_or("pending", FactText::preview);

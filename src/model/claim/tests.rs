@@ -10,7 +10,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// Values that fit a field, by the words that say what fits.
+/// Generates values that are valid for a field, by the description of what it allows.
 fn fitting(allowed: &str) -> BoxedStrategy<Value> {
     if let Some(words) = allowed.strip_prefix("one of ") {
         let words: Vec<String> = words.split(", ").map(str::to_owned).collect();
@@ -54,7 +54,7 @@ fn unknown() -> BoxedStrategy<Value> {
     .boxed()
 }
 
-/// Values of a kind with known fields that fit, nulls, and unknown fields.
+/// Generates values of a kind with valid known fields, nulls, and unknown fields.
 fn value_of(kind: Kind) -> BoxedStrategy<Value> {
     let known: Vec<_> = fields(kind)
         .iter()

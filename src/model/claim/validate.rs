@@ -1,4 +1,4 @@
-//! Checking values and ids before anything is stored.
+//! Validation of values and ids before they are stored.
 
 use super::{
     Agent, Belief, CodeState, Dependency, Evidence, ExecutedCommand, FieldDefinition, FieldValue,
@@ -8,25 +8,25 @@ use super::{
 use crate::model::{Kind, Value};
 use std::fmt;
 
-/// The longest id, in bytes.
+/// Maximum length of an id, in bytes.
 pub const MAX_ID_BYTES: usize = 200;
 
-/// How deep lists and maps may lie inside each other.
+/// Maximum nesting depth of lists and maps.
 pub const MAX_DEPTH: usize = 100;
 
-/// How many characters of a wrong value an error shows.
+/// Maximum number of characters of an invalid value in an error.
 const SHOWN_CHARS: usize = 60;
 
-/// A field that holds what it may not hold.
+/// The error for a field with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct InvalidField {
     /// The kind of the entity.
     pub kind: Kind,
-    /// The field; `None` if the value as a whole is wrong.
+    /// The field; `None` if the value as a whole is invalid.
     pub field: Option<String>,
-    /// What it holds, as JSON would write it; cut if long, control characters escaped.
+    /// Its value as JSON; truncated if long, control characters escaped.
     pub found: String,
-    /// What it may hold, in words.
+    /// The allowed values, in words.
     pub allowed: String,
 }
 
@@ -52,23 +52,23 @@ impl fmt::Display for InvalidField {
     }
 }
 
-/// An id that cannot name an entity.
+/// The error for an invalid entity id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "id {found} {problem}: use 1 to 200 bytes without control characters, no space at either end"
 )]
 pub struct InvalidId {
-    /// The id, cut if long, control characters escaped.
+    /// The id; truncated if long, control characters escaped.
     pub found: String,
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub problem: &'static str,
 }
 
-/// Whether this can be the id of an entity: 1 to [`MAX_ID_BYTES`] bytes, no control characters, no white space at
-/// either end.
+/// Checks that this can be the id of an entity: 1 to [`MAX_ID_BYTES`] bytes, no control characters,
+/// no white space at either end.
 ///
 /// # Errors
-/// [`InvalidId`] with what is wrong.
+/// [`InvalidId`] with the reason.
 pub fn check_id(id: &str) -> Result<(), InvalidId> {
     let problem = if id.is_empty() {
         "is empty"
@@ -84,12 +84,14 @@ pub fn check_id(id: &str) -> Result<(), InvalidId> {
     Err(InvalidId { found: quoted(id), problem })
 }
 
-/// The value as it is stored: without nulls, the known fields checked, numbers of known fields in one form (a
-/// confidence of 1 is 1.0, so that equal values have equal bytes), negative zero made zero. Unknown fields stay.
+/// Returns the value in its stored form: without nulls, known fields checked, numbers of known
+/// fields normalised (a confidence of 1 is 1.0, so that equal values have equal bytes), and
+/// negative zero replaced by zero. Unknown fields are kept.
 ///
 /// # Errors
-/// [`InvalidField`] for the first field that does not fit: a wrong type or word, a number out of range, NaN or
-/// infinity anywhere, lists and maps more than [`MAX_DEPTH`] deep, a value that is no map.
+/// [`InvalidField`] for the first invalid field: a wrong type or word, a number out of range, NaN
+/// or infinity anywhere, lists and maps nested more than [`MAX_DEPTH`] deep, or a value that is not
+/// a map.
 ///
 /// ```
 /// use forge_store::model::{Kind, Value, claim};
@@ -138,8 +140,8 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
     Ok(positive_zeros(checked))
 }
 
-/// Whether this is what [`check`] would make of it, so that it need not be made anew: what reads as the same is stored
-/// as the same, and most values come in that form.
+/// Returns whether [`check`] would return the same value, so that it need not be rebuilt. Most
+/// values already have the stored form.
 #[must_use]
 pub fn is_checked(kind: Kind, value: &Value) -> bool {
     if !value.as_map().is_some_and(|fields| fields.values().all(|field| is_plain(field, 1))) {
@@ -173,7 +175,7 @@ pub fn is_checked(kind: Kind, value: &Value) -> bool {
     }
 }
 
-/// Whether a value is sound, without fields that are null and without negative zeros.
+/// Returns whether a value is valid, without null fields and without negative zeros.
 fn is_plain(value: &Value, depth: usize) -> bool {
     match value {
         Value::Null => false,
@@ -189,8 +191,8 @@ fn is_plain(value: &Value, depth: usize) -> bool {
     }
 }
 
-/// The fields forge knows of a kind, in the order they are shown. Those of what the other systems keep are listed,
-/// and not checked.
+/// Returns the known fields of a kind, in display order. The fields of the other systems' kinds are
+/// listed, but not checked.
 #[must_use]
 pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
     macro_rules! unchecked {
@@ -281,7 +283,8 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
     }
 }
 
-/// Whether JSON can say this value, and not too deep: else the part that is wrong and what is allowed.
+/// Checks that JSON can express this value, within the depth limit; otherwise returns the invalid
+/// part and what is allowed.
 fn check_json(value: &Value, depth: usize) -> Result<(), (&Value, &'static str)> {
     match value {
         Value::Float(number) if !number.is_finite() => Err((value, "a finite number")),
@@ -294,7 +297,7 @@ fn check_json(value: &Value, depth: usize) -> Result<(), (&Value, &'static str)>
     }
 }
 
-/// The value with every negative zero made zero: both are equal, and their bytes are not.
+/// Replaces every negative zero by zero: the two are equal, but their bytes differ.
 fn positive_zeros(value: Value) -> Value {
     match value {
         Value::Float(number) => Value::Float(number + 0.0),
@@ -306,7 +309,7 @@ fn positive_zeros(value: Value) -> Value {
     }
 }
 
-/// A value for an error message.
+/// Formats a value for an error message.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -329,7 +332,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A text in quotes for an error message: cut if long, control characters escaped.
+/// Quotes a text for an error message: truncated if long, control characters escaped.
 fn quoted(text: &str) -> String {
     let mut start: String = text.chars().take(SHOWN_CHARS).collect();
     if start.len() < text.len() {

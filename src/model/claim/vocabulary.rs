@@ -1,29 +1,29 @@
-//! Fields that hold one word of a list.
+//! Fields that hold a word of a fixed vocabulary.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// A word that is not in the list of words a field may hold.
+/// The error for a word outside the vocabulary of a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} {word:?}: use one of {}", allowed.join(", "))]
 pub struct UnknownWord {
-    /// What the list is of.
+    /// The name of the vocabulary.
     pub what: &'static str,
-    /// What was found.
+    /// The invalid word.
     pub word: String,
-    /// What may stand there.
+    /// The allowed words.
     pub allowed: &'static [&'static str],
 }
 
-/// A list of words one of which a field holds.
+/// A vocabulary: the words that a field may hold.
 pub trait VocabularyWord: Copy + Sized + 'static {
-    /// What the list is of, as people say it.
+    /// The name of the vocabulary, as shown to people.
     const WHAT: &'static str;
     /// The words, in the order of the variants.
     const WORDS: &'static [&'static str];
-    /// The variant this word stands for.
+    /// Returns the variant of this word.
     fn from_word(word: &str) -> Option<Self>;
-    /// The word of this variant.
+    /// Returns the word of this variant.
     fn word(self) -> &'static str;
 }
 
@@ -36,7 +36,7 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
 
         impl $name {
-            /// All of them, in order.
+            /// All variants, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
         }
 
@@ -99,17 +99,17 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// A list of words with its name, for the glossary and for help texts.
+/// A vocabulary with its name, for the glossary and help texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldVocabulary {
-    /// What the list is of, as people say it.
+    /// The name of the vocabulary, as shown to people.
     pub what: &'static str,
     /// The words.
     pub words: &'static [&'static str],
 }
 
 impl FieldVocabulary {
-    /// The list of the words of `W`.
+    /// Returns the vocabulary of `W`.
     #[must_use]
     pub const fn of<W: VocabularyWord>() -> Self {
         Self { what: W::WHAT, words: W::WORDS }

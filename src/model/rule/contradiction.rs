@@ -4,16 +4,19 @@ use super::{ClaimLookup, RuleError, RuleOutcome, find, in_doubt, new_claim, sort
 use crate::model::claim::{Dependency, DependencyType, VocabularyWord};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
-/// Notes that two beliefs cannot both hold: a dependency of type `contradicts` between them, and both are put in
-/// doubt, each with the other and the reason as why. One that is in doubt already gets the new reason behind the old.
+/// Records that two beliefs cannot both hold: adds a dependency of type `contradicts`, and puts
+/// both in doubt, with the other belief and the reason as the cause. If one is already in doubt,
+/// the new reason is appended to the old one.
 ///
-/// Confidence is unchanged: which of the two is wrong is not known. Evidence and people move it.
+/// Confidence is unchanged, because it is not known which of the two is wrong. Evidence and people
+/// change it.
 ///
 /// Trigger: [`AutoTrigger::NewContradictionDetected`].
 ///
 /// # Errors
-/// [`RuleError::NotFound`], [`RuleError::OneBelief`], [`RuleError::AlreadyThere`] if the contradiction is noted
-/// already, in either direction, or two other dependencies have both ids that it could have.
+/// [`RuleError::NotFound`], [`RuleError::OneBelief`], [`RuleError::AlreadyThere`] if the
+/// contradiction is already recorded, in either direction, or if other dependencies have both
+/// possible ids.
 pub fn contradict_beliefs(
     claims: &impl ClaimLookup,
     first: &str,
@@ -30,7 +33,7 @@ pub fn contradict_beliefs(
     contradict(claims, first, second, &dependency)
 }
 
-/// As [`contradict_beliefs`], with the dependency between the two as it is to be stored.
+/// Records the contradiction like [`contradict_beliefs`], with the dependency to be stored.
 pub(super) fn contradict(
     claims: &impl ClaimLookup,
     first: &str,
@@ -55,7 +58,8 @@ pub(super) fn contradict(
         let turned = Dependency { from: ends.0, to: ends.1, ..dependency.clone() };
         new_claim(claims, Kind::Dependency, &Dependency::id(from, to), &turned.to_value())
     };
-    // A contradiction has no direction: where one already rests on the other, it takes the other id.
+    // A contradiction has no direction: if one belief already rests on the other, it uses the
+    // reverse id.
     let added = between(first, second).or_else(|error| match error {
         RuleError::AlreadyThere(_) => between(second, first),
         other => Err(other),

@@ -6,13 +6,15 @@ use crate::model::Kind;
 use crate::model::claim::{Dependency, DependencyType};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Adds a dependency under the id that its ends give it ([`Dependency::id`]). One of type `contradicts` is noted as
-/// [`contradict_beliefs`](super::contradict_beliefs) does; others have no trigger.
+/// Adds a dependency with the id derived from its ends ([`Dependency::id`]). One of type
+/// `contradicts` is recorded by [`contradict_beliefs`](super::contradict_beliefs); others have no
+/// trigger.
 ///
 /// # Errors
-/// [`RuleError::NoEnds`], [`RuleError::NotFound`] for a belief, [`RuleError::AlreadyThere`] if there is one from the
-/// same to the same belief, [`RuleError::Cycle`] with the shortest way round if a belief would come to rest on
-/// itself, or what is wrong with its fields or id (both ends together may have 198 bytes).
+/// [`RuleError::NoEnds`], [`RuleError::NotFound`] for a belief, [`RuleError::AlreadyThere`] if
+/// there is one in the same direction between the two, [`RuleError::Cycle`] with the shortest cycle
+/// if a belief would rest on itself, or an error for its fields or id (both ends together may have
+/// 198 bytes).
 pub fn add_dependency(
     claims: &impl ClaimLookup,
     dependency: &Dependency,
@@ -36,7 +38,8 @@ pub fn add_dependency(
     Ok(RuleOutcome { changes: vec![change], ..RuleOutcome::default() })
 }
 
-/// The shortest way along "rests on" from one belief to another, both included; among several the first by id.
+/// Returns the shortest path along "rests on" from one belief to another, both included; among
+/// several the first by id.
 fn shortest_path(claims: &impl ClaimLookup, start: &str, goal: &str) -> Option<Vec<String>> {
     let mut grounds: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for dependency in dependencies(claims) {

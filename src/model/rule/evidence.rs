@@ -1,28 +1,30 @@
-//! Evidence moves confidence.
+//! The effect of evidence on confidence.
 
 use super::{ClaimLookup, RuleError, RuleOutcome, find, new_claim, sorted, text, with};
 use crate::model::claim::{Confidence, Evidence, Strength};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
-/// What evidence of strength 1 multiplies the odds of its hypothesis by: even odds become 9 to 1, which is 0.9.
+/// Factor by which evidence of strength 1 multiplies the odds of its hypothesis: even odds become 9
+/// to 1, which is 0.9.
 pub const LIKELIHOOD_RATIO: f64 = 9.0;
 
-/// The confidence of a hypothesis about which nobody has said anything.
+/// The confidence of a hypothesis without a stated one.
 pub const PRIOR: f64 = 0.5;
 
-/// The least confidence that evidence leads to: no amount of it makes anything certain.
+/// Lowest confidence that evidence leads to: no amount of it gives certainty.
 pub const MIN_CONFIDENCE: f64 = 0.01;
 
-/// The greatest confidence that evidence leads to.
+/// Highest confidence that evidence leads to.
 pub const MAX_CONFIDENCE: f64 = 0.99;
 
-/// The confidence in a hypothesis after evidence of this strength.
+/// Returns the confidence in a hypothesis after evidence of this strength.
 ///
-/// Bayes' theorem in its odds form: posterior odds = prior odds x likelihood ratio, where a strength stands for the
-/// ratio [`LIKELIHOOD_RATIO`]`^strength`; so strengths add up in the logarithm, which is I. J. Good's *weight of
-/// evidence* ("Probability and the Weighing of Evidence", 1950). The order of evidence does not matter as long as
-/// no bound is met: results stay within [`MIN_CONFIDENCE`]`..=`[`MAX_CONFIDENCE`], and a confidence that somebody set
-/// beyond them is only ever moved in the direction of the evidence.
+/// Bayes' theorem in its odds form: posterior odds = prior odds x likelihood ratio, where a
+/// strength means the ratio [`LIKELIHOOD_RATIO`]`^strength`; so strengths add up in the logarithm,
+/// which is I. J. Good's *weight of evidence* ("Probability and the Weighing of Evidence", 1950).
+/// The order of evidence does not matter while no bound is reached: results stay within
+/// [`MIN_CONFIDENCE`]`..=`[`MAX_CONFIDENCE`], and a confidence that was set beyond them only moves
+/// in the direction of the evidence.
 ///
 /// ```
 /// use forge_store::model::{claim::{Confidence, Strength}, rule::posterior};
@@ -47,15 +49,16 @@ pub fn posterior(prior: Confidence, strength: Strength) -> Confidence {
     Confidence::new(moved).expect("it was clamped, or is the prior, which is one")
 }
 
-/// Adds evidence and moves the confidence of its hypothesis as [`posterior`] says. Evidence without strength, or of
-/// strength 0, moves nothing.
+/// Adds evidence and updates the confidence of its hypothesis as [`posterior`] describes. Evidence
+/// without strength, or with strength 0, changes nothing.
 ///
-/// The status of the hypothesis stays. Evidence against a confirmed hypothesis, or for a rejected one, is reported as
-/// a contradiction, with the trigger [`AutoTrigger::NewContradictionDetected`]; other evidence has no trigger.
+/// The status of the hypothesis is unchanged. Evidence against a confirmed hypothesis, or for a
+/// rejected one, is reported as a contradiction, with the trigger
+/// [`AutoTrigger::NewContradictionDetected`]; other evidence has no trigger.
 ///
 /// # Errors
-/// [`RuleError::NotFound`] for its hypothesis, [`RuleError::AlreadyThere`] for its id, or what is wrong with its
-/// fields or id.
+/// [`RuleError::NotFound`] for its hypothesis, [`RuleError::AlreadyThere`] for its id, or an error
+/// for its fields or id.
 pub fn add_evidence(
     claims: &impl ClaimLookup,
     id: &str,

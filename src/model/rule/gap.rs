@@ -3,9 +3,10 @@
 use super::{ClaimLookup, RuleError, RuleOutcome, find, text, with};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
-/// Fills a gap: status `filled`, and what filled it. A resolution of `None` leaves the one that is there.
+/// Fills a gap: sets status `filled` and the resolution. A resolution of `None` keeps the existing
+/// one.
 ///
-/// Trigger: [`AutoTrigger::GapFilled`], unless it was filled already.
+/// Trigger: [`AutoTrigger::GapFilled`], unless it was already filled.
 ///
 /// # Errors
 /// [`RuleError::NotFound`].

@@ -7,10 +7,11 @@ use crate::model::claim::HypothesisStatus;
 use crate::model::{AutoTrigger, Key, Kind, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Confirms a hypothesis: status and reason, nothing else. Without a reason, that of another status goes.
+/// Confirms a hypothesis: sets status and reason only. Without a reason, the reason of the previous
+/// status is removed.
 ///
-/// Trigger: [`AutoTrigger::HypothesisStatusChange`], unless it was confirmed already. A confirmed special case of a
-/// rejected hypothesis is reported as a contradiction.
+/// Trigger: [`AutoTrigger::HypothesisStatusChange`], unless it was already confirmed. A confirmed
+/// special case of a rejected hypothesis is reported as a contradiction.
 ///
 /// # Errors
 /// [`RuleError::NotFound`].
@@ -39,11 +40,11 @@ pub fn confirm_hypothesis(
     })
 }
 
-/// Rejects a hypothesis and everything below it that is not rejected or archived already, and puts in doubt the
-/// beliefs that rest on what it rejects, at any distance. Confidence stays what the evidence made it. A belief in
-/// doubt already keeps its reason. Doing it again changes nothing.
+/// Rejects a hypothesis and all its descendants that are not already rejected or archived, and puts
+/// in doubt the beliefs that rest on what it rejects, at any distance. Confidence keeps the value
+/// from the evidence. A belief already in doubt keeps its reason. Repeating it changes nothing.
 ///
-/// Trigger: [`AutoTrigger::HypothesisStatusChange`], unless it was rejected already.
+/// Trigger: [`AutoTrigger::HypothesisStatusChange`], unless it was already rejected.
 ///
 /// # Errors
 /// [`RuleError::NotFound`].
@@ -79,16 +80,17 @@ pub fn reject_hypothesis(
     })
 }
 
-/// The hypothesis with this status and reason; `None` if it stood so already.
+/// Returns the hypothesis with this status and reason; `None` if nothing changes.
 fn decided(value: &Value, status: &str, reason: Option<&str>) -> Option<Value> {
     debug_assert!(status.parse::<HypothesisStatus>().is_ok());
-    // Why it was decided otherwise before is no reason for this.
+    // The reason of an earlier, different decision does not apply.
     let other = text(value, "status") != Some(status);
     let reason = reason.map(Value::from).or(other.then_some(Value::Null));
     with(value, [("status", Some(status.into())), ("reason", reason)]).map(Value::without_nulls)
 }
 
-/// Everything below a hypothesis, each once, with its parent; parents before children, siblings by id.
+/// Returns all descendants of a hypothesis, each once, with its parent; parents before children,
+/// siblings by id.
 fn descendants(claims: &impl ClaimLookup, id: &str) -> Vec<(String, String, Value)> {
     let mut children: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     for (child, value) in claims.all(Kind::Hypothesis) {
@@ -101,7 +103,7 @@ fn descendants(claims: &impl ClaimLookup, id: &str) -> Vec<(String, String, Valu
     let mut found = Vec::new();
     while let Some(parent) = waiting.pop_front() {
         for (child, value) in children.remove(&parent).unwrap_or_default() {
-            // Imported claims may hold a cycle of parents.
+            // Imported claims may contain a cycle of parents.
             if seen.insert(child.clone()) {
                 waiting.push_back(child.clone());
                 found.push((child, parent.clone(), value));
@@ -111,9 +113,9 @@ fn descendants(claims: &impl ClaimLookup, id: &str) -> Vec<(String, String, Valu
     found
 }
 
-/// The beliefs to be put in doubt when these hypotheses are rejected, with their new values.
+/// Returns the beliefs to put in doubt when these hypotheses are rejected, with their new values.
 fn beliefs_to_doubt(claims: &impl ClaimLookup, rejected: &BTreeSet<String>) -> Vec<(Key, Value)> {
-    // Evidence that speaks for a rejected hypothesis; what speaks against it stands.
+    // Evidence for a rejected hypothesis; evidence against it stays valid.
     let mut shaken = BTreeMap::new();
     for (id, value) in claims.all(Kind::Evidence) {
         let against = value.field("strength").and_then(Value::as_f64).is_some_and(|s| s < 0.0);
@@ -156,7 +158,7 @@ fn beliefs_to_doubt(claims: &impl ClaimLookup, rejected: &BTreeSet<String>) -> V
     reasons.into_iter().filter_map(put_in_doubt).collect()
 }
 
-/// The rejected hypothesis that a belief rests on by itself, the first by id.
+/// Returns the rejected hypothesis that a belief directly rests on, the first by id.
 fn rejected_support(
     belief: &Value,
     rejected: &BTreeSet<String>,

@@ -1,13 +1,14 @@
-//! Rules that keep the model honest: what follows from a verb.
+//! Rules: the consequences of a verb.
 //!
-//! They act in commands and API verbs only, never on import, restore, merge or undo. Each is a pure function of the
-//! claims as they stand and returns what to change; nothing changes that the rule does not name.
+//! They apply to commands and API verbs only, never to import, restore, merge or undo. Each is a
+//! pure function of the current claims and returns the changes; nothing else changes.
 //!
-//! Doubt: a belief rests on a hypothesis through its `hypothesis` field, through a `source` that is the id of the
-//! hypothesis or of evidence that speaks for it, through its `evidence` list in the same way, and on other beliefs
-//! through dependencies (all types but `contradicts`; see [`Dependency::rests_on`]). Rejecting the hypothesis puts
-//! what rests on it in doubt, at any distance. A contradiction puts its two beliefs in doubt and no more: which of
-//! them is wrong is not known, so nothing is known of what rests on them.
+//! Doubt: a belief rests on a hypothesis through its `hypothesis` field, through a `source` that is
+//! the id of the hypothesis or of evidence for it, through its `evidence` list in the same way, and
+//! on other beliefs through dependencies (all types except `contradicts`; see
+//! [`Dependency::rests_on`]). Rejecting the hypothesis puts what rests on it in doubt, at any
+//! distance. A contradiction puts only its two beliefs in doubt: it is not known which of them is
+//! wrong, so nothing is known about what rests on them.
 
 mod contradiction;
 mod dependency;
@@ -31,11 +32,11 @@ use super::claim::{self, Dependency, InvalidField, InvalidId};
 use super::{AutoTrigger, Key, Kind, Value};
 use std::collections::BTreeMap;
 
-/// The claims as they stand, for a rule to read.
+/// The current claims, for a rule to read.
 pub trait ClaimLookup {
-    /// The value of a claim, if it is there.
+    /// Returns the value of a claim, if it exists.
     fn claim(&self, key: &Key) -> Option<Value>;
-    /// All claims of a kind with their ids, in any order.
+    /// Returns all claims of a kind with their ids, in any order.
     fn all(&self, kind: Kind) -> Vec<(String, Value)>;
 }
 
@@ -52,62 +53,62 @@ impl ClaimLookup for BTreeMap<Key, Value> {
     }
 }
 
-/// What follows from a verb.
+/// The consequences of a verb.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleOutcome {
-    /// The claims that change, with their new values, sorted by key; empty if everything stood so already.
+    /// The changed claims with their new values, sorted by key; empty if nothing changes.
     pub changes: Vec<(Key, Value)>,
-    /// The event this is, if it calls for a checkpoint.
+    /// The trigger, if the event causes a checkpoint.
     pub trigger: Option<AutoTrigger>,
-    /// The tag of that checkpoint, where the event is significant: `hypothesis_confirmed`, `hypothesis_rejected`,
-    /// `contradiction_detected`.
+    /// The tag of that checkpoint, if the event is significant: `hypothesis_confirmed`,
+    /// `hypothesis_rejected`, `contradiction_detected`.
     pub tag: Option<&'static str>,
-    /// Two things that do not go together, in words: to be shown, never resolved silently.
+    /// A description of contradicting claims: to be shown, never resolved silently.
     pub contradiction: Option<String>,
 }
 
-/// Why a rule refuses a verb.
+/// Why a rule rejects a verb.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// A claim that the verb names is not there.
+    /// A claim named by the verb does not exist.
     #[error(
         "no {} '{}': list those there are, or add it first",
         .0.kind,
         .0.id.escape_debug()
     )]
     NotFound(Key),
-    /// A claim of this id is there already.
+    /// A claim with this id already exists.
     #[error(
         "{} '{}' is there already: choose another id or update it",
         .0.kind,
         .0.id.escape_debug()
     )]
     AlreadyThere(Key),
-    /// A belief would rest on itself. `->` reads "rests on".
+    /// A belief would rest on itself. `->` means "rests on".
     #[error("a dependency cycle: {}; leave one of these out", .0.join(" -> "))]
     Cycle(Vec<String>),
     /// A belief cannot contradict itself.
     #[error("belief '{}' cannot contradict itself: name two beliefs", .0.escape_debug())]
     OneBelief(String),
-    /// A dependency without both ends.
+    /// A dependency lacks an end.
     #[error("a dependency needs two beliefs: give both `from` and `to`")]
     NoEnds,
-    /// A value that cannot be stored.
+    /// The value cannot be stored.
     #[error(transparent)]
     InvalidField(#[from] InvalidField),
-    /// An id that cannot be used.
+    /// The id is not valid.
     #[error(transparent)]
     InvalidId(#[from] InvalidId),
 }
 
-/// The value of a claim that a verb names.
+/// Returns the value of a claim that a verb names.
 fn find(claims: &impl ClaimLookup, kind: Kind, id: &str) -> Result<Value, RuleError> {
     let key = Key::new(kind, id);
     claims.claim(&key).ok_or(RuleError::NotFound(key))
 }
 
-/// This value with some fields changed; `None` if they stood so already.
+/// Returns this value with some fields changed; `None` if nothing changes.
 fn with<const N: usize>(value: &Value, fields: [(&str, Option<Value>); N]) -> Option<Value> {
     let mut map = value.as_map().cloned().unwrap_or_default();
     for (name, field) in fields {
@@ -119,23 +120,24 @@ fn with<const N: usize>(value: &Value, fields: [(&str, Option<Value>); N]) -> Op
     (changed != *value).then_some(changed)
 }
 
-/// The text in a field of a value.
+/// Returns the text in a field of a value.
 fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.field(field).and_then(Value::as_text)
 }
 
-/// Whether a value says of itself that it is in doubt.
+/// Returns whether a value is marked as in doubt.
 fn in_doubt(value: &Value) -> bool {
     value.field("in_doubt").and_then(Value::as_bool) == Some(true)
 }
 
-/// All dependencies that can be read.
+/// Returns all dependencies that can be parsed.
 fn dependencies(claims: &impl ClaimLookup) -> Vec<Dependency> {
     let all = claims.all(Kind::Dependency);
     all.iter().filter_map(|(_, value)| Dependency::from_value(value).ok()).collect()
 }
 
-/// Checks a new claim's id and value and that the id is free; returns its key and the value as stored.
+/// Checks a new claim's id and value and that the id is free; returns its key and the value in its
+/// stored form.
 fn new_claim(
     claims: &impl ClaimLookup,
     kind: Kind,
@@ -151,7 +153,7 @@ fn new_claim(
     Ok((key, value))
 }
 
-/// The changes sorted by key.
+/// Returns the changes sorted by key.
 fn sorted(mut changes: Vec<(Key, Value)>) -> Vec<(Key, Value)> {
     changes.sort_by(|(a, _), (b, _)| a.cmp(b));
     changes

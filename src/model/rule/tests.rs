@@ -1,4 +1,4 @@
-//! What each rule does, case by case; the laws are in `laws`.
+//! What each rule does, case by case. The laws are in `laws`.
 
 mod laws;
 
@@ -7,7 +7,7 @@ use crate::model::claim::{Confidence, Strength};
 
 type State = BTreeMap<Key, Value>;
 
-/// A state from lines of kind, id and JSON fields.
+/// Builds a state from lines of kind, id and JSON fields.
 fn state(claims: &[(Kind, &str, &str)]) -> State {
     let claim = |&(kind, id, fields): &(Kind, &str, &str)| {
         let value = claim::check(kind, &serde_json::from_str(fields).unwrap()).unwrap();
@@ -218,7 +218,7 @@ fn contradicted_beliefs_are_both_in_doubt_and_keep_their_confidence() {
     let rests = add_dependency(&state, &link("a", "b", "requires")).unwrap();
     apply(&mut state, &rests);
     let outcome = contradict_beliefs(&state, "a", "b", Some("the log says so")).unwrap();
-    // `a->b` is taken by the other dependency.
+    // `a->b` is the id of the other dependency.
     assert_eq!(changed(&outcome), ["belief a", "belief b", "dependency b->a"]);
     assert_eq!(outcome.trigger, Some(AutoTrigger::NewContradictionDetected));
     apply(&mut state, &outcome);
@@ -246,7 +246,7 @@ fn contradicted_beliefs_are_both_in_doubt_and_keep_their_confidence() {
 fn a_cycle_is_refused_and_named() {
     let mut state: State =
         ["a", "b", "c"].map(|id| (Key::new(Kind::Belief, id), Value::from([]))).into();
-    // b rests on a the other way round: a supports b.
+    // `b` rests on `a` in the other direction: `a` supports `b`.
     for dependency in [link("b", "c", "derives_from"), link("b", "a", "supports")] {
         let outcome = add_dependency(&state, &dependency).unwrap();
         assert_eq!(outcome.trigger, None);

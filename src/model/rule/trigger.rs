@@ -1,10 +1,10 @@
-//! Which changes call for a checkpoint.
+//! Changes that cause a checkpoint.
 
 use super::text;
 use crate::model::{AutoTrigger, Kind, Value};
 
-/// The event that a change of one claim or fact is, if it is one that calls for a checkpoint, and the tag of that
-/// checkpoint where the event is significant. For what is updated by hand, without a rule.
+/// Returns the trigger for a change of one claim or fact, if it causes a checkpoint, and the tag of
+/// that checkpoint if the event is significant. For updates made without a rule.
 #[must_use]
 pub fn trigger_of(
     kind: Kind,
@@ -14,7 +14,7 @@ pub fn trigger_of(
     let field = |name| (old.and_then(|old| text(old, name)), text(new, name));
     let (status_before, status) = field("status");
     match kind {
-        // A hypothesis without a status is active; one that begins as active changes nothing.
+        // A hypothesis without a status is active; one created as active changes nothing.
         Kind::Hypothesis => {
             let (before, status) = (status_before.unwrap_or("active"), status.unwrap_or("active"));
             let tag = match status {

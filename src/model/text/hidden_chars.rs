@@ -1,5 +1,5 @@
-//! Characters that cannot be seen, and the places where they belong to what is seen: joiners between letters that
-//! they shape, and what emoji are made of.
+//! Invisible characters, and the contexts in which they belong to visible text: joiners between
+//! letters that they shape, and the components of emoji.
 
 const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
@@ -7,7 +7,7 @@ const COMBINING_KEYCAP: char = '\u{20e3}';
 const BLACK_FLAG: char = '\u{1f3f4}';
 const CANCEL_TAG: char = '\u{e007f}';
 
-/// Each character of a text, and whether it is hidden at its place.
+/// Returns each character of a text, and whether it is hidden in its context.
 pub(super) fn chars_with_hidden(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
     let mut before = PrecedingContext::default();
     text.char_indices().map(move |(place, character)| {
@@ -18,7 +18,8 @@ pub(super) fn chars_with_hidden(text: &str) -> impl Iterator<Item = (char, bool)
     })
 }
 
-/// Whether a character is not simply seen: it drives the terminal, reorders, joins, or has no look of its own.
+/// Returns whether a character is not plainly visible: it controls the terminal, reorders, joins,
+/// or has no appearance of its own.
 pub(super) fn is_unseen(character: char) -> bool {
     character.is_control()
         || is_variation_selector(character)
@@ -42,18 +43,18 @@ pub(super) fn is_unseen(character: char) -> bool {
         )
 }
 
-/// What came before a character, as far as it decides whether the character is hidden.
+/// The context before a character that decides whether it is hidden.
 #[derive(Default)]
 struct PrecedingContext {
     last: Option<char>,
-    /// An emoji, with what changes its look.
+    /// Whether it ends with an emoji, including its modifiers.
     is_emoji: bool,
-    /// How many characters of a flag made of tags are still to come.
+    /// The number of characters left in a flag made of tags.
     tags: usize,
 }
 
 impl PrecedingContext {
-    /// Whether a character that is not seen belongs to what is seen around it.
+    /// Returns whether an invisible character belongs to the visible text around it.
     fn lets_through(&self, character: char, rest: &str) -> bool {
         let next = rest.chars().next();
         match character {
@@ -64,19 +65,20 @@ impl PrecedingContext {
                         && next.is_some_and(is_pictograph)
             }
             '\u{fe00}'..='\u{fe0f}' => match self.last {
-                // The look of a keycap: 1️⃣.
+                // The variation selector of a keycap: 1️⃣.
                 Some('0'..='9' | '#' | '*') => next == Some(COMBINING_KEYCAP),
                 Some(last) => has_variants(last),
                 None => false,
             },
-            // Ideographs have variants of their own.
+            // Ideographs have variation selectors of their own.
             '\u{e0100}'..='\u{e01ef}' => self.last.is_some_and(is_ideograph),
             _ => self.tags > 0,
         }
     }
 
-    /// Whether a joiner here shapes letters: between two of a script that uses joiners, or after a sign that takes the
-    /// vowel away (RFC 5892, appendix A), where it says how the letters before and after it are written.
+    /// Returns whether a joiner here shapes letters (RFC 5892, appendix A): between two letters of
+    /// a script that uses joiners, or after a virama, where it controls how the letters around it
+    /// are written.
     fn is_shaped_with(&self, next: Option<char>) -> bool {
         let Some(last) = self.last else { return false };
         if is_virama(last) {
@@ -104,8 +106,8 @@ const fn is_variation_selector(character: char) -> bool {
     matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Whether characters like this have variants. Letters of Latin and other alphabets have none: after them a selector
-/// would not be seen.
+/// Returns whether characters like this have variants. Letters of Latin and other alphabets have
+/// none, so a selector after them would be invisible.
 fn has_variants(character: char) -> bool {
     matches!(character, '\u{a9}' | '\u{ae}' | '\u{1000}'..='\u{109f}' | '\u{2030}'..)
         && !is_unseen(character)
@@ -122,7 +124,8 @@ const fn is_ideograph(character: char) -> bool {
     )
 }
 
-/// Whether a character is a picture that emoji are joined of. The blocks hold some other symbols too, which are seen.
+/// Returns whether a character is a pictograph from which emoji are composed. The blocks also
+/// contain some other visible symbols.
 const fn is_pictograph(character: char) -> bool {
     matches!(
         character,
@@ -148,8 +151,9 @@ const fn is_pictograph(character: char) -> bool {
     )
 }
 
-/// How many tags after a black flag make it the flag of a region such as Scotland: the region's code (Unicode Technical
-/// Standard 51) and the tag that ends it. None if that is not what follows.
+/// Returns the number of tags after a black flag that make it the flag of a region such as
+/// Scotland: the code of the region (Unicode Technical Standard 51) and the tag that ends it; 0 if
+/// the following text is not that.
 fn tags_of_flag(rest: &str) -> usize {
     const CODE: std::ops::RangeInclusive<usize> = 3..=6;
     let is_tag = |tag: &char| matches!(tag, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
@@ -158,8 +162,8 @@ fn tags_of_flag(rest: &str) -> usize {
     if is_ended && CODE.contains(&code) { code + 1 } else { 0 }
 }
 
-/// The script of a letter, of those scripts whose letters change their look beside each other: the number of the first
-/// character of its block, or of its first block.
+/// Returns the script of a letter, for scripts whose letters change shape next to each other: the
+/// code of the first character of its block, or of its first block.
 fn script(character: char) -> Option<u32> {
     let code = u32::from(character);
     Some(match code {
@@ -174,8 +178,8 @@ fn script(character: char) -> Option<u32> {
         0x1_e900..=0x1_e95f => 0x1_e900,
         // Devanagari, with its additions.
         0xa8e0..=0xa8ff | 0x900..=0x97f => 0x900,
-        // Bengali, Gurmukhi, Gujarati, Oriya, Tamil, Telugu, Kannada, Malayalam, Sinhala, and Brahmi with those derived
-        // from it: blocks of 128 characters each.
+        // Bengali, Gurmukhi, Gujarati, Oriya, Tamil, Telugu, Kannada, Malayalam, Sinhala, and
+        // Brahmi with the scripts derived from it: blocks of 128 characters each.
         0x980..=0xdff | 0x1_1000..=0x1_1c7f => code & !0x7f,
         // Tibetan, Myanmar, Khmer, Balinese, Javanese.
         0xf00..=0xfff => 0xf00,
@@ -187,15 +191,15 @@ fn script(character: char) -> Option<u32> {
     })
 }
 
-/// Whether a character is a letter or a mark on one. Digits and punctuation are not shaped.
+/// Returns whether a character is a letter or a mark on one. Digits and punctuation are not shaped.
 fn is_letter(character: char) -> bool {
-    // The dot below that makes another letter.
+    // The nukta, a dot below that forms another letter.
     let is_nukta =
         matches!(u32::from(character), 0x93c..=0xcbc) && u32::from(character) & 0x7f == 0x3c;
     character.is_alphabetic() || is_nukta || is_virama(character)
 }
 
-/// Whether a sign takes away the vowel that a letter has by itself.
+/// Returns whether a sign is a virama, which removes the inherent vowel of a letter.
 const fn is_virama(character: char) -> bool {
     matches!(
         character,

@@ -1,20 +1,20 @@
-//! Names: of branches and tags, and the beginnings of ids.
+//! Names of branches and tags, and prefixes of ids.
 
 use super::error::TimeError;
 use super::resolved_time::ResolvedTime;
 use std::fmt;
 
-/// The beginning of an id, or a whole one: 4 to 64 hexadecimal digits in lower case.
+/// A prefix of an id, or a whole id: 4 to 64 lower-case hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdPrefix(String);
 
 impl IdPrefix {
-    /// Fewer digits are too often the beginning of several ids.
+    /// Minimum length: shorter prefixes are often ambiguous.
     pub const MIN_DIGITS: usize = 4;
-    /// The digits of the longest id.
+    /// Length of the longest id, in digits.
     pub const MAX_DIGITS: usize = 64;
 
-    /// The prefix this text is; `None` if it is too short, too long or not hexadecimal.
+    /// Parses a prefix; `None` if the text is too short, too long or not hexadecimal.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_prefix = (Self::MIN_DIGITS..=Self::MAX_DIGITS).contains(&text.len())
@@ -22,13 +22,13 @@ impl IdPrefix {
         is_prefix.then(|| Self(text.to_ascii_lowercase()))
     }
 
-    /// The digits, in lower case.
+    /// Returns the digits, in lower case.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the id of these bytes begins like this.
+    /// Returns whether the id of these bytes begins with this prefix.
     #[must_use]
     pub fn matches(&self, id: &[u8]) -> bool {
         let mut digits = id.iter().flat_map(|byte| [byte >> 4, byte & 15]);
@@ -44,33 +44,37 @@ impl fmt::Display for IdPrefix {
     }
 }
 
-/// A word that can be several things. They are tried in this order: a tag, a branch, the beginning of an id, a time.
+/// A word with several possible meanings, tried in this order: a tag, a branch, an id prefix, a
+/// time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AmbiguousName {
     /// The word.
     pub name: String,
-    /// The beginning of an id it could be.
+    /// The id prefix it could be.
     pub id: Option<IdPrefix>,
-    /// The time it could be, if it is a number such as `20250120`, or has as many hexadecimal digits as an id.
+    /// The time it could be, if it is a number such as `20250120`, or has as many hexadecimal
+    /// digits as an id.
     pub time: Option<ResolvedTime>,
-    /// Why it is not a time, if it begins like one: what to say where nothing has that name.
+    /// Why it is not a time, if it begins like one: the error if nothing has that name.
     pub time_error: Option<TimeError>,
 }
 
 impl AmbiguousName {
-    /// The beginning of an id that forge shows has more digits, and a span of time is never written like this.
+    /// Length from which a word with letters is taken for an id prefix: forge shows longer ones,
+    /// and no span of time looks like this.
     const LONG_ID_DIGITS: usize = 8;
-    /// No time has as many digits and nothing else.
+    /// Length from which a word of decimal digits is taken for an id prefix: no time consists of
+    /// this many digits.
     const ALL_DIGITS_ID: usize = 20;
 
-    /// Whether it has so many hexadecimal digits, letters among them, that it was meant as an id.
+    /// Returns whether it is so long and hexadecimal that an id was meant.
     #[must_use]
     pub fn is_long_id(&self) -> bool {
         self.id.is_some() && is_long_id(&self.name)
     }
 }
 
-/// As [`Named::is_long_id`].
+/// Implements [`AmbiguousName::is_long_id`].
 pub(super) fn is_long_id(text: &str) -> bool {
     let has_letter = text.bytes().any(|byte| !byte.is_ascii_digit());
     let digits =
@@ -78,15 +82,16 @@ pub(super) fn is_long_id(text: &str) -> bool {
     text.len() >= digits && IdPrefix::parse(text).is_some()
 }
 
-/// Whether a tag or a branch can be named like this in a moment: one word without control characters, `~`, `^`, `:`,
-/// `@{`, quotes, or a `#`, `-` or `+` in front.
+/// Returns whether a moment can name a tag or branch like this without a prefix: one word without
+/// control characters, `~`, `^`, `:`, `@{`, quotes or brackets, and without `#`, `-` or `+` in
+/// front.
 pub(super) fn is_word(text: &str) -> bool {
     is_name(text)
         && !text.starts_with(['#', '-', '+'])
         && !text.contains(|next: char| next.is_whitespace() || "^:'\"{}[]".contains(next))
 }
 
-/// Whether a tag or a branch can be called this where it is said that it is one.
+/// Returns whether a tag or branch can have this name after an explicit `tag:` or `branch:`.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.trim() == text

@@ -32,7 +32,7 @@ const WEEKDAYS: [(&str, Weekday); 18] = [
 
 #[derive(Clone, Copy, Debug)]
 enum DayReference {
-    /// So many days ago.
+    /// This many days ago.
     Ago(u32),
     /// The most recent one, which may be today.
     Recent(Weekday),
@@ -40,12 +40,12 @@ enum DayReference {
     Last(Weekday),
 }
 
-/// Reads the name of a weekday.
+/// Parses the name of a weekday.
 pub(super) fn read_weekday(cursor: &mut TextCursor<'_>) -> Option<Weekday> {
     WEEKDAYS.iter().find(|(name, _)| cursor.eat_word(name)).map(|(_, day)| *day)
 }
 
-/// Reads a day, a clock time or both in either order; `None` if the text begins with neither.
+/// Parses a day, a clock time or both in either order; `None` if the text begins with neither.
 pub(super) fn read<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     now: Timestamp,
@@ -91,7 +91,7 @@ pub(super) fn read<Tz: TimeZone>(
     .map(Some)
 }
 
-/// Reads `today`, `yesterday`, `the day before yesterday`, `friday`, `on friday` or `last friday`.
+/// Parses `today`, `yesterday`, `the day before yesterday`, `friday`, `on friday` or `last friday`.
 fn read_day(cursor: &mut TextCursor<'_>) -> Result<Option<DayReference>, GrammarFault> {
     let start = *cursor;
     if cursor.eat_word("today") {
@@ -120,7 +120,7 @@ fn read_day(cursor: &mut TextCursor<'_>) -> Result<Option<DayReference>, Grammar
     Ok(Some(if is_last { DayReference::Last(weekday) } else { DayReference::Recent(weekday) }))
 }
 
-/// Reads the `last` of `last 11:00`, which a clock time alone means anyway.
+/// Skips the `last` of `last 11:00`, which a clock time alone already means.
 fn eat_last_before_clock(cursor: &mut TextCursor<'_>) -> bool {
     let mut after = *cursor;
     let is_last = after.eat_word("last");
@@ -132,7 +132,7 @@ fn eat_last_before_clock(cursor: &mut TextCursor<'_>) -> bool {
     is_found
 }
 
-/// Refuses `last week`, `this morning`, `tonight` and `next friday`, which name no point up to now.
+/// Rejects `last week`, `this morning`, `tonight` and `next friday`, which name no point up to now.
 fn refuse_stretch(mut cursor: TextCursor<'_>) -> Result<(), GrammarFault> {
     const HOURS: &str = "'today 08:00', 'yesterday 20:00' or '2 hours ago'";
     if cursor.eat_word("tonight") {
@@ -198,7 +198,7 @@ fn settle<Tz: TimeZone>(
         }
         None => {
             let clock = clock.unwrap_or(NaiveTime::MIN);
-            // A zone that skipped a day can put two of its clock times after now, never more.
+            // In a zone that skipped a day, up to two of its clock times can be after now.
             for days in 0..=3 {
                 let wanted = days_ago(days).ok_or(GrammarFault::OutOfRange)?.and_time(clock);
                 if let Some(found) = local_to_utc::resolve_up_to(zone, wanted, now)? {

@@ -1,98 +1,98 @@
-//! What a text is that is no time, no moment or no duration, and what could be written instead.
+//! Errors for texts that are not a time, moment or duration, with suggestions.
 
 use crate::model::Timestamp;
 use std::fmt;
 
-/// How many characters of a text an error repeats.
+/// Maximum number of characters of a text in an error.
 const MAX_QUOTED: usize = 60;
 
 const TIME_EXAMPLES: &str =
     "write for example '2 hours ago', 'yesterday 14:30' or '2025-01-20 14:30:00'";
 
-/// Why a text is not a time. Texts in it are escaped and cut to 60 characters.
+/// Why a text is not a time. Quoted texts are escaped and truncated to 60 characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimeError {
-    /// Nothing was written.
+    /// The text is empty.
     #[error("a time is missing: {TIME_EXAMPLES}")]
     Empty,
-    /// No time is that long.
+    /// The text is too long for a time.
     #[error("'{text}' is too long for a time: {TIME_EXAMPLES}")]
     TooLong {
-        /// Its beginning.
+        /// The beginning of the text.
         text: String,
     },
-    /// No form of the grammar fits.
+    /// The text matches no form of the grammar.
     #[error("'{text}' is not a time{}: {TIME_EXAMPLES}", at(.rest))]
     Unreadable {
-        /// What was written.
+        /// The text.
         text: String,
-        /// Where a form stopped fitting, if one fitted at first.
+        /// The rest where a form stopped matching, if one matched at first.
         rest: Option<String>,
     },
-    /// A number alone could be anything.
+    /// A number alone is ambiguous.
     #[error(
         "'{text}' is a number, not a time: write '2025-01-20' for a date, '10m' for ten minutes \
          ago or '@1737383400' for seconds since 1970"
     )]
     Number {
-        /// What was written.
+        /// The text.
         text: String,
     },
-    /// It has the form of a time, but no such time exists or it contradicts itself.
+    /// The text has the form of a time that does not exist or contradicts itself.
     #[error("'{text}' is not a time: {problem}; write for example {instead}")]
     Impossible {
-        /// What was written.
+        /// The text.
         text: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// What could be meant.
         instead: String,
     },
-    /// It names a time zone, which cannot be checked.
+    /// The text names a time zone, which cannot be checked.
     #[error(
         "the zone '{zone}' in '{text}' is not known here: write its offset, as in '2025-01-20 \
          14:30:00-05:00', or UTC, as in '2025-01-20 14:30 UTC', or leave the zone out for local \
          time"
     )]
     Zone {
-        /// What was written.
+        /// The text.
         text: String,
-        /// The zone's name.
+        /// The name of the zone.
         zone: String,
     },
-    /// It names a stretch of time, not a point.
+    /// The text names a span of time, not a point.
     #[error("'{text}' is a stretch of time, not a point in it: write for example {instead}")]
     Vague {
-        /// What was written.
+        /// The text.
         text: String,
         /// Points that could be meant.
         instead: String,
     },
-    /// It is later than now.
+    /// The time is later than now.
     #[error(
         "'{text}' is in the future{}: nothing is known of it yet; write a time up to now, such \
          as 'now', '10m' or 'yesterday 14:30'", in_brackets(.time)
     )]
     Future {
-        /// What was written.
+        /// The text.
         text: String,
-        /// The time it would be, where the text says one.
+        /// The future time, if the text states one.
         time: Option<Timestamp>,
     },
-    /// It is not within the years 0000 to 9999.
+    /// The time is outside the years 0000 to 9999.
     #[error(
         "'{text}' is not within the years 0000 to 9999: write for example '2025-01-20', '3 \
          months ago' or '@1737383400' (seconds, not milliseconds)"
     )]
     OutOfRange {
-        /// What was written.
+        /// The text.
         text: String,
     },
 }
 
 impl TimeError {
-    /// Whether the text does not even look like a time, so that it may well be a name.
+    /// Returns whether the text does not even look like a time, so that it may be a name.
     pub(super) const fn is_unread(&self) -> bool {
         matches!(
             self,
@@ -114,35 +114,35 @@ const MOMENT_FORMS: &str = "a time ('2 hours ago', '2025-01-20 14:30'), a tag, a
      'last compaction', 'before last compaction', 'when H3 was rejected', 'commit 1a2b3c4' or \
      'before commit 1a2b3c4'; 'tag:', 'branch:', 'id:' and 'time:' in front force a reading";
 
-/// Why a text names no moment. Texts in it are escaped and cut to 60 characters.
+/// Why a text is not a moment. Quoted texts are escaped and truncated to 60 characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MomentError {
-    /// Nothing was written.
+    /// The text is empty.
     #[error("a moment is missing: it can be {MOMENT_FORMS}")]
     Empty,
-    /// No form of the grammar fits.
+    /// The text matches no form of the grammar.
     #[error("'{text}' names no moment: a moment can be {MOMENT_FORMS}")]
     Unreadable {
-        /// What was written.
+        /// The text.
         text: String,
     },
-    /// It has the form of a moment, but a part of it is wrong.
+    /// The text has the form of a moment, but a part of it is invalid.
     #[error("'{text}' names no moment: {problem}; write for example {instead}")]
     Impossible {
-        /// What was written.
+        /// The text.
         text: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// What could be meant.
         instead: String,
     },
-    /// It is, or contains, a time that cannot be taken.
+    /// The text is, or contains, an invalid time.
     #[error(transparent)]
     Time(#[from] TimeError),
 }
 
-/// Why a text is not a duration. The text in it is escaped and cut to 60 characters.
+/// Why a text is not a duration. The quoted text is escaped and truncated to 60 characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a duration: {problem}; write for example '90s', '10m', '2h30m' or '7d'")]
 pub struct DurationError {
@@ -150,10 +150,10 @@ pub struct DurationError {
     pub(super) problem: String,
 }
 
-/// What a form of the grammar has against a text that began like it.
+/// Why a form of the grammar rejects a text that began like it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GrammarFault {
-    /// The form fits up to here.
+    /// The rest of the text, where the form stopped matching.
     Syntax(String),
     Impossible {
         problem: String,
@@ -192,9 +192,9 @@ impl GrammarFault {
     }
 }
 
-/// The text as an error repeats it: control characters escaped, cut to 60 characters.
+/// Returns the text for an error: control characters escaped, truncated to 60 characters.
 ///
-/// Takes time by what it gives back, not by the length of the text.
+/// The cost depends on the length of the result, not of the text.
 pub(super) fn quoted(text: &str) -> String {
     let mut shown = String::new();
     let mut left = MAX_QUOTED;
@@ -202,7 +202,7 @@ pub(super) fn quoted(text: &str) -> String {
         let escaped = EscapedChar(character).to_string();
         let length = escaped.chars().count();
         if length > left {
-            // The mark is one of the 60.
+            // The ellipsis is one of the 60.
             while shown.chars().count() >= MAX_QUOTED {
                 shown.pop();
             }

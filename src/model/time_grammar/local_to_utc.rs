@@ -1,4 +1,4 @@
-//! From local clock time to a point in time, and what a zone's clock change does to it.
+//! Converts local clock times to points in time, including at clock changes.
 
 use super::error::GrammarFault;
 use super::resolved_time::ResolvedTime;
@@ -7,26 +7,26 @@ use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use std::fmt;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
-/// No offset is further from UTC than 26 hours, so the transitions that matter lie within.
+/// Offsets are at most 26 hours from UTC, so the relevant transitions are within this range.
 const REACH_HOURS: i64 = 30;
 
-/// What was decided where a clock change leaves a local time without one meaning.
+/// How an ambiguous or missing local time was resolved at a clock change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneNote {
-    /// Clocks went forward over this local time: the clock is read as if they had not.
+    /// The clocks went forward past this local time: it is read as if they had not.
     Gap {
         /// The local time that does not exist.
         wanted: NaiveDateTime,
-        /// The local time that was taken.
+        /// The local time used instead.
         taken: NaiveDateTime,
     },
-    /// Clocks went back, so this local time came twice.
+    /// The clocks went back, so this local time occurred twice.
     Fold {
-        /// The local time.
+        /// The ambiguous local time.
         wanted: NaiveDateTime,
-        /// The offset of the one that was taken.
+        /// The offset of the occurrence used.
         taken: FixedOffset,
-        /// The offset of the other. The one with the greater offset came first.
+        /// The offset of the other one. The one with the greater offset came first.
         other: FixedOffset,
     },
 }
@@ -61,7 +61,7 @@ impl fmt::Display for ZoneNote {
     }
 }
 
-/// A time of day with no more parts than it needs.
+/// A time of day, formatted with no more parts than needed.
 struct ClockText(NaiveDateTime);
 
 impl fmt::Display for ClockText {
@@ -78,23 +78,24 @@ impl fmt::Display for ClockText {
     }
 }
 
-/// Which point is meant where the local time does not exist.
+/// How to resolve a local time that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SkippedTimeRule {
-    /// As if the clock had not been changed: 02:30 becomes 03:30.
+    /// As if the clock had not changed: 02:30 becomes 03:30.
     KeepClock,
-    /// The first point after the gap: where a day begins that has no 00:00.
+    /// The first point after the gap: for days that have no 00:00.
     FirstAfter,
 }
 
-/// The points in time a local time can be, as microseconds since 1970 in UTC.
+/// The points in time of a local time, as microseconds since 1970 in UTC.
 enum LocalTimeMatches {
     Once(i64),
     Twice(i64, i64),
     Never { keeping_clock: i64, first_after: i64 },
 }
 
-/// The point a local time names: the first of two; see [`InGap`] if there is none.
+/// Resolves a local time: the first point if there are two; see [`SkippedTimeRule`] if there is
+/// none.
 pub(super) fn resolve<Tz: TimeZone>(
     zone: &Tz,
     wanted: NaiveDateTime,
@@ -114,7 +115,7 @@ pub(super) fn resolve<Tz: TimeZone>(
     }
 }
 
-/// The last point a local time names that is not after `limit`, if there is one.
+/// Returns the last point of a local time that is not after `limit`, if there is one.
 pub(super) fn resolve_up_to<Tz: TimeZone>(
     zone: &Tz,
     wanted: NaiveDateTime,
@@ -137,7 +138,7 @@ fn resolved(micros: i64, note: Option<ZoneNote>) -> Result<ResolvedTime, Grammar
     Ok(ResolvedTime { time: in_range(micros)?, note, is_now: false })
 }
 
-/// The time if it can be written as RFC 3339.
+/// Returns the time if it can be written as RFC 3339.
 pub(super) fn in_range(micros: i64) -> Result<Timestamp, GrammarFault> {
     let time = Timestamp::from_micros(micros);
     if (Timestamp::MIN..=Timestamp::MAX).contains(&time) {
@@ -147,14 +148,14 @@ pub(super) fn in_range(micros: i64) -> Result<Timestamp, GrammarFault> {
     }
 }
 
-/// What the clocks of the zone show at this time.
+/// Returns the local time of the zone at this point.
 pub(super) fn local_time<Tz: TimeZone>(zone: &Tz, micros: i64) -> Option<NaiveDateTime> {
     let offset = i64::from(offset_at(zone, micros).local_minus_utc());
     Some(DateTime::from_timestamp_micros(micros)?.naive_utc() + TimeDelta::seconds(offset))
 }
 
-/// The zone's offset at a point in time, which is always one. The way from local time to points is built on it,
-/// since zones differ in how they answer at the edges of a clock change.
+/// Returns the zone's offset at a point in time, which is always unique. The conversion from local
+/// time is built on it, because zone implementations differ at the edges of a clock change.
 pub(super) fn offset_at<Tz: TimeZone>(zone: &Tz, micros: i64) -> FixedOffset {
     let inside = micros.clamp(Timestamp::MIN.as_micros(), Timestamp::MAX.as_micros());
     let time = DateTime::from_timestamp_micros(inside).unwrap_or(DateTime::UNIX_EPOCH);

@@ -1,8 +1,8 @@
-//! The one grammar for points in time and for moments: what a person writes, as plain data.
+//! The grammar for points in time and for moments: parses what a person writes into plain data.
 //!
-//! The clock and the zone are arguments, so the same text gives the same answer on any machine. What is read here
-//! is only ever a text; whether a tag, a branch or an id exists is for the engine to find out. `docs/time.md` is the
-//! page for users, and its examples are tests.
+//! The clock and the zone are parameters, so the same text gives the same result on any machine.
+//! This module only parses; the engine finds out whether a tag, a branch or an id exists.
+//! `docs/time.md` is the page for users, and its examples are tests.
 
 mod ambiguous_name;
 mod day_name;

@@ -1,4 +1,4 @@
-//! Moments: anything a person can name and travel to.
+//! Moments: everything that a person can name as a position in the history.
 
 use super::ambiguous_name::{AmbiguousName, IdPrefix, is_long_id, is_name, is_word};
 use super::error::{MomentError, TimeError, quoted};
@@ -7,52 +7,52 @@ use super::text_cursor::TextCursor;
 use crate::model::Timestamp;
 use chrono::TimeZone;
 
-/// What a hypothesis can become, as written after `when <hypothesis> was`.
+/// The statuses of a hypothesis, as written after `when <hypothesis> was`.
 pub const HYPOTHESIS_STATUSES: [&str; 5] =
     ["active", "under_test", "confirmed", "rejected", "archived"];
 
 const MAX_MOMENT: usize = 1000;
 
-/// A moment as it was named; what it is in a store, the engine finds out.
+/// A parsed moment; the engine resolves it in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MomentExpression {
-    /// Where to begin.
+    /// The starting position.
     pub base: MomentBase,
-    /// How many revisions to go back from there, along first parents.
+    /// The number of revisions to go back from there, along first parents.
     pub back: u64,
 }
 
 /// A moment without the steps back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MomentBase {
-    /// `HEAD`, `@`: all that is recorded on the current branch.
+    /// `HEAD`, `@`: everything recorded on the current branch.
     Head,
-    /// `#42`: the session's revision or checkpoint of that number.
+    /// `#42`: the revision or checkpoint with that sequence number.
     Sequence(u64),
-    /// A time: on the branch checked out then.
+    /// A time, on the branch that was current then.
     Time(ResolvedTime),
-    /// `main@{10m}`: that branch at a time; without a name the branch that is current now.
+    /// `main@{10m}`: that branch at a time; without a name, the branch that is current now.
     BranchAt {
         /// The branch's name; `None` for the current one.
         branch: Option<String>,
-        /// The time.
+        /// The time on that branch.
         time: ResolvedTime,
     },
-    /// A word that can be a tag, a branch or the beginning of an id.
+    /// A word that can be a tag, a branch or an id prefix.
     Name(AmbiguousName),
     /// `tag:NAME`: the newest checkpoint with this tag.
     Tag(String),
     /// `branch:NAME`: the head of this branch.
     Branch(String),
-    /// `id:HEX`: the checkpoint or revision whose id begins so.
+    /// `id:HEX`: the checkpoint or revision with this id prefix.
     Id(IdPrefix),
     /// `start`, `first`: the first event of the session.
     Start,
-    /// `last compaction`: the last time an agent lost its context.
+    /// `last compaction`: the last compaction of an agent's context.
     LastCompaction,
     /// `before last compaction`: just before that.
     BeforeLastCompaction,
-    /// `when H3 was rejected`: the last time a hypothesis came to a status.
+    /// `when H3 was rejected`: the last time a hypothesis changed to a status.
     HypothesisBecame {
         /// The id of the hypothesis.
         hypothesis: String,
@@ -65,26 +65,26 @@ pub enum MomentBase {
     BeforeCommit(IdPrefix),
 }
 
-/// Reads a moment as people name it. All forms are in `docs/time.md`.
+/// Parses a moment as people write it. All forms are in `docs/time.md`.
 ///
-/// Where a word can be a time and a name, it is the time; a word that only begins like a time is a name. `tag:`,
-/// `branch:`, `id:` and `time:` in front force a reading.
+/// A word that can be a time and a name is a time; a word that only begins like a time is a name.
+/// The prefixes `tag:`, `branch:`, `id:` and `time:` force an interpretation.
 ///
 /// ```
 /// use forge_store::model::Timestamp;
-/// use forge_store::model::when::{MomentBase, parse_moment};
+/// use forge_store::model::time_grammar::{MomentBase, parse_moment};
 ///
 /// let now = Timestamp::parse_rfc3339("2025-06-18T16:45:30Z").unwrap();
 /// let moment = parse_moment("before last compaction~2", now, &chrono::Utc)?;
 /// assert_eq!(moment.base, MomentBase::BeforeLastCompaction);
 /// assert_eq!(moment.back, 2);
-/// # Ok::<(), forge_store::model::when::MomentError>(())
+/// # Ok::<(), forge_store::model::time_grammar::MomentError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// If the text has no form of a moment, or is a time that cannot be taken ([`parse_time`]). The error says what could
-/// be written instead.
+/// If the text is not a moment, or is an invalid time ([`parse_time`]). The error suggests what to
+/// write instead.
 pub fn parse_moment<Tz: TimeZone>(
     text: &str,
     now: Timestamp,
@@ -110,7 +110,7 @@ fn impossible(text: &str, problem: impl Into<String>, instead: &str) -> MomentEr
     }
 }
 
-/// Takes `~3` and `~` off the end, any number of them.
+/// Strips `~3` and `~` from the end, any number of them.
 fn read_steps(text: &str) -> Result<(&str, u64), MomentError> {
     let (mut base, mut back) = (text, 0_u64);
     while let Some((front, digits)) = base.rsplit_once('~')
@@ -158,7 +158,7 @@ fn read_base<Tz: TimeZone>(
     }
     let id = IdPrefix::parse(base);
     let time_error = match parse_time(base, now, zone) {
-        // Digits alone, and many hexadecimal ones, are more often the beginning of an id than a time.
+        // Decimal digits alone, and many hexadecimal ones, are more often an id prefix than a time.
         Ok(time) if base.bytes().all(|byte| byte.is_ascii_digit()) || is_long_id(base) => {
             let name = base.to_owned();
             return Ok(MomentBase::Name(AmbiguousName {
@@ -199,7 +199,7 @@ fn read_branch_at<Tz: TimeZone>(
     if forced.is_none() && (branch.is_empty() || is_head(branch)) {
         return Ok(MomentBase::BranchAt { branch: None, time });
     }
-    // 'tag:x@{10m}' asks for no branch 'tag:x', but for what no tag has.
+    // 'tag:x@{10m}' does not mean a branch 'tag:x', and a tag has no state at a time.
     let is_branch = forced.map_or_else(|| is_name(branch) && !branch.contains(':'), is_name);
     let branch = forced.unwrap_or(branch);
     if !is_branch {
@@ -209,7 +209,7 @@ fn read_branch_at<Tz: TimeZone>(
     Ok(MomentBase::BranchAt { branch: Some(branch.to_owned()), time })
 }
 
-/// Reads `tag:`, `branch:`, `id:` and `time:` with what stands behind.
+/// Parses `tag:`, `branch:`, `id:` and `time:` with the text that follows.
 fn read_forced<Tz: TimeZone>(
     base: &str,
     text: &str,
@@ -270,7 +270,7 @@ fn read_anchor(base: &str, text: &str) -> Result<Option<MomentBase>, MomentError
     Ok(None)
 }
 
-/// Reads `H3 was rejected`.
+/// Parses `H3 was rejected`.
 fn read_became(mut cursor: TextCursor<'_>, text: &str) -> Result<MomentBase, MomentError> {
     let wrong = |problem: String| {
         impossible(text, problem, "'when H3 was rejected' or 'when H3 became confirmed'")

@@ -1,5 +1,5 @@
-//! Times with the name of a month, as `git log`, `date` and mail write them: `Wed Jun 18 14:30:00 2025 +0200`,
-//! `Wed, 18 Jun 2025 14:30:00 GMT`, `20 January 2025`.
+//! Times with the name of a month, as `git log`, `date` and mail write them: `Wed Jun 18 14:30:00
+//! 2025 +0200`, `Wed, 18 Jun 2025 14:30:00 GMT`, `20 January 2025`.
 
 use super::error::GrammarFault;
 use super::numeric_date::{self, check_weekday, read_weekday_before};
@@ -23,17 +23,17 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// What follows a day and a month, in any order.
+/// The parts after a day and a month, in any order.
 #[derive(Default)]
 struct DateRemainder<'a> {
     year: Option<&'a str>,
     clock: Option<NaiveTime>,
-    /// Where the zone was written.
+    /// The position of the zone.
     zone: Option<TextCursor<'a>>,
 }
 
-/// Reads a day and a month with a year; a weekday before them, a clock time and a zone may be left out. `None` if the
-/// text does not begin with a day and a month's name.
+/// Parses a day and a month with a year; a weekday before them, a clock time and a zone are
+/// optional. `None` if the text does not begin with a day and a month's name.
 pub(super) fn read<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     zone: &Tz,
@@ -47,7 +47,7 @@ pub(super) fn read<Tz: TimeZone>(
             "the year is missing",
             "'2025-01-20 14:30' or '20 Jan 2025 14:30'",
         ),
-        // One word without a year, such as '5may', is rather a name.
+        // A single word without a year, such as '5may', is more likely a name.
         false => GrammarFault::syntax(""),
     })?;
     let date = numeric_date::date(year, month, day)?;
@@ -55,14 +55,14 @@ pub(super) fn read<Tz: TimeZone>(
     numeric_date::finish(rest.zone.unwrap_or(TextCursor::new("")), zone, date, rest.clock).map(Some)
 }
 
-/// Reads `18 Jun`, `18jun` or `Jun 18`.
+/// Parses `18 Jun`, `18jun` or `Jun 18`.
 fn read_day_and_month(cursor: &mut TextCursor<'_>) -> Option<(u32, u32)> {
     let mut after = *cursor;
     let mut day = after.digits();
     after.skip_spaces();
     let month = month_by_name(after.letters())?;
     if day.is_empty() {
-        // A word such as 'jun18' is rather a name.
+        // A word such as 'jun18' is more likely a name.
         after.peek().filter(char::is_ascii_whitespace)?;
         after.skip_spaces();
         day = after.digits();
@@ -81,8 +81,8 @@ const fn is_between(character: char) -> bool {
     character.is_ascii_whitespace() || character == ','
 }
 
-/// Reads a year of four digits, a clock time and a zone, each at most once. A zone written before the year is cut out
-/// of the text; one at its end is left to [`civil::finish`].
+/// Parses a year of four digits, a clock time and a zone, each at most once. A zone before the year
+/// is cut out of the text; one at the end is left to [`numeric_date::finish`].
 fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFault> {
     let mut rest = DateRemainder::default();
     loop {
@@ -115,7 +115,7 @@ fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFau
         if rest.zone.is_some() {
             return Err(GrammarFault::syntax(start.rest()));
         }
-        // What is left after the year can only belong to the zone.
+        // The text after the year can only be the zone.
         rest.zone = Some(if rest.year.is_some() { start } else { TextCursor::new(word) });
         if rest.year.is_some() {
             return Ok(rest);
@@ -123,7 +123,7 @@ fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFau
     }
 }
 
-/// The name of the month of this number, which counts from 1.
+/// Returns the name of a month, counted from 1.
 pub(super) fn month_name(number: u32) -> Option<&'static str> {
     MONTHS.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
 }

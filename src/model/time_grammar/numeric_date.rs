@@ -1,4 +1,5 @@
-//! Times that begin with a date of digits: `2025-01-20`, `2025-01-20 14:30`, `20250120T143000Z`, RFC 3339, RFC 9557.
+//! Times that begin with a numeric date: `2025-01-20`, `2025-01-20 14:30`, `20250120T143000Z`, RFC
+//! 3339, RFC 9557.
 
 use super::day_name::read_weekday;
 use super::error::GrammarFault;
@@ -12,8 +13,8 @@ use chrono::{Datelike, NaiveDate, NaiveTime, TimeZone, Weekday};
 
 pub(super) const DATES: &str = "'2025-01-20' or '2025-01-20 14:30'";
 
-/// Reads `2025-01-20` or `20250120` with what may follow, after a weekday or alone; `None` if the text does not begin
-/// with a date of digits.
+/// Parses `2025-01-20` or `20250120` with an optional time, after a weekday or alone; `None` if the
+/// text does not begin with a numeric date.
 pub(super) fn read<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     zone: &Tz,
@@ -33,7 +34,7 @@ pub(super) fn read<Tz: TimeZone>(
     finish(cursor, zone, date, clock).map(Some)
 }
 
-/// Reads the weekday in front of a date, with the comma after it.
+/// Parses the weekday before a date, with the comma after it.
 pub(super) fn read_weekday_before(cursor: &mut TextCursor<'_>) -> Option<Weekday> {
     let weekday = read_weekday(cursor)?;
     cursor.eat(',');
@@ -41,7 +42,7 @@ pub(super) fn read_weekday_before(cursor: &mut TextCursor<'_>) -> Option<Weekday
     Some(weekday)
 }
 
-/// Reads `2025-01-20` or `20250120`; `None`, and nothing read, if neither is here.
+/// Parses `2025-01-20` or `20250120`; `None`, with nothing consumed, if neither is here.
 fn read_date(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveDate>, GrammarFault> {
     let start = *cursor;
     let year = cursor.digits();
@@ -66,13 +67,14 @@ fn read_date(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveDate>, GrammarFa
     date(year, month, day).map(Some)
 }
 
-/// Whether eight digits before this are a date and not the count of a unit: nothing or a clock time follows.
+/// Returns whether the eight digits before this are a date and not the count of a unit: nothing or
+/// a clock time follows.
 fn is_date_end(mut cursor: TextCursor<'_>) -> Result<bool, GrammarFault> {
     let is_joined = cursor.is_before_digit('t') || cursor.is_before_digit('T');
     Ok(cursor.is_end() || is_joined || read_clock(&mut cursor)?.is_some())
 }
 
-/// Refuses a weekday that is not that of the date.
+/// Rejects a weekday that does not match the date.
 pub(super) fn check_weekday(said: Option<Weekday>, date: NaiveDate) -> Result<(), GrammarFault> {
     match said.filter(|said| *said != date.weekday()) {
         None => Ok(()),
@@ -83,7 +85,7 @@ pub(super) fn check_weekday(said: Option<Weekday>, date: NaiveDate) -> Result<()
     }
 }
 
-/// Reads ` 14:30`, `, 14:30` or ` at 14:30`, or nothing.
+/// Parses ` 14:30`, `, 14:30` or ` at 14:30`, or nothing.
 fn read_clock(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, GrammarFault> {
     let mut after = *cursor;
     let has_comma = after.eat(',');
@@ -102,7 +104,7 @@ fn read_clock(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, GrammarF
     Ok(clock)
 }
 
-/// Reads the zone at the end, and gives the point that the local time names.
+/// Parses the zone at the end, and returns the point of the local time.
 pub(super) fn finish<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     zone: &Tz,

@@ -1,4 +1,4 @@
-//! Points in time.
+//! Parsing of points in time.
 
 use super::error::{GrammarFault, TimeError, quoted};
 use super::text_cursor::TextCursor;
@@ -9,43 +9,45 @@ use super::{
 use crate::model::Timestamp;
 use chrono::TimeZone;
 
-/// No time takes more bytes to write.
+/// Maximum length of a time, in bytes.
 pub(super) const MAX_TEXT: usize = 200;
 
-/// The digits of the seconds since 1970, from 2001 to 2286.
+/// Number of digits of the seconds since 1970, from 2001 to 2286.
 const EPOCH_DIGITS: usize = 10;
 
-/// The point in time a text names.
+/// A resolved point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResolvedTime {
-    /// The point; never after the `now` it was read with.
+    /// The point in time; never after the `now` used for parsing.
     pub time: Timestamp,
-    /// What was decided if the zone's clocks were changed around it. To be shown to whoever wrote the text.
+    /// How a clock change of the zone was resolved. To be shown to the author of the text.
     pub note: Option<ZoneNote>,
-    /// Whether it is the `now` it was read with. Then it means all that was written by now, even by a clock that was ahead.
+    /// Whether it is exactly the `now` used for parsing. Then it includes everything written by
+    /// now, even with a clock that was ahead.
     pub is_now: bool,
 }
 
-/// Reads a point in time as people write it: `2 hours ago`, `yesterday 14:30`, `2025-01-20 14:30:00`, RFC 3339. All
-/// forms are in `docs/time.md`.
+/// Parses a point in time as people write it: `2 hours ago`, `yesterday 14:30`, `2025-01-20
+/// 14:30:00`, RFC 3339. All forms are in `docs/time.md`.
 ///
-/// Times without a zone are in `zone`. A clock time or a weekday alone is the last one up to `now`. Digits beyond the
-/// microsecond are dropped. Months, weeks and days go by the calendar of `zone`, hours and less by the stopwatch.
+/// Times without a zone are in `zone`. A clock time or a weekday alone means the last one up to
+/// `now`. Digits after the microsecond are dropped. Months, weeks and days follow the calendar of
+/// `zone`; hours and less are exact.
 ///
 /// ```
 /// use forge_store::model::Timestamp;
-/// use forge_store::model::when::parse_time;
+/// use forge_store::model::time_grammar::parse_time;
 ///
 /// let now = Timestamp::parse_rfc3339("2025-06-18T16:45:30Z").unwrap();
 /// let meant = parse_time("yesterday 14:30", now, &chrono::Utc)?;
 /// assert_eq!(meant.time.to_string(), "2025-06-17T14:30:00Z");
-/// # Ok::<(), forge_store::model::when::TimeError>(())
+/// # Ok::<(), forge_store::model::time_grammar::TimeError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// If the text is not a time, or one after `now`, or not within the years 0000 to 9999. The error says what could be
-/// written instead.
+/// If the text is not a time, or one after `now`, or outside the years 0000 to 9999. The error
+/// suggests what to write instead.
 pub fn parse_time<Tz: TimeZone>(
     text: &str,
     now: Timestamp,
@@ -93,13 +95,14 @@ fn read<Tz: TimeZone>(
     day_name::read(cursor, now, zone)?.ok_or_else(|| GrammarFault::syntax(cursor.rest()))
 }
 
-/// Whether the text has digits only, with at most one point between them.
+/// Returns whether the text consists of digits with at most one point between them.
 fn is_number(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads a number that can be one time only: `20250120`, or ten digits of seconds since 1970 (2001 to 2286).
+/// Parses a number that can only be one time: `20250120`, or ten digits of seconds since 1970 (2001
+/// to 2286).
 fn read_number<Tz: TimeZone>(text: &str, zone: &Tz) -> Option<ResolvedTime> {
     let cursor = TextCursor::new(text);
     if text.split('.').next().is_some_and(|whole| whole.len() == EPOCH_DIGITS) {
@@ -108,7 +111,7 @@ fn read_number<Tz: TimeZone>(text: &str, zone: &Tz) -> Option<ResolvedTime> {
     numeric_date::read(cursor, zone).ok().flatten()
 }
 
-/// The time without the distance that forge shows after it: `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`.
+/// Strips the distance that forge shows after a time: `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`.
 fn without_distance<'a, Tz: TimeZone>(text: &'a str, now: Timestamp, zone: &Tz) -> &'a str {
     let Some((front, distance)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("))
     else {
@@ -123,8 +126,8 @@ fn without_distance<'a, Tz: TimeZone>(text: &'a str, now: Timestamp, zone: &Tz) 
     if is_distance { front.trim_ascii_end() } else { text }
 }
 
-/// Reads seconds since 1970 in UTC: `@1737383400.25`, and without the `@` as `git log --date=raw` writes them:
-/// `1737383400 +0100`, where the offset says nothing of the time.
+/// Parses seconds since 1970 in UTC: `@1737383400.25`, and without the `@` as `git log --date=raw`
+/// writes them: `1737383400 +0100`, where the offset does not affect the time.
 fn read_epoch(mut cursor: TextCursor<'_>) -> Result<ResolvedTime, GrammarFault> {
     cursor.eat('@');
     let is_before = cursor.eat('-');
@@ -149,7 +152,7 @@ fn read_epoch(mut cursor: TextCursor<'_>) -> Result<ResolvedTime, GrammarFault> 
     Ok(ResolvedTime { time, note: None, is_now: false })
 }
 
-/// Whether the text begins as `1737383400 +0100` does.
+/// Returns whether the text begins like `1737383400 +0100`.
 fn is_raw_epoch(mut cursor: TextCursor<'_>) -> bool {
     let is_epoch = cursor.digits().len() == EPOCH_DIGITS;
     let before = cursor.rest().len();

@@ -1,4 +1,4 @@
-//! The whole grammar at a fixed clock: tables, laws and the examples of the page.
+//! Tests of the whole grammar at a fixed clock: tables, laws and the examples of the documentation.
 
 mod laws;
 mod messages;
@@ -24,7 +24,7 @@ fn now() -> Timestamp {
     time("2025-06-18T16:45:30+02:00")
 }
 
-/// What a text is as a time: the clock in that zone and what was decided, or why it is refused.
+/// Returns the meaning of a text as a time: the local time and the notes, or the error.
 fn outcome<Z: TimeZone>(text: &str, now: Timestamp, zone: &Z) -> String {
     match parse_time(text, now, zone) {
         Ok(resolved) => describe(resolved, zone),
@@ -60,7 +60,7 @@ fn reason(error: &TimeError) -> &'static str {
     }
 }
 
-/// What a text is as a moment.
+/// Returns the meaning of a text as a moment.
 fn moment_outcome(text: &str) -> String {
     let moment = match parse_moment(text, now(), &BERLIN) {
         Ok(moment) => moment,
@@ -100,7 +100,7 @@ fn moment_outcome(text: &str) -> String {
     if moment.back == 0 { base } else { format!("{base}, {} back", moment.back) }
 }
 
-/// Checks every row and shows all that are wrong.
+/// Checks every row and reports all failures.
 #[track_caller]
 fn check<'a>(rows: impl IntoIterator<Item = (&'a str, String, String)>) {
     let wrong: Vec<String> = rows

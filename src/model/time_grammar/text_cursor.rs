@@ -1,6 +1,6 @@
-//! A place in a text that is being read.
+//! A cursor in a text that is being parsed.
 
-/// The part of a text not read yet. A copy is a place to go back to.
+/// The unread part of a text. Keep a copy to return to a position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextCursor<'a> {
     rest: &'a str,
@@ -23,7 +23,7 @@ impl<'a> TextCursor<'a> {
         self.rest.chars().next()
     }
 
-    /// Whether the text goes on with a digit after this character.
+    /// Returns whether this character and then a digit follow.
     pub(super) fn is_before_digit(self, character: char) -> bool {
         self.rest
             .strip_prefix(character)
@@ -34,7 +34,7 @@ impl<'a> TextCursor<'a> {
         self.rest = self.rest.trim_ascii_start();
     }
 
-    /// Reads this character, whatever its case.
+    /// Reads this character, ignoring case.
     pub(super) fn eat(&mut self, character: char) -> bool {
         match self.peek() {
             Some(next) if next.eq_ignore_ascii_case(&character) => {
@@ -45,7 +45,7 @@ impl<'a> TextCursor<'a> {
         }
     }
 
-    /// Reads this word if it stands here whole, whatever its case.
+    /// Reads this whole word if it is here, ignoring case.
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let mut after = *self;
         let found = after.letters().eq_ignore_ascii_case(word)
@@ -56,7 +56,7 @@ impl<'a> TextCursor<'a> {
         found
     }
 
-    /// Reads these words if they stand here with spaces between them, whatever their case; else nothing.
+    /// Reads these words, separated by spaces, if they are here, ignoring case; otherwise nothing.
     pub(super) fn eat_words(&mut self, words: &[&str]) -> bool {
         let mut after = *self;
         let found = words.iter().all(|word| {
@@ -90,7 +90,7 @@ impl<'a> TextCursor<'a> {
         digits.parse().ok()
     }
 
-    /// Reads the characters of this kind, as many as there are.
+    /// Reads characters of this class, as many as there are.
     pub(super) fn take_while(&mut self, is_wanted: impl Fn(char) -> bool) -> &'a str {
         let length = self.rest.find(|next| !is_wanted(next)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(length);

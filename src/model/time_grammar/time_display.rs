@@ -1,11 +1,11 @@
-//! Times and distances as people read them.
+//! Formats times and distances for people.
 
 use super::local_to_utc;
 use crate::model::Timestamp;
 use chrono::{DateTime, TimeZone};
 
-/// The two greatest units of a length in microseconds: `2 h 5 min`, `3 d`, `45 s`, `250 ms`. Smaller parts are
-/// dropped, and so is the sign.
+/// Formats a length in microseconds in its two greatest units: `2 h 5 min`, `3 d`, `45 s`, `250
+/// ms`. Smaller parts and the sign are dropped.
 #[must_use]
 pub fn describe_distance(micros: i64) -> String {
     const UNITS: [(&str, u64); 6] = [
@@ -22,7 +22,7 @@ pub fn describe_distance(micros: i64) -> String {
     };
     let (name, size) = UNITS[greatest];
     let mut text = format!("{} {name}", micros / size);
-    // Below a second, and next to a second, the smaller unit says nothing to a person.
+    // Below a second, and next to a second, the smaller unit is of no use to a person.
     if name != "s"
         && name != "ms"
         && let Some((name, next)) = UNITS.get(greatest + 1)
@@ -33,8 +33,8 @@ pub fn describe_distance(micros: i64) -> String {
     text
 }
 
-/// The time on the clocks of the zone, with its offset: `2025-01-20 14:30:00.25 +01:00` without the zeros at the end.
-/// [`parse_time`](super::parse_time) reads it back.
+/// Formats the local time in the zone with its offset: `2025-01-20 14:30:00.25 +01:00`, without
+/// trailing zeros. [`parse_time`](super::parse_time) parses it.
 #[must_use]
 pub fn civil_time<Tz: TimeZone>(time: Timestamp, zone: &Tz) -> String {
     let offset = local_to_utc::offset_at(zone, time.as_micros());

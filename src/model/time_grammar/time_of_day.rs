@@ -6,7 +6,7 @@ use chrono::NaiveTime;
 
 const EXAMPLES: &str = "'14:30', '14:30:59.5' or '2:30pm'";
 
-/// Reads a time of day; `None`, and nothing read, if none stands here.
+/// Parses a time of day; `None`, with nothing consumed, if there is none here.
 pub(super) fn read(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, GrammarFault> {
     let start = *cursor;
     if cursor.eat_word("midnight") {
@@ -49,7 +49,8 @@ pub(super) fn read(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, Gra
     time((hour, minute, second), micros).map(Some)
 }
 
-/// Reads a time of day after a `T`, which may also be written without colons (ISO 8601): `143000`, `1430`, `14`.
+/// Parses a time of day after a `T`, which may also be written without colons (ISO 8601): `143000`,
+/// `1430`, `14`.
 pub(super) fn read_basic(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, GrammarFault> {
     if let Some(found) = read(cursor)? {
         return Ok(Some(found));
@@ -67,7 +68,7 @@ pub(super) fn read_basic(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime
     time(parts, micros).map(Some)
 }
 
-/// The time of day of these hours, minutes, seconds and microseconds.
+/// Returns the time of day with these hours, minutes, seconds and microseconds.
 fn time((hour, minute, second): (u32, u32, u32), micros: u32) -> Result<NaiveTime, GrammarFault> {
     if second == 60 {
         return Err(GrammarFault::impossible(
@@ -86,7 +87,7 @@ fn time((hour, minute, second): (u32, u32, u32), micros: u32) -> Result<NaiveTim
         .ok_or_else(|| GrammarFault::impossible(problem, EXAMPLES))
 }
 
-/// Reads `.25` or `,25` as microseconds; digits beyond the sixth are dropped.
+/// Parses `.25` or `,25` as microseconds; digits after the sixth are dropped.
 pub(super) fn read_fraction(cursor: &mut TextCursor<'_>) -> u32 {
     let point = if cursor.is_before_digit('.') { '.' } else { ',' };
     if !cursor.is_before_digit(point) {
@@ -97,7 +98,7 @@ pub(super) fn read_fraction(cursor: &mut TextCursor<'_>) -> u32 {
     digits.take(6).fold(0, |micros, digit| micros * 10 + u32::from(digit - b'0'))
 }
 
-/// Reads `am` or `pm`, and gives the hours it adds.
+/// Parses `am` or `pm`, and returns the hours to add.
 fn read_half(cursor: &mut TextCursor<'_>) -> Option<u32> {
     let mut after = *cursor;
     after.skip_spaces();

@@ -1,4 +1,4 @@
-//! Lengths of time: `2h30m`, `1 day, 3 hours`, `an hour`, `half an hour`, `1.5 hours`.
+//! Spans of time: `2h30m`, `1 day, 3 hours`, `an hour`, `half an hour`, `1.5 hours`.
 
 use super::error::{DurationError, GrammarFault, quoted};
 use super::local_to_utc::{self, SkippedTimeRule, ZoneNote};
@@ -35,7 +35,7 @@ const NUMBERS: [&str; 21] = [
 ];
 const TENS: [(&str, u64); 4] = [("thirty", 30), ("forty", 40), ("fifty", 50), ("sixty", 60)];
 
-/// A length of time by calendar and by stopwatch.
+/// A span in calendar units and in exact time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TimeSpan {
     months: u32,
@@ -56,7 +56,7 @@ struct DecimalQuantity {
     billionths: u32,
 }
 
-/// Reads a span; `None`, and nothing read, if none stands here.
+/// Parses a span; `None`, with nothing consumed, if there is none here.
 pub(super) fn read(cursor: &mut TextCursor<'_>) -> Result<Option<TimeSpan>, GrammarFault> {
     let mut span = TimeSpan::default();
     let mut units = Vec::new();
@@ -102,7 +102,7 @@ fn read_item(
     Ok(Some((quantity, unit)))
 }
 
-/// Reads the letters of a unit. `µs` is written with a micro sign or a Greek letter.
+/// Parses the letters of a unit. `µs` is written with a micro sign or a Greek letter.
 fn unit_word<'a>(cursor: &mut TextCursor<'a>) -> &'a str {
     if cursor.eat('\u{b5}') || cursor.eat('\u{3bc}') {
         return if cursor.eat_word("s") { "us" } else { "" };
@@ -190,7 +190,8 @@ impl TimeSpan {
         Some(Self { micros: self.micros.checked_add(added)?, ..self })
     }
 
-    /// The time so long before `now`: months and days by the zone's calendar, hours and less by the stopwatch.
+    /// Returns the time this long before `now`: months and days by the zone's calendar, hours and
+    /// less as exact time.
     fn before<Tz: TimeZone>(self, now: Timestamp, zone: &Tz) -> Option<ResolvedTime> {
         let (day, note) = self.other_day(now, zone, |local, span| {
             local
@@ -201,7 +202,8 @@ impl TimeSpan {
         Some(ResolvedTime { time, note, is_now: false })
     }
 
-    /// The clock time that follows (` at 14:00`) on the day so long before `now`, which a span of days or more names.
+    /// Applies the clock time that follows (` at 14:00`) to the day this long before `now`, for a
+    /// span of days or more.
     fn on_day<Tz: TimeZone>(
         self,
         mut cursor: TextCursor<'_>,
@@ -252,7 +254,8 @@ impl TimeSpan {
     }
 }
 
-/// Reads `2 hours ago`, `10m`, `-2h`, `3 days ago at 14:00`, `in 2 hours`, `2 hours from now`; `None` if the text does not begin as one.
+/// Parses `2 hours ago`, `10m`, `-2h`, `3 days ago at 14:00`, `in 2 hours`, `2 hours from now`;
+/// `None` if the text does not begin as one.
 pub(super) fn read_relative<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     now: Timestamp,
@@ -287,13 +290,13 @@ pub(super) fn read_relative<Tz: TimeZone>(
     span.after(now, zone).ok_or(GrammarFault::Future(None)).map(Some)
 }
 
-/// Reads a length of time such as `90s`, `2h30m` or `1 day, 3 hours`, in microseconds. A day has 24 hours, a week 7
-/// days.
+/// Parses a duration such as `90s`, `2h30m` or `1 day, 3 hours`, in microseconds. A day has 24
+/// hours, a week 7 days.
 ///
 /// # Errors
 ///
-/// If the text is no such length: a number without a unit, a minus, `ago`, or months and years, which have no fixed
-/// length.
+/// If the text is not a duration: a number without a unit, a minus, `ago`, or months and years,
+/// which have no fixed length.
 pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     let wrong = |problem: String| DurationError { text: quoted(text.trim_ascii()), problem };
     let trimmed = text.trim_ascii();

@@ -1,16 +1,17 @@
-//! What stands behind a clock time: `Z`, `+01:00`, `[Europe/Berlin]`.
+//! The suffix of a clock time: `Z`, `+01:00`, `[Europe/Berlin]`.
 
 use super::error::GrammarFault;
 use super::text_cursor::TextCursor;
 use chrono::{FixedOffset, Offset};
 
-/// What stands after a clock time.
+/// The zone after a clock time.
 pub(super) enum ZoneSuffix {
     Local,
     Offset(FixedOffset),
 }
 
-/// Reads `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `+0100 CET`, each with RFC 9557's brackets behind, or nothing.
+/// Parses `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `+0100 CET`, each optionally followed by RFC
+/// 9557 brackets, or nothing.
 pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, GrammarFault> {
     let start = *cursor;
     cursor.skip_spaces();
@@ -47,7 +48,8 @@ pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, Gra
     Ok(offset.map_or(ZoneSuffix::Local, ZoneSuffix::Offset))
 }
 
-/// Passes over the zone's abbreviation after an offset, which decides: the `CEST` of `+0200 CEST`.
+/// Skips the zone's abbreviation after an offset, which takes precedence: the `CEST` of `+0200
+/// CEST`.
 fn pass_abbreviation(cursor: &mut TextCursor<'_>, offset: FixedOffset) -> Result<(), GrammarFault> {
     let mut after = *cursor;
     after.skip_spaces();
@@ -70,7 +72,7 @@ fn pass_abbreviation(cursor: &mut TextCursor<'_>, offset: FixedOffset) -> Result
 enum ZoneBracket {
     Named,
     Fixed(FixedOffset),
-    /// `key=value`, which says how to show a time, not which one it is.
+    /// `key=value`, which affects only the display of a time.
     Remark,
 }
 
@@ -96,7 +98,7 @@ fn read_bracket(inside: &str) -> Result<ZoneBracket, GrammarFault> {
             Ok(ZoneBracket::Remark)
         }
         None if is_name(inside) => Ok(ZoneBracket::Named),
-        // A '!' in front asks for the zone to be checked.
+        // A leading '!' requires the zone to be checked.
         _ if inside.starts_with('!') => Err(GrammarFault::Zone(inside.to_owned())),
         _ => Err(GrammarFault::syntax(inside)),
     }
@@ -111,7 +113,7 @@ fn utc_by_name(name: &str) -> Option<FixedOffset> {
     is_utc.then(|| chrono::Utc.fix())
 }
 
-/// A word that looks like a zone is refused as one; any other is just not understood.
+/// A word that looks like a zone is rejected as one; any other is a syntax error.
 fn named(name: &str, rest: &str) -> GrammarFault {
     let is_code = (2..=7).contains(&name.len())
         && !name.chars().any(|character| character.is_ascii_lowercase() || character == '_');
@@ -122,7 +124,7 @@ fn named(name: &str, rest: &str) -> GrammarFault {
     }
 }
 
-/// Reads `+01:00`, `+0100`, `+01`, and `+00:53:28` as zones had it long ago.
+/// Parses `+01:00`, `+0100`, `+01`, and `+00:53:28` as in historical zones.
 fn read_offset(cursor: &mut TextCursor<'_>) -> Result<FixedOffset, GrammarFault> {
     let start = *cursor;
     let syntax = || GrammarFault::syntax(start.rest());

@@ -1,32 +1,33 @@
-//! Secrets and their ends in order, so that those at a place of a text are found without a look at each of them.
+//! Sorted secrets and suffixes of secrets, so that those at an offset of a text are found without
+//! testing each.
 
 use super::super::work_counter;
 use super::{JOINED, MAX_DEPTH, MOST_SLASHES, SecretPattern, step};
 use std::ops::Range;
 
-/// Of a longer secret, in characters, the ends are not put in order.
+/// Maximum length, in characters, of a secret whose suffixes are sorted.
 const MOST_CHARS: usize = 4096;
 
-/// A secret from one of its characters on.
+/// A suffix of a secret, from one of its characters on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) secret: usize,
     pub(super) from: usize,
 }
 
-/// Secrets by what they begin with, and their ends likewise.
+/// An index of secrets by prefix, and of their suffixes likewise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     pub(super) whole: Vec<Entry>,
     pub(super) ends: Vec<Entry>,
-    /// Those whose ends are not in order.
+    /// The secrets whose suffixes are not sorted.
     pub(super) long: Vec<usize>,
-    /// The depths at which one of them may read differently, the greatest first.
+    /// The escape depths at which a secret may read differently, the greatest first.
     pub(super) depths: Vec<u32>,
 }
 
 impl Order {
-    /// Of these secrets, with ends of at least this many bytes.
+    /// Builds the index of these secrets, with suffixes of at least this many bytes.
     pub(super) fn of(secrets: &[SecretPattern], min_bytes: usize) -> Self {
         let mut order = Self::default();
         for (number, secret) in secrets.iter().enumerate() {
@@ -53,7 +54,7 @@ impl Order {
     }
 }
 
-/// Those of some entries in order that agree with a text from a place on.
+/// The sorted entries that match a text from an offset on.
 pub(super) struct Descent<'a> {
     pub(super) secrets: &'a [SecretPattern],
     pub(super) entries: &'a [Entry],
@@ -62,8 +63,9 @@ pub(super) struct Descent<'a> {
 }
 
 impl Descent<'_> {
-    /// Calls `each` with the entries whose first characters are in the text from `at` on, how many characters those are
-    /// and where they end: with one more character each time, as long as there are such entries.
+    /// Calls `each` with the entries whose first characters are in the text from `at` on, the
+    /// number of matching characters, and their end: one more character each time, while entries
+    /// match.
     pub(super) fn from(&self, at: usize, each: &mut dyn FnMut(&[Entry], usize, usize)) {
         self.go(0..self.entries.len(), 0, at, each);
     }
@@ -101,7 +103,7 @@ impl Descent<'_> {
         }
     }
 
-    /// The characters that may be written at a place.
+    /// Returns the characters that may be encoded at an offset.
     fn readings(&self, at: usize) -> [Option<char>; 3] {
         let rest = self.text.get(at..).unwrap_or_default();
         let plain = match rest.first() {
@@ -137,7 +139,7 @@ fn first_char(bytes: &[u8]) -> Option<char> {
     valid.chars().next()
 }
 
-/// The character of a code behind this many backslashes, or of two codes.
+/// Decodes the character of one code, or of two, after this many backslashes.
 fn code(rest: &[u8], slashes: usize) -> Option<char> {
     let unit = |at: usize| {
         let digits = std::str::from_utf8(rest.get(at..at + 4)?).ok()?;

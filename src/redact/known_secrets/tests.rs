@@ -50,7 +50,8 @@ fn a_part_at_an_end_of_a_text_counts_and_in_its_middle_not() {
 
 #[test]
 fn an_escape_before_a_secret_stays_one() {
-    // The letter of an escape is the first of the secret; so are digits of one.
+    // The letter of an escape can be the first character of the secret, and so can the digits of
+    // one.
     for (secret, text) in [
         ("nested-secret", r#"{"a":"one\nested-secret"}"#),
         ("u00e9-secret", r#"{"a":"one\u00e9-secret"}"#),
@@ -63,7 +64,8 @@ fn an_escape_before_a_secret_stays_one() {
     }
 }
 
-/// Ids made of several words write a `/` in one as `%2F`, and the words stand elsewhere as they are: what is equal stays equal.
+/// Compound ids write `/` in a word as `%2F`, while the words occur unescaped elsewhere: equal text
+/// must stay equal.
 #[test]
 fn a_secret_in_an_id_of_several_words_gives_way_to_what_stands_for_it_elsewhere() {
     let join = |words: &[&str]| {
@@ -91,7 +93,7 @@ fn a_number_of_a_document_stays_a_number() {
     assert_eq!(new, r#"{"pin":77777717,"text":"purgedxx"}"#);
 }
 
-/// The text as a JSON string, without its quotes.
+/// Returns the text as a JSON string, without its quotes.
 fn quoted(text: &str, ascii: bool) -> String {
     let quoted = serde_json::to_string(text).unwrap();
     let mut out = String::new();
@@ -143,7 +145,8 @@ proptest! {
     }
 }
 
-/// What stands at a place of a text was found by a look at each secret: ten times the secrets took ten times as long.
+/// Finding the secrets at an offset used to test each secret: ten times the secrets took ten times
+/// as long.
 #[test]
 fn many_secrets_are_found_as_each_alone_is() {
     let words: Vec<String> =
@@ -173,7 +176,7 @@ fn many_secrets_are_found_as_each_alone_is() {
     }
 }
 
-/// The steps that a search takes hardly grow with the number of secrets.
+/// The number of search steps hardly grows with the number of secrets.
 #[test]
 fn a_hundred_times_the_secrets_are_little_more_work() {
     let text = (0..2000).map(|n| format!("\"secret_{n}\" ")).collect::<String>();

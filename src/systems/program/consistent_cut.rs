@@ -1,44 +1,45 @@
-//! Cuts through the checkpoints of several agents: which messages a cut tears apart, and the latest cut that has no
-//! effect without its cause.
+//! Cuts through the checkpoints of several agents: which messages a cut separates from their sender
+//! or receiver, and the latest cut without an effect before its cause.
 //!
-//! A cut is consistent if every message it has received it has sent too (Chandy and Lamport, 1985). From the latest
-//! checkpoints, whoever has received what was not sent goes back to before that, until nobody has: no consistent cut
-//! within these is later for any agent (Randell's domino effect, 1975, at worst leads to the beginning).
+//! A cut is consistent if every message received in it was also sent in it (Chandy and Lamport,
+//! 1985). Starting from the latest checkpoints, every agent that has received an unsent message is
+//! moved back before the receipt, until there is none. No consistent cut within these checkpoints
+//! is later for any agent. Randell's domino effect (1975) leads to the beginning in the worst case.
 
 use std::collections::BTreeMap;
 
-/// A message from one agent to another. Its ends are positions in the sessions of the two: the number that the last
-/// revision or checkpoint there had then.
+/// A message from one agent to another. Its ends are positions in the two sessions: the sequence
+/// number of the last revision or checkpoint at that time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentMessage {
-    /// Its id.
+    /// The id of the message.
     pub id: String,
-    /// Who sent it.
+    /// The sending agent.
     pub from: String,
-    /// To whom.
+    /// The receiving agent.
     pub to: String,
-    /// Behind which number it was sent.
+    /// The sequence number after which it was sent.
     pub sent: u64,
-    /// Behind which number it was received; `None` if it was not.
+    /// The sequence number after which it was received; `None` if it was not.
     pub received: Option<u64>,
 }
 
-/// The checkpoint that each agent is taken at, by its number; 0 is before the first.
+/// The checkpoint of each agent, by sequence number; 0 is before the first.
 pub type CheckpointCut = BTreeMap<String, u64>;
 
-/// What becomes of a message at a cut.
+/// What a cut does to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFate {
     /// Neither or both of its ends are in the cut.
     Whole,
-    /// It is sent and not received: unless it is delivered again, it is lost.
+    /// Sent but not received: it is lost unless it is delivered again.
     Lost,
-    /// It is received and not sent: its sender sends it again, and it is delivered twice.
+    /// Received but not sent: its sender sends it again, and it is delivered twice.
     Twice,
 }
 
 impl AgentMessage {
-    /// What becomes of it at a cut. Of agents that are not part of the cut nothing is known.
+    /// Returns what a cut does to this message. An agent that is not in the cut is unknown.
     #[must_use]
     pub fn fate(&self, cut: &CheckpointCut) -> MessageFate {
         let (Some(from), Some(to)) = (cut.get(&self.from), cut.get(&self.to)) else {
@@ -54,7 +55,8 @@ impl AgentMessage {
     }
 }
 
-/// The latest consistent cut: of these checkpoints of each agent, in the order of their numbers, or of the beginning.
+/// Returns the latest consistent cut of these checkpoints (in sequence order) of each agent, or of
+/// the beginning.
 #[must_use]
 pub fn consistent(
     checkpoints: &BTreeMap<String, Vec<u64>>,
@@ -88,7 +90,7 @@ mod tests {
         let checkpoints = [("a", vec![1, 2]), ("b", vec![1, 2, 3]), ("c", vec![1])]
             .map(|(a, n)| (a.to_owned(), n));
         let checkpoints = BTreeMap::from(checkpoints);
-        // a sends after its last checkpoint; b receives before its own and tells c.
+        // `a` sends after its last checkpoint; `b` receives before its own and sends to `c`.
         let messages = [
             sent("1", ("a", 2), ("b", Some(1))),
             sent("2", ("b", 1), ("c", Some(0))),

@@ -1,7 +1,8 @@
 //! Programs of several agents that checkpoint at different rates.
 //!
-//! A program's checkpoint says where each of its agents was: a vector of their checkpoints, one revision. It is out of
-//! date as soon as one of them goes on; resuming takes each agent where it is now, and says so.
+//! A program's checkpoint records the position of each agent as one revision: a vector of their
+//! checkpoints. It is out of date as soon as an agent continues; resuming starts each agent from
+//! its latest position and reports the difference.
 
 mod consistent_cut;
 mod resume;
@@ -22,27 +23,27 @@ use std::collections::BTreeMap;
 /// The id of the one claim of this kind in a program's session.
 const ID: &str = "program";
 
-/// Where an agent was when its program was checkpointed.
+/// The position of an agent when its program was checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointReference {
-    /// The checkpoint as it was named, or as it is best found again.
+    /// The checkpoint as it was named, or a name by which to find it again.
     pub checkpoint: String,
-    /// Its number in the agent's session; `None` if the agent has no session.
+    /// Its sequence number in the agent's session; `None` if the agent has no session.
     pub sequence: Option<u64>,
-    /// Its id, if it is a checkpoint.
+    /// The checkpoint id, if it is a checkpoint.
     pub id: Option<CheckpointId>,
 }
 
-/// The vector of a program's checkpoint.
+/// A program's checkpoint: a vector of agent positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramCheckpoint {
-    /// Its number in the program's session.
+    /// Its sequence number in the program's session.
     pub number: u64,
-    /// What somebody said about it.
+    /// The message given for it.
     pub message: Option<String>,
-    /// Its time.
+    /// The time of the checkpoint.
     pub at: Timestamp,
-    /// Where each agent was.
+    /// The position of each agent.
     pub agents: BTreeMap<String, CheckpointReference>,
 }
 
@@ -55,7 +56,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of this name.
+    /// Opens the program of this name.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -64,40 +65,40 @@ impl Program {
         Ok(Self { store: store.clone(), session, name: name.to_owned() })
     }
 
-    /// The program of this name, begun if there is none.
+    /// Opens the program of this name, or creates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is no name; as every write.
+    /// [`Error::Invalid`] if the name is not valid; or any error of a write.
     pub fn open_or_create(store: &Store, act: &WriteContext, name: &str) -> Result<Self> {
         let session = systems::open_or_create(store, act, SessionKind::Program, name)?;
         Ok(Self { store: store.clone(), session, name: name.to_owned() })
     }
 
-    /// Its name.
+    /// Returns the name of the program.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The session that it is kept in.
+    /// Returns the session that stores the program.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The session of an agent: the one of its name, if there is one.
+    /// Returns the session with the name of an agent, if there is one.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn agent(&self, name: &str) -> Result<Option<Session>> {
         self.store.session_by_kind(SessionKind::Debug, name)
     }
 
-    /// Records where these agents are, in one revision. Agents that are not named stay where they were. Without any
-    /// change nothing is written.
+    /// Records the positions of these agents in one revision. Agents that are not named keep their
+    /// position. If nothing changes, nothing is written.
     ///
     /// # Errors
-    /// [`Error::Invalid`] without an agent; as every write.
+    /// [`Error::Invalid`] if no agent is given; or any error of a write.
     pub fn checkpoint(
         &self,
         act: &WriteContext,
@@ -128,10 +129,10 @@ impl Program {
         self.session.write(act).edit(vec![Key::new(Kind::Program, ID)], edit).commit()
     }
 
-    /// The checkpoint of the program at a point of its session.
+    /// Returns the checkpoint of the program at a point of its session.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none yet; as every read.
+    /// [`Error::NotFound`] if there is none yet; or any error of a read.
     pub fn at(&self, point: &ResolvedMoment) -> Result<ProgramCheckpoint> {
         let none = || Error::not_found("checkpoint of the program", self.name.clone());
         let revision = self.session.revision_of(point)?.ok_or_else(none)?;
@@ -146,10 +147,11 @@ impl Program {
         Ok(ProgramCheckpoint { number: revision.sequence, message, at: revision.time, agents })
     }
 
-    /// Whether a message can go from one agent to the other, for whoever wants to know before there is a program.
+    /// Checks whether a message can be sent from one agent to the other, even before the program
+    /// exists.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if they are the same.
+    /// [`Error::Invalid`] if both are the same agent.
     pub fn check_ends(from: &str, to: &str) -> Result<()> {
         if from == to {
             return Err(Error::invalid(format!("the agent '{from}' needs no message to itself")));
@@ -157,10 +159,11 @@ impl Program {
         Ok(())
     }
 
-    /// Records that an agent sends a message to another, now or behind a number of the sender's session.
+    /// Records that an agent sends a message to another, now or after a sequence number of the
+    /// sender's session.
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if one of this id was sent; as every write.
+    /// [`Error::Duplicate`] if a message with this id was sent; or any error of a write.
     pub fn send(
         &self,
         act: &WriteContext,
@@ -178,10 +181,11 @@ impl Program {
         self.record(act, id, 0, value)
     }
 
-    /// Records that the message has been received, now or behind a number of the receiver's session.
+    /// Records that the message was received, now or after a sequence number of the receiver's
+    /// session.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if none of this id was sent; as every write.
+    /// [`Error::NotFound`] if no message with this id was sent; or any error of a write.
     pub fn receive(
         &self,
         act: &WriteContext,
@@ -221,7 +225,7 @@ impl Program {
         self.session.write(act).fact(fact).commit()
     }
 
-    /// The number that the last revision or checkpoint of an agent has; 0 without a session.
+    /// Returns the sequence number of an agent's last revision or checkpoint; 0 without a session.
     fn position(&self, agent: &str, behind: Option<u64>) -> Result<u64> {
         match (behind, self.agent(agent)?) {
             (Some(behind), _) => Ok(behind),
@@ -230,20 +234,20 @@ impl Program {
         }
     }
 
-    /// The messages between the agents.
+    /// Returns the messages between the agents.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn messages(&self) -> Result<Vec<AgentMessage>> {
         let state = self.session.state(&self.session.head()?)?;
         let facts = state.facts_of(Kind::Message)?;
         Ok(facts.iter().filter_map(|known| AgentMessage::read(&known.fact)).collect())
     }
 
-    /// The message of this id, found without reading the others.
+    /// Returns the message with this id without reading the others.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn message(&self, id: &str) -> Result<Option<AgentMessage>> {
         let versions = self.session.fact_versions(Kind::Message, id)?;
         Ok(versions.last().and_then(|known| AgentMessage::read(&known.fact)))
@@ -268,12 +272,12 @@ impl AgentMessage {
 }
 
 impl CheckpointReference {
-    /// That of an agent that has no session: only the name is kept.
+    /// Creates a reference for an agent without a session: only the name is kept.
     pub fn from_name(checkpoint: impl Into<String>) -> Self {
         Self { checkpoint: checkpoint.into(), sequence: None, id: None }
     }
 
-    /// That of a point in the agent's session.
+    /// Creates a reference to a point in the agent's session.
     #[must_use]
     pub fn from_point(point: &ResolvedMoment) -> Self {
         match point.named_checkpoint() {
@@ -285,10 +289,10 @@ impl CheckpointReference {
         }
     }
 
-    /// That of a checkpoint.
+    /// Creates a reference to a checkpoint.
     #[must_use]
     pub fn from_checkpoint(checkpoint: &Checkpoint) -> Self {
-        // The tag that somebody gave it; those that forge gives say nothing of which it is.
+        // The tag given by the user; tags that forge adds do not identify the checkpoint.
         let own = |tag: &&String| {
             checkpoint.trigger == crate::model::CheckpointTrigger::Manual && *tag != "auto"
         };

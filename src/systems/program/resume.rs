@@ -1,4 +1,4 @@
-//! Where each agent of a program goes on.
+//! Where each agent of a program resumes.
 
 use super::consistent_cut::{AgentMessage, CheckpointCut, MessageFate, consistent};
 use super::{CheckpointReference, Program, ProgramCheckpoint};
@@ -7,28 +7,28 @@ use crate::model::{Checkpoint, Timestamp};
 use crate::store::{CheckpointFilter, ResolvedMoment};
 use std::collections::BTreeMap;
 
-/// Where an agent goes on.
+/// A position where an agent resumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentResumePoint {
-    /// The checkpoint.
+    /// The checkpoint, or the point in the session.
     pub reference: CheckpointReference,
-    /// What it says, and its time; `None` for what is no checkpoint.
+    /// The message and time of the checkpoint; `None` if the point is not a checkpoint.
     pub checkpoint: Option<(String, Timestamp)>,
 }
 
-/// An agent of a program that is resumed.
+/// An agent of a resumed program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumedAgent {
-    /// Its name, which is that of its session.
+    /// Its name, which is also the name of its session.
     pub agent: String,
-    /// Where it goes on.
+    /// Where it resumes.
     pub at: AgentResumePoint,
-    /// What the program's checkpoint says.
+    /// Where it was at the program's checkpoint.
     pub had: CheckpointReference,
 }
 
 impl ResumedAgent {
-    /// That it goes on from a later checkpoint than the program's, as a person is told.
+    /// Returns a notice if the agent resumes from a later checkpoint than the program's.
     #[must_use]
     pub fn notice(&self) -> Option<String> {
         (self.at.reference.sequence != self.had.sequence).then(|| {
@@ -40,58 +40,60 @@ impl ResumedAgent {
     }
 }
 
-/// An agent that cannot be resumed from here.
+/// An agent that cannot be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAgent {
-    /// Its name.
+    /// The name of the agent.
     pub agent: String,
-    /// The checkpoint that the program's names.
+    /// The checkpoint in the program's checkpoint.
     pub had: CheckpointReference,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// A message that a cut tears apart.
+/// A message that a cut separates from its sender or receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornMessage {
     /// The message.
     pub message: AgentMessage,
-    /// How.
+    /// Whether it is lost or delivered twice.
     pub fate: MessageFate,
 }
 
 /// An agent in a consistent cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutAgent {
-    /// Its name.
+    /// The name of the agent.
     pub agent: String,
     /// Its checkpoint; `None` for its beginning.
     pub reference: Option<CheckpointReference>,
 }
 
-/// How a program goes on.
+/// How a program resumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumedProgram {
     /// The program's checkpoint.
     pub checkpoint: ProgramCheckpoint,
-    /// Its agents, each with the checkpoint to go on from.
+    /// Its agents, each with the checkpoint to resume from.
     pub agents: Vec<ResumedAgent>,
-    /// Those that have none.
+    /// The agents that have none.
     pub missing: Vec<MissingAgent>,
-    /// The messages that going on from there would lose or deliver twice.
+    /// The messages that would be lost or delivered twice when resuming from there.
     pub torn: Vec<TornMessage>,
-    /// The latest consistent cut, if messages between the agents are recorded and it is another.
+    /// The latest consistent cut, if messages between the agents are recorded and it differs from
+    /// the above.
     pub consistent: Option<Vec<CutAgent>>,
-    /// The messages to be delivered again after going on from that.
+    /// The messages to deliver again after resuming from that cut.
     pub redeliver: Vec<AgentMessage>,
 }
 
 impl Program {
-    /// Where each agent goes on: at its latest checkpoint, never at one older than the program's; or at exactly the
-    /// program's.
+    /// Returns where each agent resumes: at its latest checkpoint, but never one older than the
+    /// program's; or at exactly the program's.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::error::Error::NotFound) if the program has no checkpoint there; as every read.
+    /// [`Error::NotFound`](crate::error::Error::NotFound) if the program has no checkpoint there;
+    /// or any error of a read.
     pub fn resume(&self, point: &ResolvedMoment, exact: bool) -> Result<ResumedProgram> {
         let checkpoint = self.at(point)?;
         let messages = self.messages()?;
@@ -134,7 +136,7 @@ impl Program {
         Ok(ResumedProgram { checkpoint, agents, missing, torn, consistent, redeliver })
     }
 
-    /// The latest consistent cut within this one, and the messages in flight there.
+    /// Returns the latest consistent cut within this one, and the messages in flight there.
     fn consistent_cut(
         &self,
         known: &BTreeMap<String, Vec<Checkpoint>>,

@@ -1,4 +1,4 @@
-//! Cleaning up: executions that are finished, without errors, and old.
+//! Removal of executions that are finished, without errors, and old.
 
 use super::PipelineExecution;
 use super::document::ProgressDocument;
@@ -7,22 +7,22 @@ use crate::model::{Kind, OperationId, Timestamp, Value};
 use crate::store::{Store, WriteContext};
 use std::collections::BTreeSet;
 
-/// How long a finished execution is kept: 30 days.
+/// Retention of a finished execution: 30 days.
 pub const KEEP_MICROS: i64 = 30 * 24 * 3_600_000_000;
 
 /// Why an execution is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeepReason {
-    /// Items are left, or nobody said how many there are.
+    /// Items are left, or the total is not known.
     Unfinished,
-    /// There were errors: somebody may want to look.
+    /// There were errors, which a person may want to examine.
     Errors,
-    /// It was saved not long ago.
+    /// It was saved recently.
     Recent,
 }
 
 impl KeepReason {
-    /// The word for it.
+    /// Returns the word for the reason.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -33,11 +33,11 @@ impl KeepReason {
     }
 }
 
-/// Whether an execution may go: finished, without errors, and last saved longer ago than `keep_micros`. What is not
-/// known speaks for keeping. Else, why it is kept.
+/// Checks whether an execution may be removed: finished, without errors, and last saved longer than
+/// `keep_micros` ago. An execution with missing information is kept.
 ///
 /// # Errors
-/// [`KeepReason`].
+/// [`KeepReason`] if it must be kept.
 pub fn is_disposable(
     document: &ProgressDocument,
     now: Timestamp,
@@ -46,7 +46,7 @@ pub fn is_disposable(
     let counts = document.counts();
     match counts.items_processed.zip(counts.items_total) {
         Some((processed, total)) if processed == total => {}
-        // More than there are is no end but an error.
+        // More processed items than the total is an error, not completion.
         Some((processed, total)) if processed > total => return Err(KeepReason::Errors),
         _ => return Err(KeepReason::Unfinished),
     }
@@ -60,26 +60,27 @@ pub fn is_disposable(
     }
 }
 
-/// What a cleaning found of one execution.
+/// The cleanup result for one execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanedExecution {
-    /// The review.
+    /// The name of the review.
     pub review: String,
-    /// The execution.
+    /// The name of the execution.
     pub execution: String,
     /// When it was last saved.
     pub updated_at: Option<Timestamp>,
-    /// Why it is kept; `None` if it goes.
+    /// Why it is kept; `None` if it is removed.
     pub kept: Option<KeepReason>,
-    /// The operation that took it out, for `undo`; `None` if it was kept, or only looked at.
+    /// The operation that removed it, for `undo`; `None` if it was kept, or in a dry run.
     pub operation: Option<OperationId>,
 }
 
-/// Takes out what is held of every execution that [`is_disposable`], whole, and prunes its history: two operations, which
-/// two undos bring back until they are swept. Without an act nothing is changed.
+/// Removes all claims of every execution that [`is_disposable`], and prunes its history. These are
+/// two operations; two undos restore them until garbage is collected. Without an act nothing is
+/// changed.
 ///
 /// # Errors
-/// As every write. What was taken out before stays out.
+/// Any error of a write to the store. Executions removed before the error stay removed.
 pub fn clean(
     store: &Store,
     act: Option<&WriteContext>,
@@ -92,7 +93,7 @@ pub fn clean(
         let Some(document) = execution.document()? else { continue };
         let kept = match (is_disposable(&document, now, keep_micros), document.stage()) {
             (Err(kept), _) => Some(kept),
-            // Items that failed and were not done since are errors too, whatever the document says.
+            // Failed items that were not done since count as errors, whatever the document says.
             (Ok(()), Some(stage)) if !execution.failed(stage)?.is_empty() => {
                 Some(KeepReason::Errors)
             }
@@ -133,7 +134,7 @@ fn take_out(
     let kinds = BTreeSet::from([Kind::Progress, Kind::Item]);
     let write = execution.session().write(act).edit(vec![execution.own_key()], still);
     let taken_out = write.replace_kinds(kinds, Vec::new()).commit()?.operation;
-    // What it was made of goes too: nothing stands on it any more.
+    // The history it was made of is removed too: nothing refers to it any more.
     let pruned = execution.session().fold_all(act)?;
     Ok(pruned.operation.unwrap_or(taken_out))
 }

@@ -1,39 +1,39 @@
-//! What is saved of an execution: read from what people and programs write, and checked where it is used.
+//! The progress document of a pipeline execution: lenient to read, validated where it is used.
 
 use crate::model::{FieldMap, Timestamp, Value};
 
-/// How far the batches are. `current_batch` is the last one that is finished.
+/// Batch progress. `current_batch` is the last finished batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchProgress {
-    /// The last finished batch.
+    /// The number of the last finished batch.
     pub current_batch: Option<i64>,
-    /// How many there are.
+    /// Total number of batches.
     pub total_batches: Option<i64>,
-    /// Items in one.
+    /// Number of items in a batch.
     pub batch_size: Option<i64>,
 }
 
-/// How far the items are.
+/// Item progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ItemCounts {
-    /// Processed so far.
+    /// Number of items processed so far.
     pub items_processed: Option<i64>,
-    /// To be processed in all.
+    /// Total number of items to process.
     pub items_total: Option<i64>,
-    /// Failed so far.
+    /// Number of items failed so far.
     pub items_failed: Option<i64>,
 }
 
-/// What is wrong with the form of a document.
+/// The error for a document of the wrong form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ProgressFormatError(pub String);
 
-/// How far an execution has come. Fields that are not known here survive.
+/// How far an execution has come. Unknown fields are preserved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressDocument(FieldMap);
 
-/// Columns of a table row, and where each stands in a document.
+/// Columns of a table row, and the document field of each.
 const COLUMNS: [(&str, &[&str]); 5] = [
     ("workflow_stage", &["stage"]),
     ("items_processed", &["progress", "items_processed"]),
@@ -42,7 +42,7 @@ const COLUMNS: [(&str, &[&str]); 5] = [
     ("error_count", &["error_info", "error_count"]),
 ];
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProgressFieldType {
     Text,
@@ -79,7 +79,7 @@ impl ProgressFieldType {
     }
 }
 
-/// The known fields and what they hold.
+/// The known fields and their types.
 const FIELDS: [(&[&str], ProgressFieldType); 24] = [
     (&["stage"], ProgressFieldType::Text),
     (&["batch_info"], ProgressFieldType::Fields),
@@ -108,11 +108,12 @@ const FIELDS: [(&[&str], ProgressFieldType); 24] = [
 ];
 
 impl ProgressDocument {
-    /// Reads a document as somebody wrote it: by itself, or as a row of a table with the document under
-    /// `checkpoint_data` and counts in columns beside it. `stage` is that of a document that names none.
+    /// Reads a document as it was written: alone, or as a table row with the document under
+    /// `checkpoint_data` and counts in further columns. `stage` is used if the document names none.
     ///
     /// # Errors
-    /// [`ProgressFormatError`] if it is not of that form, or names another stage or none.
+    /// [`ProgressFormatError`] if the form is wrong, or if the document names another stage or
+    /// none.
     pub fn read(value: Value, stage: Option<&str>) -> Result<Self, ProgressFormatError> {
         let Value::Map(mut row) = value.without_nulls() else {
             return Err(ProgressFormatError("progress is an object with fields".to_owned()));
@@ -146,7 +147,7 @@ impl ProgressDocument {
         }
     }
 
-    /// What is held, whatever it is.
+    /// Creates a document from any stored value, without checks.
     pub(super) fn stored(value: Value) -> Self {
         match value {
             Value::Map(fields) => Self(fields),
@@ -154,13 +155,13 @@ impl ProgressDocument {
         }
     }
 
-    /// The fields.
+    /// Returns the fields.
     #[must_use]
     pub fn into_value(self) -> Value {
         Value::Map(self.0)
     }
 
-    /// The fields.
+    /// Converts into the fields.
     #[must_use]
     pub const fn fields(&self) -> &FieldMap {
         &self.0
@@ -199,8 +200,9 @@ impl ProgressDocument {
         self.text(place).and_then(Timestamp::parse_rfc3339)
     }
 
-    /// What it is like as it is to be stored: under these names, with the time at which it was first and last saved. A
-    /// time it names itself counts if it is newer than what was saved before, and not in the future.
+    /// Returns the document in the form to be stored: with its names, and the times at which it was
+    /// first and last saved. A time in the document counts if it is later than the previous save
+    /// and not in the future.
     pub(super) fn with_save_times(
         &self,
         review: &str,
@@ -224,10 +226,10 @@ impl ProgressDocument {
         Self(new)
     }
 
-    /// Whether every known field holds what it should.
+    /// Checks that every known field has its type.
     ///
     /// # Errors
-    /// [`ProgressFormatError`], with the first that does not.
+    /// [`ProgressFormatError`] for the first field that does not.
     pub fn check(&self) -> Result<(), ProgressFormatError> {
         for (place, holds) in FIELDS {
             if let Some(value) = self.at(place)
@@ -243,18 +245,18 @@ impl ProgressDocument {
         Ok(())
     }
 
-    /// The stage it has come to.
+    /// Returns the current stage.
     #[must_use]
     pub fn stage(&self) -> Option<&str> {
         self.text(&["stage"])
     }
 
-    /// Whether it has come to this stage, if one is asked for.
+    /// Returns whether the current stage is this one; `true` if none is asked for.
     pub(super) fn is_of(&self, stage: Option<&str>) -> bool {
         stage.is_none_or(|stage| self.stage() == Some(stage))
     }
 
-    /// How far the batches are.
+    /// Returns the batch progress.
     #[must_use]
     pub fn batch_info(&self) -> BatchProgress {
         BatchProgress {
@@ -264,7 +266,7 @@ impl ProgressDocument {
         }
     }
 
-    /// How far the items are.
+    /// Returns the item progress.
     #[must_use]
     pub fn counts(&self) -> ItemCounts {
         ItemCounts {
@@ -274,56 +276,56 @@ impl ProgressDocument {
         }
     }
 
-    /// The item processed last.
+    /// Returns the id of the item processed last.
     #[must_use]
     pub fn last_processed(&self) -> Option<&str> {
         self.text(&["last_processed", "document_id"])
     }
 
-    /// What going on needs.
+    /// Returns the state needed to resume.
     #[must_use]
     pub fn context(&self, name: &str) -> Option<&str> {
         self.text(&["context", name])
     }
 
-    /// The error met last.
+    /// Returns the message of the last error.
     #[must_use]
     pub fn last_error(&self) -> Option<&str> {
         self.text(&["error_info", "last_error"])
     }
 
-    /// How many errors there were.
+    /// Returns the number of errors.
     #[must_use]
     pub fn error_count(&self) -> Option<i64> {
         self.count(&["error_info", "error_count"])
     }
 
-    /// Whether going on after the last error is possible, if that was said.
+    /// Returns whether the last error can be recovered from, if recorded.
     #[must_use]
     pub fn recoverable(&self) -> Option<bool> {
         self.at(&["error_info", "recoverable"]).and_then(Value::as_bool)
     }
 
-    /// The class of the last error, if it was said.
+    /// Returns the class of the last error, if recorded.
     #[must_use]
     pub fn error_class(&self) -> Option<&str> {
         self.text(&["error_info", "class"])
     }
 
-    /// The items that failed.
+    /// Returns the ids of the failed items.
     #[must_use]
     pub fn failed_item_ids(&self) -> Vec<&str> {
         let list = self.at(&["error_info", "failed_item_ids"]).and_then(Value::as_list);
         list.unwrap_or_default().iter().filter_map(Value::as_text).collect()
     }
 
-    /// When it was first saved.
+    /// Returns when the document was first saved.
     #[must_use]
     pub fn created_at(&self) -> Option<Timestamp> {
         self.time(&["created_at"])
     }
 
-    /// When it was last saved.
+    /// Returns when the document was last saved.
     #[must_use]
     pub fn updated_at(&self) -> Option<Timestamp> {
         self.time(&["updated_at"])

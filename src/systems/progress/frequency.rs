@@ -1,20 +1,20 @@
-//! How often progress is worth saving.
+//! How often progress should be saved.
 
-/// When progress is to be saved.
+/// When progress is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveFrequency {
-    /// After every item: each one is expensive.
+    /// After every item, since each is expensive.
     PerItem,
-    /// After so many items: each one is cheap.
+    /// After this number of items, since each is cheap.
     PerBatch(u64),
-    /// After so many microseconds: there are no items to count.
+    /// After this number of microseconds, where there are no items to count.
     Interval(i64),
-    /// Not at all: nothing goes on while somebody is waited for.
+    /// Never: nothing progresses while the pipeline waits for a person.
     Paused,
 }
 
 impl SaveFrequency {
-    /// Whether a save is due after so many items and microseconds since the last one.
+    /// Returns whether a save is due, given the items and microseconds since the last one.
     #[must_use]
     pub const fn is_due(self, items: u64, micros: i64) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Items reported one by one between saves: done, or failed and worth another try or not.
+//! Items reported one by one between saves: done, or failed.
 
 use super::retry::{FailureClass, RetryBackoff};
 use super::{PipelineExecution, no_item};
@@ -9,21 +9,21 @@ use crate::store::{ClaimChange, WriteContext, WriteReport};
 use crate::systems::{join, split};
 use std::collections::BTreeMap;
 
-/// What is reported of an item.
+/// The reported result of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemReport {
-    /// It is done.
+    /// The item is done.
     Done,
-    /// It failed.
+    /// The item failed.
     Failed {
-        /// The class of the failure, if it is known.
+        /// The class of the failure, if known.
         class: Option<FailureClass>,
-        /// What went wrong.
+        /// The error message.
         error: Option<String>,
     },
 }
 
-/// An item as it is held.
+/// An item as it is stored.
 pub(super) struct StoredItem(Value);
 
 impl StoredItem {
@@ -36,29 +36,29 @@ impl StoredItem {
     }
 }
 
-/// An item that failed and is not done since.
+/// An item that failed and was not done since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedItem {
-    /// Its id.
+    /// The id of the item.
     pub id: String,
-    /// The class of its last failure, if it is known.
+    /// The class of its last failure, if known.
     pub class: Option<FailureClass>,
-    /// What went wrong last.
+    /// The last error message.
     pub error: Option<String>,
-    /// How often it failed; 1 where only the document names it.
+    /// Number of failures; 1 if only the document names the item.
     pub attempts: i64,
     /// When it failed last.
     pub failed_at: Option<Timestamp>,
 }
 
 impl FailedItem {
-    /// Whether another try may help. Of an unknown class: yes.
+    /// Returns whether a retry may help. True for an unknown class.
     #[must_use]
     pub fn is_retriable(&self) -> bool {
         self.class.is_none_or(FailureClass::is_retriable)
     }
 
-    /// When to try again; `None` if that does not help.
+    /// Returns when to retry; `None` if a retry does not help.
     #[must_use]
     pub fn retry_at(&self, backoff: &RetryBackoff) -> Option<Timestamp> {
         let failed_at = self.failed_at.filter(|_| self.is_retriable())?;
@@ -73,10 +73,11 @@ impl PipelineExecution {
         Ok(held.map(|entry| StoredItem(entry.value)))
     }
 
-    /// Reports an item done, or failed once more. Of what is done already, done changes nothing.
+    /// Records that an item is done, or has failed once more. Recording a done item as done again
+    /// changes nothing.
     ///
     /// # Errors
-    /// [`crate::error::Error::Invalid`] for what are no names; as every write.
+    /// [`crate::error::Error::Invalid`] if the names are not valid; or any error of a write.
     pub fn report(
         &self,
         act: &WriteContext,
@@ -113,11 +114,11 @@ impl PipelineExecution {
         self.session().write(act).edit(vec![key], edit).commit()
     }
 
-    /// The items of a stage that failed and are not done since, sorted by id: those reported one by one, and those
-    /// that the document names.
+    /// Returns the items of a stage that failed and were not done since, sorted by id: those
+    /// reported one by one, and those that the document names.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn failed(&self, stage: &str) -> Result<Vec<FailedItem>> {
         let state = self.session().state(&self.session().head()?)?;
         let mut found = BTreeMap::new();
@@ -159,7 +160,7 @@ impl PipelineExecution {
         Ok(found.into_values().collect())
     }
 
-    /// When an item was reported done.
+    /// Returns when an item was reported done.
     ///
     /// # Errors
     /// [`crate::error::Error::NotFound`] if it was not.

@@ -1,8 +1,9 @@
-//! Progress of long pipelines: how far each execution of a review has come, and where it goes on.
+//! Progress of long pipelines: how far each execution of a review has come, and where it resumes.
 //!
-//! An execution is a session of kind `progress` under the key `REVIEW/EXECUTION`. In it stands one [`ProgressDocument`] (kind
-//! `progress`), replaced by every save and kept in every earlier form by the history, and one item (kind `item`, id
-//! `STAGE/ID`) for each piece of work that was reported done or failed between saves.
+//! An execution is a session of kind `progress` with the key `REVIEW/EXECUTION`. It contains one
+//! [`ProgressDocument`] (kind `progress`), which every save replaces and whose earlier versions
+//! stay in the history, and one item (kind `item`, id `STAGE/ID`) for each piece of work that was
+//! reported done or failed between saves.
 
 mod cleanup;
 mod document;
@@ -31,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::model::{Key, Kind, SessionKind, Timestamp};
 use crate::store::{ClaimChange, Session, Store, WriteContext, WriteReport};
 
-/// One execution of a review's pipeline.
+/// An execution of a review's pipeline.
 #[derive(Clone)]
 pub struct PipelineExecution {
     session: Session,
@@ -39,19 +40,19 @@ pub struct PipelineExecution {
     execution: String,
 }
 
-/// A document as it was saved, with the revision that saved it.
+/// A saved document with the revision that saved it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedProgress {
-    /// Its number in the execution's one count.
+    /// The sequence number of the revision.
     pub sequence: u64,
     /// When it was saved.
     pub time: Timestamp,
-    /// The document; `None` if it was cleaned up.
+    /// The document; `None` if it was removed by a cleanup.
     pub document: Option<ProgressDocument>,
 }
 
 impl PipelineExecution {
-    /// The execution of this review and name.
+    /// Opens the execution with this review and name.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -60,10 +61,10 @@ impl PipelineExecution {
         Ok(Self::new(open(store, SessionKind::Progress, &key)?, review, execution))
     }
 
-    /// The execution of this review and name, made if there is none.
+    /// Opens the execution with this review and name, or creates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what are no names; as every write.
+    /// [`Error::Invalid`] if the names are not valid; or any error of a write.
     pub fn open_or_create(
         store: &Store,
         act: &WriteContext,
@@ -79,10 +80,10 @@ impl PipelineExecution {
         Self { session, review: review.to_owned(), execution: execution.to_owned() }
     }
 
-    /// All executions, the one last written to first; of one review, if one is named.
+    /// Lists all executions, or those of one review, the most recently written first.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn list(store: &Store, review: Option<&str>) -> Result<Vec<Self>> {
         let mut found = Vec::new();
         for one in newest_first(store, SessionKind::Progress)? {
@@ -94,10 +95,11 @@ impl PipelineExecution {
         Ok(found)
     }
 
-    /// The execution of a review whose document was saved last, of one stage if one is named; with the document.
+    /// Returns the execution of a review (and of a stage, if given) whose document was saved last,
+    /// with the document.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn latest(
         store: &Store,
         review: &str,
@@ -115,11 +117,11 @@ impl PipelineExecution {
         Ok(best)
     }
 
-    /// The execution of this name if one is named, else the one that [`PipelineExecution::latest`] finds; with its document.
-    /// `None` if nothing is saved, or nothing of the stage, if one is named.
+    /// Returns the named execution, else the one that [`PipelineExecution::latest`] finds, with its
+    /// document. `None` if nothing is saved, or nothing of the given stage.
     ///
     /// # Errors
-    /// As every read; [`Error::NotFound`] if an execution is named that is not there.
+    /// Any error of a read; [`Error::NotFound`] if the named execution does not exist.
     pub fn find(
         store: &Store,
         review: &str,
@@ -132,19 +134,19 @@ impl PipelineExecution {
         Ok(found.map(|document| (one, document)))
     }
 
-    /// The review.
+    /// Returns the name of the review.
     #[must_use]
     pub fn review(&self) -> &str {
         &self.review
     }
 
-    /// Its own name.
+    /// Returns the name of the execution.
     #[must_use]
     pub fn execution(&self) -> &str {
         &self.execution
     }
 
-    /// The session it is kept in.
+    /// Returns the session that stores the execution.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
@@ -154,19 +156,19 @@ impl PipelineExecution {
         Key::new(Kind::Progress, self.execution.clone())
     }
 
-    /// How far it has come, now; `None` if nothing was saved, or it was cleaned up.
+    /// Returns the current document; `None` if nothing was saved, or it was removed by a cleanup.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn document(&self) -> Result<Option<ProgressDocument>> {
         let held = self.session.claim(&self.session.head()?, &self.own_key())?;
         Ok(held.map(|entry| ProgressDocument::stored(entry.value)))
     }
 
-    /// Every document that was saved, the newest first.
+    /// Returns every saved document, the newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if none ever was.
+    /// [`Error::NotFound`] if none was ever saved.
     pub fn history(&self) -> Result<Vec<SavedProgress>> {
         let history = self.session.history(&self.session.head()?, &self.own_key())?.into_iter();
         Ok(history
@@ -178,10 +180,10 @@ impl PipelineExecution {
             .collect())
     }
 
-    /// Saves how far it has come, in place of what was saved before. Durable when it returns.
+    /// Saves the document in place of the previous one. Durable on return.
     ///
     /// # Errors
-    /// As every write.
+    /// Any error of a write to the store.
     pub fn save(&self, act: &WriteContext, document: &ProgressDocument) -> Result<WriteReport> {
         let edit = move |known: &[Option<crate::model::Value>]| {
             let old = known.iter().flatten().next().cloned().map(ProgressDocument::stored);
@@ -192,19 +194,19 @@ impl PipelineExecution {
         self.session.write(act).edit(vec![self.own_key()], edit).commit()
     }
 
-    /// Whether something was reported done by this execution.
+    /// Returns whether this execution reported an item done.
     ///
     /// # Errors
-    /// As every read; [`Error::Invalid`] for what are no names.
+    /// Any error of a read; [`Error::Invalid`] if the names are not valid.
     pub fn is_done(&self, stage: &str, id: &str) -> Result<bool> {
         Ok(self.item(stage, id)?.is_some_and(|item| item.is_done()))
     }
 }
 
-/// The execution that a review goes on from, and where: see [`resume_point`].
+/// Returns the execution that a review resumes from, and where: see [`resume_point`].
 ///
 /// # Errors
-/// As every read; [`Error::NotFound`] if an execution is named that is not there.
+/// Any error of a read; [`Error::NotFound`] if the named execution does not exist.
 pub fn resume(
     store: &Store,
     review: &str,
@@ -218,7 +220,8 @@ pub fn resume(
     {
         let mut answer = resume_point(&document, &execution.execution, now, force);
         if let ResumeDecision::Go(point) | ResumeDecision::Refused { point, .. } = &mut answer {
-            // Those the document names, without those done since, and those reported one by one.
+            // The failed items of the document that were not done since, and those reported one by
+            // one.
             point.failed_ids = execution.failed(stage)?.into_iter().map(|one| one.id).collect();
         }
         return Ok(answer);

@@ -1,22 +1,22 @@
-//! Where a pipeline goes on. Pure: the document and the time come in.
+//! Where a pipeline resumes. Pure: the document and the time are parameters.
 
 use super::document::ProgressDocument;
 use super::validate::{ProgressFault, validate};
 use crate::model::Timestamp;
 
-/// By what a pipeline goes on.
+/// The unit in which a pipeline resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResumeMode {
-    /// By pages that a server keeps for it.
+    /// Pages of a result that a server keeps.
     Paginated,
-    /// By numbered batches.
+    /// Numbered batches.
     Batch,
-    /// By items in order, behind the last one.
+    /// Items in order, after the last processed one.
     Sequential,
 }
 
 impl ResumeMode {
-    /// The word for it.
+    /// Returns the word for the unit.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -27,64 +27,65 @@ impl ResumeMode {
     }
 }
 
-/// Where in a server's result a pipeline goes on.
+/// A position in a server's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultCursor {
-    /// The server's name for the result.
+    /// The server's name for the result (WebEnv).
     pub webenv: String,
-    /// The query in it.
+    /// The number of the query in it.
     pub query_key: Option<String>,
-    /// How many of its records are processed: the next one has this number, from 0.
+    /// Number of records processed, which is also the 0-based number of the next one.
     pub offset: i64,
-    /// How many to ask for.
+    /// Number of records to request.
     pub size: Option<i64>,
 }
 
-/// Where a pipeline goes on.
+/// Where a pipeline resumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumePoint {
-    /// By what.
+    /// The unit of the position.
     pub mode: ResumeMode,
-    /// The batch to do next: the one after the last finished one.
+    /// The next batch: the one after the last finished batch.
     pub next_batch: Option<i64>,
-    /// The item processed last: go on with those behind it.
+    /// The item processed last; resume after it.
     pub after_id: Option<String>,
-    /// Where in a server's result.
+    /// The position in a server's result.
     pub page: Option<ResultCursor>,
-    /// How many items are processed.
+    /// Number of items processed.
     pub processed: i64,
-    /// How many are left, if it is known how many there are.
+    /// Number of items left, if the total is known.
     pub remaining: Option<i64>,
-    /// Items that failed, for a retry of their own.
+    /// Failed items, to be retried separately.
     pub failed_ids: Vec<String>,
-    /// What somebody should know.
+    /// Warnings to report.
     pub warnings: Vec<String>,
-    /// The execution it goes on from.
+    /// The execution that is resumed.
     pub from_execution: String,
 }
 
-/// Whether a pipeline goes on, and where.
+/// Whether a pipeline resumes, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResumeDecision {
-    /// It does.
+    /// The pipeline resumes.
     Go(Box<ResumePoint>),
-    /// There is nothing to go on with: begin, or be content.
+    /// There is nothing to resume: start afresh, or stop.
     Nothing {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// The execution that is complete, if one is.
+        /// The execution that is complete, if there is one.
         from_execution: Option<String>,
     },
-    /// It would, but should not before somebody has looked.
+    /// The pipeline could resume, but a person should look first.
     Refused {
-        /// Why not.
+        /// The problems to look at.
         refusals: Vec<ProgressFault>,
-        /// Where it would go on.
+        /// Where it would resume.
         point: Box<ResumePoint>,
     },
 }
 
-/// Where the execution of this document goes on. With `force` what forbids it becomes a warning.
+/// Returns where the execution of this document resumes. `force` turns problems that prevent it
+/// into warnings.
 #[must_use]
 pub fn resume_point(
     document: &ProgressDocument,

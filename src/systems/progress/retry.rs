@@ -1,31 +1,31 @@
-//! Failures: which of them are worth another try, and when.
+//! Failures: which are worth a retry, and when.
 
 use crate::model::claim::words;
 
 words! {
-    /// What sort of failure it was.
+    /// The class of a failure.
     FailureClass, "failure class" {
-        /// A service asked for a pause.
+        /// A service asked for a pause (rate limit).
         RateLimit = "rate_limit",
-        /// The network did not answer in time.
+        /// The network timed out.
         NetworkTimeout = "network_timeout",
-        /// A database chose this one to give way.
+        /// A database chose this transaction as the victim of a deadlock.
         DatabaseDeadlock = "database_deadlock",
-        /// A model did not answer in time.
+        /// A model timed out.
         InferenceTimeout = "inference_timeout",
-        /// Somebody is not allowed in.
+        /// Authentication or authorisation failed.
         Authentication = "authentication",
-        /// The review is set up wrongly.
+        /// The review is misconfigured.
         InvalidConfiguration = "invalid_configuration",
-        /// What was to be stored contradicts what is stored.
+        /// The data to be stored contradicts what is stored.
         ConstraintViolation = "constraint_violation",
-        /// What was saved cannot be read.
+        /// The saved data cannot be read.
         CorruptedData = "corrupted_data",
     }
 }
 
 impl FailureClass {
-    /// Whether trying again may help; else a person has to look first.
+    /// Returns whether a retry may help; otherwise a person has to look first.
     #[must_use]
     pub const fn is_retriable(self) -> bool {
         matches!(
@@ -37,7 +37,7 @@ impl FailureClass {
         )
     }
 
-    /// What an error message speaks of, if it says so.
+    /// Classifies an error message, if it contains a known phrase.
     #[must_use]
     pub fn of_message(message: &str) -> Option<Self> {
         let small = message.to_lowercase();
@@ -65,24 +65,24 @@ impl FailureClass {
     }
 }
 
-/// How long to wait before a failed item is tried again: twice as long after each try.
+/// The delay before a failed item is retried, doubled after each failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryBackoff {
-    /// After the first failure.
+    /// Delay after the first failure.
     pub first_micros: i64,
-    /// At most.
+    /// Maximum delay.
     pub most_micros: i64,
 }
 
 impl Default for RetryBackoff {
-    /// Thirty seconds, at most an hour.
+    /// Returns 30 seconds initially, at most an hour.
     fn default() -> Self {
         Self { first_micros: 30_000_000, most_micros: 3_600_000_000 }
     }
 }
 
 impl RetryBackoff {
-    /// How long to wait after so many failures.
+    /// Returns the delay after this number of failures.
     #[must_use]
     pub fn wait_micros(&self, failures: i64) -> i64 {
         let doublings = u32::try_from(failures.saturating_sub(1).clamp(0, 40)).unwrap_or(0);

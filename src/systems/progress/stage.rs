@@ -1,26 +1,26 @@
-//! Stages of pipelines, and presets of them.
+//! Stages of pipelines, and presets.
 
 use super::frequency::SaveFrequency;
 
-/// One stage of a pipeline.
+/// A stage of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelineStage {
-    /// Its name.
+    /// The name of the stage.
     pub name: &'static str,
-    /// What happens in it.
+    /// What happens in the stage.
     pub about: &'static str,
-    /// How often its progress is worth saving.
+    /// How often progress should be saved in this stage.
     pub frequency: SaveFrequency,
 }
 
-/// Named stages in the order in which a pipeline goes through them. A pipeline may have others.
+/// Named stages in pipeline order. A pipeline may have others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelinePreset {
-    /// Its name.
+    /// The name of the preset.
     pub name: &'static str,
-    /// What pipelines it is for.
+    /// The sort of pipeline the preset is for.
     pub about: &'static str,
-    /// The stages.
+    /// The stages in order.
     pub stages: &'static [PipelineStage],
 }
 

@@ -31,7 +31,7 @@ fn counts(processed: i64, total: i64, errors: i64) -> ProgressDocument {
     ))
 }
 
-/// As it is stored when it is saved at a second.
+/// Returns the stored form of a document that is saved at a second.
 fn saved(document: &ProgressDocument, second: i64) -> ProgressDocument {
     document.with_save_times("r1", "e1", None, at(second))
 }
@@ -254,8 +254,8 @@ fn only_old_finished_executions_without_errors_are_cleaned_up_and_come_back() {
 }
 
 proptest! {
-    /// Whatever is saved in whatever order: the last is what is held, every earlier one is found in the history, times
-    /// never run back, and the point to go on from follows from the last alone.
+    /// After any saves in any order, the last document is current, every earlier one is in the
+    /// history, times never decrease, and the resume point follows from the last document alone.
     #[test]
     fn saves_are_kept_and_the_last_one_counts(
         saves in proptest::collection::vec((0..120_i64, 0..100_i64, 0..20_i64, 0..3_usize), 1..12),
@@ -296,7 +296,7 @@ proptest! {
         prop_assert_eq!(found, newest);
     }
 
-    /// What is cleaned up is exactly what the rule says.
+    /// A cleanup removes exactly what the rule says.
     #[test]
     fn the_rule_of_cleaning_is_that_of_its_parts(
         processed in 0..4_i64, total in 0..4_i64, errors in 0..2_i64, age in 0..4_i64,

@@ -1,32 +1,32 @@
-//! Whether a document can be gone on from. Pure: the time comes in.
+//! Checks whether a pipeline can resume from a document. Pure: the time is a parameter.
 
 use super::document::ProgressDocument;
 use super::retry::FailureClass;
 use crate::model::Timestamp;
 use crate::model::claim::VocabularyWord as _;
 
-/// Of more errors a processed item than this somebody should be told.
+/// Error rate (errors per processed item) above which a warning is given.
 pub const ERROR_RATE: f64 = 0.1;
-/// How long the tokens of a server's history live: 24 hours.
+/// Lifetime of the history tokens of a server: 24 hours.
 pub const TOKEN_MICROS: i64 = 24 * 3_600_000_000;
 
-/// What is wrong.
+/// A kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProgressFaultKind {
-    /// It is not of the form that progress has.
+    /// The form of the document is wrong.
     Corrupt,
     /// Its counts contradict each other.
     InvalidCounts,
-    /// A token it needs has expired.
+    /// A required token has expired.
     ExpiredContext,
-    /// Its last error is one that trying again does not mend.
+    /// The last error is one that a retry cannot fix.
     NotRecoverable,
-    /// Many items fail. A warning.
+    /// Many items fail (a warning).
     ErrorRate,
 }
 
 impl ProgressFaultKind {
-    /// The word for it.
+    /// Returns the word for the problem.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -39,26 +39,26 @@ impl ProgressFaultKind {
     }
 }
 
-/// Something wrong with a document.
+/// A problem of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressFault {
-    /// What.
+    /// The kind of problem.
     pub kind: ProgressFaultKind,
-    /// In words.
+    /// A readable description.
     pub message: String,
 }
 
-/// What was found.
+/// The problems found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgressValidation {
-    /// What forbids going on, unless somebody insists.
+    /// Problems that prevent resuming unless forced.
     pub refusals: Vec<ProgressFault>,
-    /// What somebody should know.
+    /// Problems to report that do not prevent resuming.
     pub warnings: Vec<ProgressFault>,
 }
 
 impl ProgressValidation {
-    /// Whether nothing forbids going on.
+    /// Returns whether nothing prevents resuming.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.refusals.is_empty()

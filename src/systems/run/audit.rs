@@ -1,33 +1,33 @@
-//! Looks through outputs and templates for what a prompt with holes leaves behind.
+//! Searches outputs and templates for traces of unfilled placeholders.
 
 use super::template::{is_output, scan};
 use crate::model::claim::words;
 use std::collections::BTreeSet;
 
 words! {
-    /// What was found.
+    /// A kind of finding.
     FindingKind, "kind of finding" {
-        /// A placeholder stands in the text: `{session_9_output}`.
+        /// A literal placeholder in the text: `{session_9_output}`.
         Placeholder = "placeholder",
-        /// The text talks about a placeholder: "based on session_4_output".
+        /// The text mentions a placeholder: "based on session_4_output".
         Talk = "talk",
-        /// The text gives instructions instead of following them: "Craft a summary".
+        /// The text repeats instructions instead of following them: "Craft a summary".
         Instruction = "instruction",
     }
 }
 
-/// Something found in a text.
+/// A finding in a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PromptFinding {
-    /// The line it stands in, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What it is.
+    /// The kind of finding.
     pub kind: FindingKind,
-    /// The words that show it.
+    /// The matching words.
     pub found: String,
 }
 
-/// Words that talk about a hole in the prompt rather than about what should have stood there.
+/// Phrases about a missing input instead of the input itself.
 const TALK: [&str; 12] = [
     "placeholder",
     "template variable",
@@ -43,7 +43,7 @@ const TALK: [&str; 12] = [
     "i don't have access to the",
 ];
 
-/// Words a sentence of a prompt begins with. What they ask for follows.
+/// Verbs that begin an instruction in a prompt. The object follows.
 const ASKING: [&str; 16] = [
     "craft",
     "write",
@@ -63,10 +63,10 @@ const ASKING: [&str; 16] = [
     "format",
 ];
 
-/// What is asked for.
+/// The objects of instructions.
 const ASKED: [&str; 9] = ["a", "an", "the", "this", "these", "following", "your", "it", "each"];
 
-/// Words that stand in prompts only.
+/// Words that occur only in prompts.
 const PROMPT: [&str; 10] = [
     "your task is",
     "you are an expert",
@@ -80,11 +80,12 @@ const PROMPT: [&str; 10] = [
     "do not include any",
 ];
 
-/// How much of a line is shown.
+/// Maximum number of characters of a line that are shown.
 const SHOWN_CHARS: usize = 80;
 
-/// What a text has of placeholders, of talk about them, and of leaked instructions, in order. It goes by patterns: what
-/// it finds is to be looked at, and what it does not find may still be wrong.
+/// Returns the placeholders, mentions of placeholders and leaked instructions in a text, in order.
+/// The search uses patterns: a person should check the findings, and a text without findings may
+/// still be wrong.
 #[must_use]
 pub fn audit(text: &str) -> Vec<PromptFinding> {
     let mut found = BTreeSet::new();
@@ -123,7 +124,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// Whether a sentence asks for something as prompts do: "Craft a summary", "please grade this".
+/// Returns whether a sentence is an instruction as in prompts: "Craft a summary", "please grade
+/// this".
 fn asks(sentence: &str) -> bool {
     let small = sentence.to_lowercase();
     let mut words = words(&small);

@@ -1,4 +1,4 @@
-//! Loading items: everything, or an error that names what is missing.
+//! Loads items: completely, or with an error that names what is missing.
 
 use super::model::{RunItem, StepOutput, output_id};
 use super::plan::{input_key, missing, read_input, run_key};
@@ -12,37 +12,37 @@ use std::collections::BTreeMap;
 /// An item with the outputs of all its finished steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedItem {
-    /// Where it is.
+    /// The position of the item.
     pub item: RunItem,
-    /// Its outputs, one for each step it has finished, in the order of its way.
+    /// Its outputs, one for each finished step, in order of completion.
     pub outputs: Vec<StepOutput>,
 }
 
 impl LoadedItem {
-    /// The output of a step.
+    /// Returns the output of a step.
     #[must_use]
     pub fn output(&self, step: &str) -> Option<&StepOutput> {
         self.outputs.iter().find(|output| output.step == step)
     }
 
-    /// Whether this step is finished: then it need not, and must not, be done again.
+    /// Returns whether this step is finished, so that it must not be done again.
     #[must_use]
     pub fn is_done(&self, step: &str) -> bool {
         self.output(step).is_some()
     }
 }
 
-/// Where a run goes on: the latest state of every item.
+/// Where a run resumes: the latest state of every item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResumedRun {
-    /// The run as a whole.
+    /// The state of the run as a whole.
     pub run: RunState,
     /// Every item with all its outputs, sorted by name.
     pub items: Vec<LoadedItem>,
 }
 
 impl ResumedRun {
-    /// The items that have steps before them.
+    /// Returns the items that have steps left.
     pub fn active(&self) -> impl Iterator<Item = &LoadedItem> {
         self.items.iter().filter(|one| one.item.is_active())
     }
@@ -60,10 +60,10 @@ fn damaged(run: &str, item: &str, missing: &[&str]) -> Error {
 }
 
 impl WorkflowRun {
-    /// The run as a whole, now.
+    /// Returns the current state of the run as a whole.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn state(&self) -> Result<RunState> {
         let held = self.session.claims(&self.session.head()?, &[run_key(), input_key()])?;
         let mut held = held.into_iter().map(|entry| entry.map(|entry| entry.value));
@@ -71,7 +71,7 @@ impl WorkflowRun {
         Ok(state_of(run.as_ref(), input.as_ref()))
     }
 
-    /// Where an item is, now, without its outputs.
+    /// Returns the current position of an item, without its outputs.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -86,16 +86,16 @@ impl WorkflowRun {
         Ok(RunItem::read(item, &held.value))
     }
 
-    /// An item with all its outputs, now.
+    /// Returns an item with all its current outputs.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Corrupt`], with the names of the steps, if the output of a finished step is not
-    /// there: an item is never loaded in part.
+    /// [`Error::NotFound`]; [`Error::Corrupt`] with the names of the steps if the output of a
+    /// finished step is missing: an item is never loaded in part.
     pub fn load(&self, item: &str) -> Result<LoadedItem> {
         self.load_at(&self.session.head()?, item)
     }
 
-    /// As [`WorkflowRun::load`], at a point.
+    /// Like [`WorkflowRun::load`], at a point.
     ///
     /// # Errors
     /// As [`WorkflowRun::load`].
@@ -114,7 +114,8 @@ impl WorkflowRun {
         Ok(LoadedItem { outputs: outputs.into_iter().flatten().collect(), item })
     }
 
-    /// The output of a step of an item, now. Costs the same in a run of any size.
+    /// Returns the current output of a step of an item. The cost does not depend on the size of the
+    /// run.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -122,7 +123,7 @@ impl WorkflowRun {
         self.output_at(&self.session.head()?, item, step)
     }
 
-    /// As [`WorkflowRun::output`], at a point.
+    /// Like [`WorkflowRun::output`], at a point.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -131,18 +132,18 @@ impl WorkflowRun {
         found.ok_or_else(|| missing(&self.key, item, step))
     }
 
-    /// The outputs of some steps of an item, now; `None` where there is none.
+    /// Returns the current outputs of some steps of an item; `None` where there is none.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn outputs(&self, item: &str, steps: &[&str]) -> Result<Vec<Option<StepOutput>>> {
         self.outputs_of_steps(&self.session.head()?, item, steps)
     }
 
-    /// Whether a step of an item is finished.
+    /// Returns whether a step of an item is finished.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn exists(&self, item: &str, step: &str) -> Result<bool> {
         Ok(self.outputs(item, &[step])?.iter().any(Option::is_some))
     }
@@ -164,8 +165,8 @@ impl WorkflowRun {
         Ok(found.into_iter().zip(steps).map(read).collect())
     }
 
-    /// The latest state of every item, with all outputs: what a run that was interrupted goes on from. Steps that have
-    /// an output are finished and not to be done again.
+    /// Returns the latest state of every item with all outputs, from which an interrupted run
+    /// resumes. Steps that have an output are finished and must not be done again.
     ///
     /// # Errors
     /// [`Error::Corrupt`], as [`WorkflowRun::load`].
@@ -173,7 +174,7 @@ impl WorkflowRun {
         self.resume_at(&self.session.head()?)
     }
 
-    /// As [`WorkflowRun::resume`], from a point.
+    /// Like [`WorkflowRun::resume`], from a point.
     ///
     /// # Errors
     /// As [`WorkflowRun::resume`].
@@ -185,7 +186,7 @@ impl WorkflowRun {
         for item in items_of(&state)? {
             items.insert(item.item.clone(), LoadedItem { item, outputs: Vec::new() });
         }
-        // Outputs of one item stand together.
+        // The outputs of an item are adjacent.
         let mut of: Option<(String, &mut LoadedItem)> = None;
         for entry in state.claims().entries_of_kind(Kind::Output) {
             let (key, entry) = entry?;
@@ -208,7 +209,7 @@ impl WorkflowRun {
 }
 
 impl LoadedItem {
-    /// Puts the outputs in the order of the item's way, each step of which must have one.
+    /// Sorts the outputs by the item's finished steps, each of which must have one.
     fn arrange(&mut self, run: &str) -> Result<()> {
         let steps = self.item.steps();
         let place = |step: &str| steps.iter().position(|one| *one == step);
@@ -223,13 +224,13 @@ impl LoadedItem {
     }
 }
 
-/// What is kept of a run as a whole: from how far it is, and what it was given.
+/// Combines the state of a run with its input.
 fn state_of(run: Option<&Value>, input: Option<&Value>) -> RunState {
     let state = run.map(RunState::read).unwrap_or_default();
     RunState { input: input.and_then(read_input), ..state }
 }
 
-/// The items of a state, sorted by name.
+/// Returns the items of a state, sorted by name.
 pub(super) fn items_of(state: &StateAt) -> Result<Vec<RunItem>> {
     let read = |entry: Result<(Key, ClaimEntry)>| {
         let (key, ClaimEntry { value, .. }): (Key, ClaimEntry) = entry?;
@@ -238,7 +239,7 @@ pub(super) fn items_of(state: &StateAt) -> Result<Vec<RunItem>> {
     state.claims().entries_of_kind(Kind::Item).map(read).collect()
 }
 
-/// What a map says under a name, as text.
+/// Returns a text field of a map.
 pub(super) fn field_text(value: Option<&Value>, name: &str) -> Option<String> {
     match value?.field(name)? {
         Value::Text(text) => Some(text.clone()),

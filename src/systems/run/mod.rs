@@ -1,9 +1,10 @@
-//! Workflow runs: many items, each taken through steps, and the output of every step.
+//! Workflow runs: many items, each taken through steps, with the output of every step.
 //!
-//! A run is a session of kind `run`. In it stand one [`RunState`] (kind `run`, with its input beside it), one [`RunItem`] an item, which says where
-//! it is and which way it came, and one [`StepOutput`] for each step that an item has finished, under the id `ITEM/STEP`.
-//! What is recorded of a step is one revision: output, item and run together or not at all. So an item that is loaded
-//! has all its outputs, or loading it fails and names those that are missing.
+//! A run is a session of kind `run`. It contains one [`RunState`] (kind `run`, with the input in a
+//! claim of its own), one [`RunItem`] per item, which holds its position and finished steps, and
+//! one [`StepOutput`] for each step that an item has finished, with the id `ITEM/STEP`. A finished
+//! step is recorded in one revision: output, item and run together or not at all. So a loaded item
+//! has all its outputs, or loading fails and names the missing ones.
 
 mod audit;
 mod load;
@@ -26,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::model::{Key, Kind, SessionKind, Value};
 use crate::store::{Session, Store, WriteContext, WriteReport};
 
-/// One workflow run.
+/// A workflow run.
 #[derive(Clone)]
 pub struct WorkflowRun {
     session: Session,
@@ -34,7 +35,7 @@ pub struct WorkflowRun {
 }
 
 impl WorkflowRun {
-    /// The run of this name.
+    /// Opens the run of this name.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -42,16 +43,16 @@ impl WorkflowRun {
         Ok(Self { session: open(store, SessionKind::Run, key)?, key: key.to_owned() })
     }
 
-    /// The run of this name, made if there is none.
+    /// Opens the run of this name, or creates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is no name; as every write.
+    /// [`Error::Invalid`] if the name is not valid; or any error of a write.
     pub fn open_or_create(store: &Store, act: &WriteContext, key: &str) -> Result<Self> {
         let session = open_or_create(store, act, SessionKind::Run, key)?;
         Ok(Self { session, key: key.to_owned() })
     }
 
-    /// The run that last recorded something of this item.
+    /// Returns the run that last recorded something about this item.
     ///
     /// # Errors
     /// [`Error::NotFound`] if none ever did.
@@ -60,15 +61,15 @@ impl WorkflowRun {
         found.ok_or_else(|| Error::not_found("item in any run", item))
     }
 
-    /// As [`WorkflowRun::of_item`]; `None` if no run ever recorded something of this item.
+    /// Like [`WorkflowRun::of_item`], but returns `None` if there is no such run.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn find_item(store: &Store, item: &str) -> Result<Option<Self>> {
         let key = Key::new(Kind::Item, item);
         let mut best: Option<(crate::model::Timestamp, Self)> = None;
         for one in newest_first(store, SessionKind::Run)? {
-            // Nothing in a run is newer than its last event, and the runs come with the newest first.
+            // Nothing in a run is newer than its last event, and the runs are sorted newest first.
             if best.as_ref().is_some_and(|(time, _)| *time >= super::last_event(&one)) {
                 break;
             }
@@ -81,23 +82,24 @@ impl WorkflowRun {
         Ok(best.map(|(_, run)| run))
     }
 
-    /// Its name.
+    /// Returns the name of the run.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The session it is kept in.
+    /// Returns the session that stores the run.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Begins it, or goes on with one that was ended: its status is `running`. Where the input is a list of objects with
-    /// an `item`, those items are there from then on, without a step; their other fields are what they carry along.
+    /// Starts the run, or continues one that had ended: its status becomes `running`. If the input
+    /// is a list of objects with an `item`, those items are created without a finished step; the
+    /// other fields of each object become the data of the item.
     ///
     /// # Errors
-    /// [`Error::Invalid`], as [`WorkflowRun::check_input`]; as every write.
+    /// [`Error::Invalid`], as [`WorkflowRun::check_input`]; or any error of a write.
     pub fn start(&self, act: &WriteContext, input: Option<&Value>) -> Result<WriteReport> {
         let registered = input.map(plan::items_of_input).transpose()?.unwrap_or_default();
         let items = registered.iter().map(|(item, _)| Key::new(Kind::Item, item.clone()));
@@ -107,18 +109,19 @@ impl WorkflowRun {
         self.session.write(act).edit(keys, edit).commit()
     }
 
-    /// Whether a run can be started with this input, for whoever wants to know before there is a run.
+    /// Checks whether a run can be started with this input, even before the run exists.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if some of it names items and some does not, or what could be no item.
+    /// [`Error::Invalid`] if only some objects have an `item`, or one is not a valid name.
     pub fn check_input(input: &Value) -> Result<()> {
         plan::items_of_input(input).map(|_| ())
     }
 
-    /// Records that a step of an item is finished, with its output. The same record again changes nothing.
+    /// Records that a step of an item is finished, with its output. Repeating a record changes
+    /// nothing.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for names that cannot be; as every write.
+    /// [`Error::Invalid`] if the names are not valid; or any error of a write.
     pub fn record(&self, act: &WriteContext, record: &StepRecord) -> Result<WriteReport> {
         self.record_all(act, std::slice::from_ref(record))
     }
@@ -138,10 +141,10 @@ impl WorkflowRun {
         self.session.write(act).edit(keys, edit).commit()
     }
 
-    /// Ends it: `finished`, or `failed` with what went wrong.
+    /// Ends the run: `finished`, or `failed` with the reason.
     ///
     /// # Errors
-    /// As every write.
+    /// Any error of a write to the store.
     pub fn end(
         &self,
         act: &WriteContext,
@@ -155,8 +158,8 @@ impl WorkflowRun {
         self.session.write(act).edit(vec![plan::run_key()], edit).commit()
     }
 
-    /// Clears the outputs of steps of an item, so that these are done again; what they were stays in the history. The
-    /// item goes back to the first of them on its way.
+    /// Clears outputs of an item, so that these steps are done again; the old outputs stay in the
+    /// history. The item returns to the first of these steps in its order.
     ///
     /// # Errors
     /// [`Error::NotFound`] if one of them has no output.

@@ -1,23 +1,24 @@
-//! What is kept of a run: its state, its items, their outputs; read from values that may lack anything.
+//! The stored state of a run: the run, its items and their outputs, read from values in which any
+//! field may be absent.
 
 use crate::error::Result;
 use crate::model::{Timestamp, Value};
 use crate::systems::join;
 
-/// How far a run is.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunStatus {
-    /// Items are on their way.
+    /// The run is in progress.
     #[default]
     Running,
-    /// All that was to be done is done.
+    /// All items are done.
     Finished,
-    /// It was given up.
+    /// The run was given up.
     Failed,
 }
 
 impl RunStatus {
-    /// The word for it.
+    /// Returns the word for the status.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -36,18 +37,18 @@ impl RunStatus {
     }
 }
 
-/// How far an item is.
+/// The status of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ItemStatus {
-    /// It has steps before it.
+    /// The item has steps left.
     #[default]
     Active,
-    /// It has come to its end.
+    /// The item is done.
     Terminal,
 }
 
 impl ItemStatus {
-    /// The word for it.
+    /// Returns the word for the status.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -57,69 +58,70 @@ impl ItemStatus {
     }
 }
 
-/// What is kept of a run as a whole.
+/// The stored state of a run as a whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunState {
-    /// How far it is.
+    /// The status.
     pub status: RunStatus,
-    /// What it was given. Kept in a claim of its own: it may be large, and counts change often.
+    /// The input. Stored as a claim of its own, because it may be large and the counts change
+    /// often.
     pub input: Option<Value>,
-    /// When it began.
+    /// When the run began.
     pub started_at: Option<Timestamp>,
-    /// When it ended, if it has.
+    /// When the run ended, if it has.
     pub ended_at: Option<Timestamp>,
-    /// Why it failed.
+    /// Why the run failed.
     pub error: Option<String>,
-    /// How many items it has.
+    /// Number of items.
     pub items: i64,
-    /// How many of them have come to their end.
+    /// Number of items that are done.
     pub terminal: i64,
 }
 
-/// Where an item is, and which way it came.
+/// The position of an item, and the steps it has finished.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunItem {
-    /// Its name.
+    /// The name of the item.
     pub item: String,
-    /// How far it is.
+    /// The status.
     pub status: ItemStatus,
     /// The step recorded last.
     pub step: Option<String>,
-    /// What people call that step.
+    /// The display name of that step.
     pub name: Option<String>,
-    /// The step to be done next, if that is known.
+    /// The next step, if known.
     pub next: Option<String>,
-    /// The place of the last step in the workflow.
+    /// The position of the last step in the workflow.
     pub order: Option<i64>,
-    /// The finished steps in the order in which they were done. One that was done twice stands here twice.
+    /// The finished steps in order of completion. A step that was done twice is listed twice.
     pub path: Vec<String>,
-    /// What it carries along.
+    /// Caller-defined data that stays with the item.
     pub data: Option<Value>,
-    /// When something of it was recorded last.
+    /// When something about the item was last recorded.
     pub recorded_at: Option<Timestamp>,
 }
 
-/// What a step made of an item.
+/// The output of a step for an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepOutput {
-    /// The item.
+    /// The name of the item.
     pub item: String,
-    /// The step.
+    /// The name of the step.
     pub step: String,
-    /// What people call the step.
+    /// The display name of the step.
     pub name: Option<String>,
-    /// The place of the step in the workflow.
+    /// The position of the step in the workflow.
     pub order: Option<i64>,
-    /// What was made.
+    /// The output itself.
     pub content: String,
     /// When it was recorded.
     pub recorded_at: Timestamp,
 }
 
-/// The id of the output of a step of an item.
+/// Returns the id of the output of a step of an item.
 ///
 /// # Errors
-/// [`crate::error::Error::Invalid`] for names that cannot be, or are too long together.
+/// [`crate::error::Error::Invalid`] for names that are not valid, or too long together.
 pub fn output_id(item: &str, step: &str) -> Result<String> {
     join(&[item, step])
 }
@@ -192,19 +194,19 @@ impl RunItem {
         ])
     }
 
-    /// The step it is at: the next one if that is known, else the one recorded last.
+    /// Returns the current step: the next one if known, else the one recorded last.
     #[must_use]
     pub fn current_step(&self) -> Option<&str> {
         self.next.as_deref().or(self.step.as_deref())
     }
 
-    /// Whether it has steps before it.
+    /// Returns whether it has steps left.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.status == ItemStatus::Active
     }
 
-    /// The finished steps, each once, in the order in which they were first done.
+    /// Returns the finished steps, each once, in the order in which they were first done.
     #[must_use]
     pub fn steps(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();

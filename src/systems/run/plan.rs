@@ -1,4 +1,4 @@
-//! What a record, a start, an end and a clearing make of the claims as they stand. Pure.
+//! Computes the claim changes of a record, a start, an end and a clearing. Pure.
 
 use super::model::{ItemStatus, RunItem, RunState, RunStatus};
 use crate::error::{Error, Result};
@@ -7,42 +7,42 @@ use crate::model::{Key, Kind, Timestamp, Value};
 use crate::store::ClaimChange;
 use std::collections::BTreeMap;
 
-/// Where an item goes from a step.
+/// What an item does after a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NextStep {
-    /// Nothing is said.
+    /// Not specified.
     #[default]
     Unknown,
-    /// To this step.
+    /// Continues with this step.
     Step(String),
-    /// Nowhere: it has come to its end.
+    /// Nothing: the item is done.
     Terminal,
 }
 
 /// A finished step of an item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepRecord {
-    /// The item.
+    /// The name of the item.
     pub item: String,
-    /// The step.
+    /// The name of the step.
     pub step: String,
-    /// What it made.
+    /// The output of the step.
     pub output: String,
-    /// Where the item goes.
+    /// What the item does next.
     pub next: NextStep,
-    /// The place of the step in the workflow; how many steps the item has done, if not said.
+    /// The position of the step in the workflow; defaults to the number of steps the item has done.
     pub order: Option<i64>,
-    /// What people call the step.
+    /// The display name of the step.
     pub name: Option<String>,
-    /// What the item carries along from then on; as it was, if not said.
+    /// The new data of the item; unchanged if absent.
     pub data: Option<Value>,
 }
 
-/// An item that an input names, and what it carries along.
+/// An item named by an input, and its data.
 pub(super) type RegisteredItem = (String, Option<Value>);
 
-/// The items that an input names: where objects in a list have an `item`, each of them must, and its other fields are
-/// what the item carries along.
+/// Returns the items that an input names: if objects in a list have an `item`, each of them must,
+/// and its other fields become the data of the item.
 pub(super) fn items_of_input(input: &Value) -> Result<Vec<RegisteredItem>> {
     const ITEM: &str = "item";
     let list = input.as_list().unwrap_or_default();
@@ -67,25 +67,25 @@ pub(super) fn items_of_input(input: &Value) -> Result<Vec<RegisteredItem>> {
     (1..).zip(list).map(item).collect()
 }
 
-/// A change of the run's own claim, if there is one.
+/// Returns the change of the run's own claim, if any.
 fn run_change(old: Option<&Value>, new: &RunState) -> Option<ClaimChange> {
     let new = new.to_value();
     (old != Some(&new)).then(|| ClaimChange::put(run_key(), new))
 }
 
-/// The claim that says how far the run is.
+/// Returns the key of the claim with the state of the run.
 pub(super) fn run_key() -> Key {
     Key::new(Kind::Run, "run")
 }
 
-/// The claim that says what the run was given.
+/// Returns the key of the claim with the input of the run.
 pub(super) fn input_key() -> Key {
     Key::new(Kind::Run, "input")
 }
 
 const INPUT: &str = "input";
 
-/// What the claim of the input holds.
+/// Returns the contents of the input claim.
 pub(super) fn read_input(value: &Value) -> Option<Value> {
     value.field(INPUT).cloned()
 }
@@ -136,7 +136,7 @@ pub(super) fn end(
     run_change(old, &state).into_iter().collect()
 }
 
-/// The claims of a write as they become, one record after the other.
+/// The claims of a write while the records are applied one by one.
 struct ClaimDraft {
     olds: BTreeMap<Key, Option<Value>>,
     changes: BTreeMap<Key, ClaimChange>,
@@ -181,7 +181,7 @@ pub(super) fn record(
     Ok(run_change(old_run.as_ref(), &state).into_iter().chain(changes).collect())
 }
 
-/// A run of which something is recorded is running, unless that was the end of its last item.
+/// Sets the status after a record: finished if all items are done, else running.
 fn update_run_status(state: &mut RunState, now: Timestamp) {
     state.error = None;
     if state.items > 0 && state.terminal == state.items {
@@ -221,7 +221,7 @@ fn record_step(
             check_id(next).map_err(|error| Error::invalid(error.to_string()))?;
             (ItemStatus::Active, Some(next.clone()))
         }
-        // Said again without its end, a step does not take the end back.
+        // Repeating a step without its end does not revert the end.
         NextStep::Unknown if again => (item.status, item.next),
         NextStep::Unknown => (ItemStatus::Active, None),
     };
@@ -286,7 +286,7 @@ pub(super) fn forget(
     Ok(changes)
 }
 
-/// The error of an output that is not there.
+/// Returns the error for a missing output.
 pub(super) fn missing(run: &str, item: &str, step: &str) -> Error {
     Error::not_found("output", format!("{step}' of the item '{item}' in the run '{run}"))
 }

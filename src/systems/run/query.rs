@@ -1,4 +1,4 @@
-//! Questions about runs.
+//! Queries about runs.
 
 use super::load::{field_text, items_of};
 use super::model::{RunItem, RunState, RunStatus, StepOutput};
@@ -9,19 +9,19 @@ use crate::model::{Key, Kind, RevisionId, SessionKind, Timestamp};
 use crate::store::{ResolvedMoment, Store};
 use crate::systems::{last_event, newest_first};
 
-/// A run in short.
+/// A summary of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSummary {
-    /// Its name.
+    /// The name of the run.
     pub key: String,
-    /// What is kept of it.
+    /// The stored state.
     pub state: RunState,
-    /// When something of it was recorded last.
+    /// When something was last recorded.
     pub last_event: Timestamp,
 }
 
 impl RunSummary {
-    /// Whether it began this long ago and has not ended.
+    /// Returns whether it began longer ago than this and has not ended.
     #[must_use]
     pub fn is_incomplete(&self, now: Timestamp, older_than_micros: i64) -> bool {
         let began = self.state.started_at.unwrap_or(self.last_event);
@@ -29,35 +29,35 @@ impl RunSummary {
     }
 }
 
-/// One change of an item or of an output, with the revision that made it.
+/// A change of an item or an output, with the revision that made it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunHistoryEntry<T> {
-    /// Its number in the run's one count.
+    /// The sequence number of the revision.
     pub sequence: u64,
     /// The id of the revision.
     pub revision: RevisionId,
     /// When it was made.
     pub time: Timestamp,
-    /// The verb that made it.
+    /// The verb that made the revision.
     pub verb: String,
-    /// What it was from then on; `None` if it was cleared.
+    /// The new value; `None` if it was cleared.
     pub value: Option<T>,
 }
 
 impl WorkflowRun {
-    /// All runs, the one last written to first.
+    /// Lists all runs, the most recently written first.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn all(store: &Store) -> Result<Vec<Self>> {
         let runs = newest_first(store, SessionKind::Run)?.into_iter();
         Ok(runs.map(|one| Self { session: one.session, key: one.name }).collect())
     }
 
-    /// As [`WorkflowRun::all`], each in short.
+    /// Lists summaries of all runs, in the order of [`WorkflowRun::all`].
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn list(store: &Store) -> Result<Vec<RunSummary>> {
         let runs = newest_first(store, SessionKind::Run)?.into_iter();
         runs.map(|one| {
@@ -68,20 +68,20 @@ impl WorkflowRun {
         .collect()
     }
 
-    /// It in short.
+    /// Returns a summary of the run.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn summary(&self) -> Result<RunSummary> {
         let kept = self.session.summary()?;
         let last_event = kept.last_event.unwrap_or(kept.info.started_at);
         Ok(RunSummary { key: self.key.clone(), state: self.state()?, last_event })
     }
 
-    /// The runs that began this long ago and have not ended, the oldest first.
+    /// Returns the runs that began longer ago than this and have not ended, the oldest first.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn incomplete(
         store: &Store,
         now: Timestamp,
@@ -93,26 +93,27 @@ impl WorkflowRun {
         Ok(found)
     }
 
-    /// Where all items are, at a point, sorted by name.
+    /// Returns the positions of all items at a point, sorted by name.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn items_at(&self, point: &ResolvedMoment) -> Result<Vec<RunItem>> {
         items_of(&self.session.state(point)?)
     }
 
-    /// The items that are at a step now: whose next step it is or, where none is known, whose last one.
+    /// Returns the items that are at a step now: their next step or, if unknown, their last one is
+    /// this step.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn at_step(&self, step: &str) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.is_active() && item.current_step() == Some(step))
     }
 
-    /// The items whose last recorded step has this place in the workflow.
+    /// Returns the items whose last recorded step has this position in the workflow.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn at_order(&self, order: i64) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.order == Some(order))
     }
@@ -123,15 +124,16 @@ impl WorkflowRun {
         Ok(items)
     }
 
-    /// Every state of an item, the newest first.
+    /// Returns every state of an item, the newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if nothing was ever recorded of it.
+    /// [`Error::NotFound`] if nothing was ever recorded for it.
     pub fn history(&self, item: &str) -> Result<Vec<RunHistoryEntry<RunItem>>> {
         self.traces(&Key::new(Kind::Item, item), |entry| RunItem::read(item, &entry.value))
     }
 
-    /// Every output of a step of an item, the newest first; those that were cleared or replaced too.
+    /// Returns every output of a step of an item, the newest first, including cleared and replaced
+    /// ones.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there never was one.
@@ -160,8 +162,8 @@ impl WorkflowRun {
         Ok(history.map(trace).collect())
     }
 
-    /// A template with its placeholders filled from what is recorded of an item. Nothing is ever left standing: see
-    /// [`template::render`].
+    /// Fills the placeholders of a template with the records of an item. No placeholder ever
+    /// remains: see [`template::render`].
     ///
     /// # Errors
     /// As [`WorkflowRun::load`].
@@ -171,7 +173,7 @@ impl WorkflowRun {
         Ok(template::render(template, &|name| self.value_of(&state, &loaded, name)))
     }
 
-    /// What a placeholder of this name stands for.
+    /// Returns the value of a placeholder.
     fn value_of(&self, state: &RunState, loaded: &LoadedItem, name: &str) -> Option<String> {
         if let Some(step) = template::step_of(name, &|step| loaded.is_done(step)) {
             return loaded.output(&step).map(|output| output.content.clone());
@@ -190,12 +192,12 @@ impl WorkflowRun {
     }
 }
 
-/// The outputs of all items of a run, for whoever looks through them.
+/// The outputs of all items of a run, for an audit.
 impl WorkflowRun {
-    /// Every output held now, sorted by item and step.
+    /// Returns every current output, sorted by item and step.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn all_outputs(&self) -> Result<Vec<StepOutput>> {
         let state = self.session.state(&self.session.head()?)?;
         let mut found = Vec::new();

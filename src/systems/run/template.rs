@@ -1,25 +1,26 @@
-//! Templates of prompts: `{conversation_3341_output}` and the like, filled or refused.
+//! Prompt templates: `{conversation_3341_output}` and the like, filled or rejected.
 //!
-//! A placeholder that is left standing in a prompt is worse than no prompt: a model does not refuse it, it invents what
-//! should stand there. So a template is filled whole or not at all.
+//! An unfilled placeholder in a prompt is worse than no prompt: a model does not reject it, but
+//! invents the missing text. So a template is filled completely or not at all.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What is said before the step in the name of a placeholder of an output.
+/// Words that precede the step in the name of an output placeholder.
 const STEP_PREFIXES: [&str; 3] = ["conversation_", "session_", "step_"];
 const OUTPUT_SUFFIX: &str = "_output";
 
-/// What came of a template.
+/// The result of filling a template.
 pub type RenderResult = Result<String, RenderError>;
 
 /// Why a template was not filled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.description())]
 pub struct RenderError {
-    /// Placeholders that nothing is recorded for.
+    /// Placeholders without a recorded value.
     pub missing: Vec<String>,
-    /// Placeholders that would still stand in the text: inside an output, or made by what was filled in.
+    /// Placeholders that would remain in the result: inside an output, or formed by an inserted
+    /// value.
     pub surviving: Vec<String>,
 }
 
@@ -42,12 +43,13 @@ impl RenderError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TemplatePlaceholder<'a> {
     pub(super) name: &'a str,
-    /// Where it stands, braces included.
+    /// Its range, braces included.
     pub(super) at: Range<usize>,
 }
 
-/// The placeholders of a text in order: `{name}` with a name of letters, digits, `_`, `-`, `.`, `:` and `/` that begins
-/// with a letter or `_`, spaces around it allowed. JSON and code in braces are none.
+/// Returns the placeholders of a text in order: `{name}`, where the name consists of letters,
+/// digits, `_`, `-`, `.`, `:` and `/`, begins with a letter or `_`, and may be surrounded by
+/// spaces. JSON and code in braces do not match.
 pub(super) fn scan(text: &str) -> Vec<TemplatePlaceholder<'_>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -69,19 +71,20 @@ fn is_name(name: &str) -> bool {
     first && name.chars().all(|c| c.is_alphanumeric() || "_-.:/".contains(c))
 }
 
-/// The names of the placeholders of a text, each once, sorted.
+/// Returns the placeholder names of a text, each once, sorted.
 #[must_use]
 pub fn placeholders(text: &str) -> Vec<String> {
     let names: BTreeSet<&str> = scan(text).into_iter().map(|one| one.name).collect();
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether a name is one of an output: `session_9_output`, `conversation_3341_output`, `summary_output`.
+/// Returns whether a name refers to an output: `session_9_output`, `conversation_3341_output`,
+/// `summary_output`.
 pub(super) fn is_output(name: &str) -> bool {
     name.len() > OUTPUT_SUFFIX.len() && name.ends_with(OUTPUT_SUFFIX)
 }
 
-/// The finished step whose output the name of a placeholder stands for.
+/// Returns the finished step whose output a placeholder refers to.
 pub(super) fn step_of(name: &str, is_done: &dyn Fn(&str) -> bool) -> Option<String> {
     let base = name.strip_suffix(OUTPUT_SUFFIX)?;
     let shorter = STEP_PREFIXES.iter().filter_map(|prefix| base.strip_prefix(prefix));
@@ -89,15 +92,16 @@ pub(super) fn step_of(name: &str, is_done: &dyn Fn(&str) -> bool) -> Option<Stri
     candidates.find(|step| is_done(step)).map(str::to_owned)
 }
 
-/// A template with every placeholder replaced by its value. `{{` and `}}` around a name stand for single braces, unless
-/// the name is one of an output.
+/// Replaces every placeholder by its value. `{{` and `}}` around a name stand for single braces,
+/// unless the name refers to an output.
 ///
 /// # Errors
-/// [`RenderError`], which names every placeholder that has no value and every one that would still stand in the text.
+/// [`RenderError`], which lists every placeholder without a value and every one that would remain
+/// in the result.
 pub fn render(template: &str, value_of: &dyn Fn(&str) -> Option<String>) -> RenderResult {
     let mut text = String::with_capacity(template.len());
     let (mut missing, mut surviving) = (BTreeSet::new(), BTreeSet::new());
-    // Where values and escaped names stand in the result.
+    // The ranges of values and escaped names in the result.
     let mut values: Vec<Range<usize>> = Vec::new();
     let mut escaped: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
@@ -133,7 +137,8 @@ pub fn render(template: &str, value_of: &dyn Fn(&str) -> Option<String>) -> Rend
         span.is_some_and(|span| at.end <= span.end)
     };
     for one in scan(&text) {
-        // What a model wrote may have braces; not those of an output, nor of anything the template could mean.
+        // Text from a model may contain braces, but not those of an output, nor of anything the
+        // template could mean.
         let harmless = inside(&escaped, &one.at)
             || inside(&values, &one.at) && !is_output(one.name) && value_of(one.name).is_none();
         if !harmless {

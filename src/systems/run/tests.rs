@@ -1,4 +1,4 @@
-//! The laws of runs, and the failure they are there for.
+//! The laws of runs, and the failure they prevent.
 
 mod laws;
 mod story;

@@ -1,37 +1,37 @@
-//! What sanitising does, such that a program can do the same to its own copy.
+//! The actions of sanitising, in a form that a program can apply to its own copy.
 
 use super::fault::FaultKind;
 use serde::{Serialize, Serializer};
 
-/// What is done to the list of messages.
+/// An action on the list of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SanitizeActionKind {
-    /// The message is put in at `index`; what stood there and after it moves up by one.
+    /// Inserts the message at `index`; the messages from there on move up by one.
     Insert,
-    /// The message at `index` is taken out.
+    /// Removes the message at `index`.
     Remove,
-    /// The message at `index` is taken out and put in at `to`.
+    /// Moves the message at `index` to `to`: removes it, then inserts it.
     Move,
 }
 
-/// One step. Steps are taken in order, each on the list that the one before it left. A message that is changed is
-/// removed and its new version inserted in its place.
+/// One action. Actions are applied in order, each to the list that the one before it left. A
+/// changed message is removed, and its new version inserted in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SanitizeAction {
-    /// What is done.
+    /// The kind of action.
     pub action: SanitizeActionKind,
-    /// To which message, counted from 0.
+    /// The index of the message, from 0.
     pub index: usize,
-    /// Of a move: where it goes.
+    /// For a move: the new index.
     pub to: Option<usize>,
-    /// The id that the message has itself.
+    /// The message's own id.
     pub message_id: Option<String>,
-    /// The call it is about.
+    /// The id of the call concerned.
     pub tool_call_id: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: FaultKind,
-    /// Of an insertion: the message.
+    /// For an insertion: the message.
     #[serde(serialize_with = "as_json")]
     pub message: Option<String>,
 }
@@ -41,7 +41,7 @@ fn as_json<S: Serializer>(message: &Option<String>, serializer: S) -> Result<S::
     raw.map_err(serde::ser::Error::custom)?.serialize(serializer)
 }
 
-/// Takes these steps on a list of messages. A step that does not fit ends it.
+/// Applies these actions to a list of messages. Stops at one that does not fit.
 pub fn apply(messages: &mut Vec<String>, actions: &[SanitizeAction]) {
     for action in actions {
         let fits = match action.action {

@@ -1,4 +1,4 @@
-//! The steps from a history to what is made of it, such that a program can take them on its own copy.
+//! Builds the actions that turn a history into its outcome, for a program to apply to its own copy.
 
 use super::action::{SanitizeAction, SanitizeActionKind};
 use super::fault::{FaultKind, Remedy, ThreadFault};
@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 /// A message of the outcome.
 #[derive(Debug)]
 pub(super) struct PlannedMessage {
-    /// The message of the history that it is or was made of.
+    /// The source message in the history, if any.
     pub(super) source: Option<usize>,
-    /// The new text; `None` if it is the message as it was.
+    /// The new text; `None` if the message is unchanged.
     pub(super) text: Option<String>,
     /// Why it is new or changed.
     pub(super) problems: Vec<MessageProblem>,
-    /// Whether it makes calls.
+    /// Whether it contains calls.
     pub(super) calls: bool,
-    /// Why, where that is told of another message.
+    /// The reason, if the problem is reported for another message.
     pub(super) reason: Option<MessageProblem>,
-    /// The message of the history that its problems are found at.
+    /// The message of the history to which its problems are attributed.
     pub(super) caller: usize,
 }
 
 impl PlannedMessage {
-    /// The message as far as it can be taken.
+    /// Keeps a message, as far as it is valid.
     pub(super) fn kept(source: usize, looked: &CheckedMessage<'_>) -> Self {
         let text = match &looked.text {
             std::borrow::Cow::Borrowed(_) => None,
@@ -34,31 +34,31 @@ impl PlannedMessage {
         Self { source: Some(source), text, problems, calls, reason: None, caller: source }
     }
 
-    /// A message that is put in.
+    /// Inserts a message.
     pub(super) const fn put_in(text: String, problems: Vec<MessageProblem>, caller: usize) -> Self {
         Self { source: None, text: Some(text), problems, calls: false, reason: None, caller }
     }
 }
 
-/// Why a message is not part of the outcome, by its place in the history.
+/// Why messages are not part of the outcome, by their index in the history.
 pub(super) type RemovalReasons = BTreeMap<usize, Vec<MessageProblem>>;
 
-/// Finds the steps, from the front to the back.
+/// Builds the actions from front to back.
 pub(super) struct ActionBuilder<'p, 'a> {
     looked: &'p [CheckedMessage<'a>],
     removal_reasons: RemovalReasons,
-    /// Whether a message is part of the outcome.
+    /// For each message, whether it is part of the outcome.
     wanted: Vec<bool>,
-    /// Whether a message stands further in front already.
+    /// For each message, whether it was already placed or removed.
     done: Vec<bool>,
-    /// The first message that may still stand behind what is done.
+    /// The first message that may not have been processed.
     next: usize,
     actions: Vec<SanitizeAction>,
     faults: Vec<ThreadFault>,
 }
 
 impl<'p, 'a> ActionBuilder<'p, 'a> {
-    /// The steps to these pieces, and the faults in the order of the messages.
+    /// Returns the actions that produce these messages, and the faults in message order.
     pub(super) fn find(
         looked: &'p [CheckedMessage<'a>],
         why: RemovalReasons,
@@ -135,7 +135,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
         }
     }
 
-    /// The next message that still stands where it was.
+    /// Returns the next unprocessed message.
     fn skip_done(&mut self) -> Option<usize> {
         while self.done.get(self.next).copied().unwrap_or(false) {
             self.next += 1;
@@ -188,7 +188,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
         self.fault(source, &problem);
     }
 
-    /// What is left behind the last piece goes.
+    /// Removes the messages left after the last one of the outcome.
     fn rest(&mut self, place: usize) {
         while let Some(next) = self.skip_done() {
             self.remove(place, next);

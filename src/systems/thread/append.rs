@@ -1,4 +1,4 @@
-//! Saving messages, and the guard that looks at them first.
+//! Appends messages, after a guard has checked them.
 
 use super::document::HistoryDocument;
 use super::fault::{FaultKind, Remedy, ThreadFault};
@@ -14,56 +14,56 @@ use crate::model::{Key, Value};
 use crate::store::{ClaimChange, WriteContext, WriteReport};
 use std::borrow::Cow;
 
-/// What is done about messages that no provider would take as they stand.
+/// What to do with messages that no provider accepts as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AppendGuard {
-    /// They are saved, and the thread is marked until it is sanitised.
+    /// Save them, and mark the thread until it is sanitised.
     #[default]
     Mark,
-    /// They are refused: nothing is saved.
+    /// Reject them: nothing is saved.
     Refuse,
-    /// Calls are held back until all their results are there; anything else is refused.
+    /// Hold back calls until all their results are there; reject anything else.
     Hold,
 }
 
-/// How to append.
+/// Options of an append.
 #[derive(Clone, Debug, Default)]
 pub struct AppendOptions {
-    /// What is done about calls without results.
+    /// What to do with invalid messages.
     pub guard: AppendGuard,
-    /// Who writes.
+    /// The name of the writer.
     pub writer: Option<String>,
-    /// Until when nobody else may write; needs a writer.
+    /// End of the writer's lease, during which others cannot write; needs a writer.
     pub until: Option<crate::model::Timestamp>,
     /// The tools that may be run twice.
     pub idempotent: Vec<String>,
 }
 
-/// What an append did.
+/// The result of an append.
 #[derive(Clone, Debug)]
 pub struct AppendReport {
-    /// The revision and all else that was written.
+    /// The revision and everything else that was written.
     pub committed: WriteReport,
-    /// The form of the thread.
+    /// The format of the thread.
     pub form: MessageFormat,
     /// The ids of the new messages.
     pub ids: Vec<String>,
-    /// How many messages there are now, those held back included.
+    /// The number of messages now, including held ones.
     pub messages: u64,
-    /// How many messages are held back.
+    /// The number of held messages.
     pub held: u64,
     /// The calls without a result.
     pub pending: Vec<PendingCall>,
-    /// What is wrong with the new messages where they stand, apart from that.
+    /// The other faults of the new messages as they are.
     pub faults: Vec<ThreadFault>,
-    /// Whether the thread holds something that no provider would take.
+    /// Whether the thread contains something that no provider accepts.
     pub marked: bool,
 }
 
-/// How often something is tried again when somebody else was faster.
+/// Maximum number of attempts of a write that conflicts with others.
 pub(super) const MAX_WRITE_ATTEMPTS: usize = 1000;
 
-/// Does something again as long as somebody else is faster.
+/// Repeats a write as long as it conflicts with others.
 pub(super) fn retry_on_conflict<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     for _ in 1..MAX_WRITE_ATTEMPTS {
         match attempt() {
@@ -74,7 +74,7 @@ pub(super) fn retry_on_conflict<T>(mut attempt: impl FnMut() -> Result<T>) -> Re
     attempt()
 }
 
-/// Refuses to go on where the header is no longer what was read.
+/// Returns a conflict if the header changed since it was read.
 pub(super) fn ensure_header_unchanged(
     name: &str,
     known: Option<&Value>,
@@ -87,11 +87,13 @@ pub(super) fn ensure_header_unchanged(
 }
 
 impl Thread {
-    /// Saves messages at the end: all of them in one revision, or none. It costs the same however long the thread is.
+    /// Appends messages in one revision: all or none. The cost does not depend on the length of the
+    /// thread.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is no message, is of another form than the thread, or is refused by the guard;
-    /// [`Error::Held`] while somebody else writes; as every write.
+    /// [`Error::Invalid`] for a text that is not a message, is of another format than the thread,
+    /// or is rejected by the guard; [`Error::Held`] while another writer holds the thread; or any
+    /// error of a write.
     pub fn append<T: AsRef<str>>(
         &self,
         act: &WriteContext,
@@ -166,7 +168,7 @@ impl Thread {
     }
 }
 
-/// What the guard says. Returns the first of the new messages that is held back.
+/// Applies the guard. Returns the index of the first new message to hold back.
 fn guard(
     header: &mut ThreadHeader,
     tail: &AppendBatch<'_>,
@@ -192,7 +194,7 @@ fn guard(
             refused(format!("the call '{}' has no result", call.id))
         }
         (AppendGuard::Hold, Some(_)) => {
-            // Everything from the first call without a result on.
+            // Holds everything from the first call without a result on.
             let first = header
                 .pending
                 .iter()
@@ -219,7 +221,7 @@ struct AppendBatch<'t> {
 }
 
 impl<'t> AppendBatch<'t> {
-    /// Follows the thread through these messages.
+    /// Checks these messages and updates the header.
     fn follow(
         header: &mut ThreadHeader,
         texts: &'t [Cow<'t, str>],
@@ -292,7 +294,7 @@ impl<'t> AppendBatch<'t> {
             header.form,
             MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini
         );
-        // Results are of the user or of the tool; one among what the model says is moved.
+        // Results belong to the user or the tool; one inside a model message is moved.
         let results_of = if in_one { MessageRole::User } else { MessageRole::Tool };
         let is_in_place = looked.speaker == results_of
             && (!in_one || split(&looked.text, header.form, &looked.answers).results_first);
@@ -313,7 +315,8 @@ impl<'t> AppendBatch<'t> {
                 }
             }
         }
-        // The calls that this message leaves behind, or that must all be answered in it.
+        // The calls that this message leaves unanswered: it holds no results, or must hold all of
+        // them.
         if (looked.answers.is_empty() || in_one) && !anywhere {
             for call in header.pending.iter_mut().filter(|call| call.open) {
                 call.open = false;
@@ -341,7 +344,7 @@ impl<'t> AppendBatch<'t> {
         }
     }
 
-    /// Finds an id that the provider refuses, or that a call beside it has.
+    /// Reports an id that the provider refuses, or that an open call already has.
     fn check_id(
         &mut self,
         header: &ThreadHeader,
@@ -363,12 +366,12 @@ impl<'t> AppendBatch<'t> {
     }
 }
 
-/// The pending call that a result is of: among those of its id, or of its name where it has none, the first that the last
-/// message with such a call makes.
+/// Returns the pending call that a result answers. Candidates have its id, or its tool name if it
+/// has no id; of the last message with a candidate, the first one counts.
 fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option<usize> {
     let is_asked = |call: &PendingCall| {
         let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };
-        // A call without an id goes by its name.
+        // A call without an id is identified by its name.
         let by_name = call.id == call.name && answer.name.as_ref() == Some(&call.name);
         call.sort == answer.sort
             && (Some(&call.id) == id || by_name || answer.id.is_empty() && id == Some(&call.name))
@@ -377,7 +380,7 @@ fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option
     pending.iter().position(|call| is_asked(call) && call.message == *message)
 }
 
-/// The form of the thread with these messages.
+/// Determines the format of the thread including these messages.
 fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> Result<()> {
     for (place, object) in objects.iter().enumerate() {
         match object.as_ref().map_or(FormatEvidence::None, evidence) {
@@ -409,10 +412,10 @@ fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> 
 }
 
 impl HistoryDocument {
-    /// Refuses a history with a line that is no JSON: it is not to be saved.
+    /// Rejects a history with a line that is not JSON, which must not be saved.
     ///
     /// # Errors
-    /// [`Error::Invalid`].
+    /// [`Error::Invalid`] with the number of the line.
     pub fn reject_broken_lines(self) -> Result<Self> {
         match self.broken_line() {
             Some(line) => Err(Error::invalid(format!(

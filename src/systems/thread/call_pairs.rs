@@ -1,36 +1,36 @@
-//! Which result belongs to which call.
+//! Pairs calls with their results.
 
 use super::message_format::{
     CheckedMessage, MessageFormat, MessageRole, NO_RESULT, ToolCallKind, ToolResultPart,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// What a call or a result has been found to belong to.
+/// What a call or a result is paired with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PairAssignment {
-    /// To the result or call at this place of this message.
+    /// The result or call at this position of this message.
     To(usize, usize),
-    /// To nothing: there is none.
+    /// Nothing: there is no partner.
     Nothing,
-    /// A call that repeats another one word for word; a result beside another one of the same call, which says something
-    /// else.
+    /// A call that repeats another one verbatim; or a second result of a call, with different
+    /// content.
     Doubled,
-    /// A result that says nothing that another one of the same call does not say.
+    /// A result that adds nothing to another one of the same call.
     Repeated,
 }
 
-/// A call or a result: its message, and its place there.
+/// The position of a call or result: its message, and its index there.
 type PartPosition = (usize, usize);
 
-/// Calls and results, each with what it belongs to.
+/// All calls and results with their partners.
 #[derive(Debug)]
 pub(super) struct CallResultPairs {
     calls: Vec<Vec<PairAssignment>>,
     answers: Vec<Vec<PairAssignment>>,
 }
 
-/// The calls that no result and no message of the user stands between, so that they may be answered together; and the
-/// results behind them that do not name the id of a call.
+/// Calls with no result or user message between them, so that they may be answered together; and
+/// the results after them that name no call id.
 #[derive(Debug, Default)]
 struct CallGroup {
     calls: Vec<PartPosition>,
@@ -40,10 +40,11 @@ struct CallGroup {
 type CallKey<'l> = (&'l str, ToolCallKind);
 
 impl CallResultPairs {
-    /// Finds what belongs together. A result belongs to the calls of its id before it, those made together last counting
-    /// first, in their order; failing that, to the first behind it. Of several results of one call the first counts,
-    /// unless it only says that there was none. A result without an id belongs to the calls right before it, by the name
-    /// of the tool or, if there are as many of them, by their order.
+    /// Pairs calls and results. A result belongs to an earlier call with its id: to the most recent
+    /// group of calls that has it, in order; otherwise to the first later call. If a call has
+    /// several results, the first counts, unless it only says that there was none. A result without
+    /// an id belongs to the calls directly before it, by tool name or, if the numbers are equal, by
+    /// order.
     pub(super) fn new(form: MessageFormat, looked: &[CheckedMessage<'_>]) -> Self {
         let nothing = |count: usize| vec![PairAssignment::Nothing; count];
         let mut pairs = Self {
@@ -66,14 +67,14 @@ impl CallResultPairs {
         pairs
     }
 
-    /// Assigns the results that name the id of a call before them. Returns the groups of calls, and the results whose id
-    /// no call before them has.
+    /// Assigns the results that name the id of an earlier call. Returns the groups of calls, and
+    /// the results whose id no earlier call has.
     fn by_id(
         &mut self,
         form: MessageFormat,
         looked: &[CheckedMessage<'_>],
     ) -> (Vec<CallGroup>, Vec<PartPosition>) {
-        // The calls of an id that were made together last, and in which group that was.
+        // For each id, the calls of the most recent group that has it, and the group.
         let mut latest: HashMap<CallKey<'_>, (usize, Vec<PartPosition>)> = HashMap::new();
         let mut groups = vec![CallGroup::default()];
         let mut early = Vec::new();
@@ -84,7 +85,7 @@ impl CallResultPairs {
                 match calls.filter(|_| !answer.id.is_empty()) {
                     Some((_, calls)) => self.assign_first_open(looked, calls, (index, place)),
                     None => {
-                        // Gemini takes calls without ids, whose results may have one.
+                        // Gemini accepts calls without ids whose results have one.
                         if let Some(group) = groups.last_mut()
                             && (answer.id.is_empty() || form == MessageFormat::Gemini)
                         {
@@ -116,7 +117,7 @@ impl CallResultPairs {
         (groups, early)
     }
 
-    /// Gives a result to the first of these calls that has none.
+    /// Assigns a result to the first of these calls without one.
     fn assign_first_open(
         &mut self,
         looked: &[CheckedMessage<'_>],
@@ -149,7 +150,7 @@ impl CallResultPairs {
         self.answers[answer.0][answer.1] = PairAssignment::To(call.0, call.1);
     }
 
-    /// Gives results to calls of their ids wherever those stand.
+    /// Assigns results to calls with their ids anywhere in the history.
     fn assign_anywhere(&mut self, looked: &[CheckedMessage<'_>], answers: &[PartPosition]) {
         if answers.is_empty() {
             return;
@@ -168,8 +169,8 @@ impl CallResultPairs {
         }
     }
 
-    /// Gives results that do not name the id of a call to the calls of a group, by the name of the tool; those without a
-    /// name by their order, if there are as many of them as calls left.
+    /// Assigns results that name no call id to the calls of a group, by tool name; those without a
+    /// name by order, if the numbers are equal.
     fn by_name(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
         let is_free =
             |pairs: &Self, at: &PartPosition| pairs.calls[at.0][at.1] == PairAssignment::Nothing;
@@ -192,7 +193,7 @@ impl CallResultPairs {
                 continue;
             };
             let Some(calls) = free.get_mut(&(name.as_str(), answer.sort)) else { continue };
-            // Two ids that differ belong to two calls.
+            // Two different ids mean two calls.
             let fits = |call: &PartPosition| {
                 answer.id.is_empty() || looked[call.0].calls[call.1].id.is_empty()
             };
@@ -211,7 +212,7 @@ impl CallResultPairs {
         }
     }
 
-    /// Finds the calls without a result that repeat another one of the group word for word.
+    /// Finds the calls without a result that repeat another one of the group verbatim.
     fn find_doubled(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
         let mut known = HashSet::new();
         for (message, place) in &group.calls {
@@ -224,17 +225,18 @@ impl CallResultPairs {
         }
     }
 
-    /// What the call at this place of this message belongs to.
+    /// Returns the partner of the call at this position of this message.
     pub(super) fn call(&self, message: usize, place: usize) -> PairAssignment {
         self.calls[message].get(place).copied().unwrap_or(PairAssignment::Doubled)
     }
 
-    /// What the result at this place of this message belongs to.
+    /// Returns the partner of the result at this position of this message.
     pub(super) fn answer(&self, message: usize, place: usize) -> PairAssignment {
         self.answers[message].get(place).copied().unwrap_or(PairAssignment::Nothing)
     }
 
-    /// Forgets the calls of a message that were cut; of those that are left, their results learn the new places.
+    /// Drops the removed calls of a message, and updates the positions of the others in their
+    /// results.
     pub(super) fn keep_calls(&mut self, message: usize, kept: &[bool]) {
         for (assigned, _) in self.calls[message].iter().zip(kept).filter(|(_, kept)| !**kept) {
             if let PairAssignment::To(index, place) = *assigned {
@@ -251,7 +253,7 @@ impl CallResultPairs {
     }
 }
 
-/// Whether a result only says that there was none.
+/// Returns whether a result only says that there was none.
 fn is_made_up(answer: &ToolResultPart) -> bool {
     answer.content.len() < NO_RESULT.len() + 80 && answer.content.contains(NO_RESULT)
 }

@@ -1,41 +1,42 @@
-//! A history as a text: a list, one message a line, or the field of a request.
+//! Reads a history from text: a list, JSON Lines, or a field of a request.
 
 use super::raw_json::{RawObject, compact, list, written_list};
 use std::borrow::Cow;
 
-/// How a history stands in a text.
+/// The layout of a history in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HistoryLayout {
     List,
     Lines,
-    /// An object, and the field of it that is the history.
+    /// An object, and the name of the field with the history.
     Field(String, &'static str),
 }
 
-/// A history that was read, and how it is to be written.
+/// A history that was read, with the layout in which to write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryDocument {
     shape: HistoryLayout,
-    /// The messages as JSON, each as it was written.
+    /// The messages as JSON, each with its source text.
     pub messages: Vec<String>,
 }
 
-/// A text that is no history.
+/// The error for a text that is not a history.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidHistory(String);
 
-/// The fields of a request or a state that hold the history.
+/// The fields of a request or a state that may hold the history.
 const FIELDS: [&str; 3] = ["messages", "input", "contents"];
 
 impl HistoryDocument {
     /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input` or
     /// `contents` is such a list.
     ///
-    /// Of JSON Lines a line that is no JSON, as a crash leaves one, is kept: [`sanitise`](super::sanitize_history) takes it out.
+    /// In JSON Lines, a line that is not JSON (as a crash leaves it) is kept:
+    /// [`sanitize_history`](super::sanitize_history) removes it.
     ///
     /// # Errors
-    /// [`InvalidHistory`] if it is nothing of this.
+    /// [`InvalidHistory`] if the text is none of these.
     pub fn parse(text: &str) -> Result<Self, InvalidHistory> {
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() {
@@ -52,7 +53,7 @@ impl HistoryDocument {
         }
         if let Some(object) = RawObject::parse(text) {
             let found = FIELDS.iter().find_map(|field| Some((*field, object.list(field)?)));
-            // What says who speaks, or what sort of item it is, is a message itself.
+            // An object with a role or type is a message itself.
             let is_message = object.has("role") || object.has("type");
             if let Some((field, items)) = found.filter(|_| !is_message) {
                 let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
@@ -75,7 +76,7 @@ impl HistoryDocument {
         })
     }
 
-    /// These messages in the form in which this history was given.
+    /// Writes these messages in the layout of this history.
     #[must_use]
     pub fn write(&self, messages: &[String]) -> String {
         match &self.shape {
@@ -89,7 +90,7 @@ impl HistoryDocument {
         }
     }
 
-    /// A line that is no JSON, counted from 1, if there is one.
+    /// Returns the number of a line that is not JSON, counted from 1, if there is one.
     #[must_use]
     pub fn broken_line(&self) -> Option<usize> {
         let is_json = |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -97,7 +98,7 @@ impl HistoryDocument {
     }
 }
 
-/// The beginning of what a message says, for people.
+/// Returns the beginning of a message's content, for display.
 #[must_use]
 pub fn preview(message: &str) -> String {
     const CHARACTERS: usize = 200;
@@ -125,11 +126,11 @@ pub fn preview(message: &str) -> String {
     said.join(" ").chars().take(CHARACTERS).collect()
 }
 
-/// What a content block says: its text, the tool that it calls, or what came of a call.
+/// Describes a content block: its text, the tool that it calls, or the result of a call.
 fn block_preview(block: &RawObject<'_>) -> Option<String> {
     const TEXTS: [&str; 8] =
         ["text", "thinking", "name", "toolName", "content", "value", "output", "error"];
-    // A result names its tool too, but says more.
+    // A result names its tool too, but its content is more informative.
     const INNER: [&str; 8] = [
         "output",
         "toolUse",

@@ -1,4 +1,4 @@
-//! What a thread remembers beside its messages, so that an append need not read them.
+//! The header of a thread, so that an append need not read the messages.
 
 use super::message_format::{CallResult, MessageFormat, ToolCallKind};
 use crate::error::{Error, Result};
@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 /// The id of the one claim of this kind in a thread's session.
 const ID: &str = "thread";
 
-/// How far a call has come, as far as was recorded.
+/// The recorded progress of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
-    /// Nobody has begun it.
+    /// Not started.
     #[default]
     NotStarted,
-    /// Somebody has begun it; whether it did anything is not known.
+    /// Started; whether it had an effect is not known.
     Started,
-    /// It has a result, which is not yet in the history.
+    /// It has a result that is not yet in the history.
     Finished,
-    /// It ended with an error, which is not yet in the history.
+    /// It ended with an error that is not yet in the history.
     Failed,
 }
 
-/// A call that has no result in the history.
+/// A call without a result in the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingCall {
-    /// Its id.
+    /// The id of the call.
     pub id: String,
-    /// The tool it calls.
+    /// The name of the tool.
     pub name: String,
-    /// The message that makes it.
+    /// The id of the message with the call.
     pub message: String,
-    /// Whether running it twice does what running it once does.
+    /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// How far it has come.
+    /// The recorded progress.
     pub state: CallState,
-    /// What came of it, if it is over.
+    /// The result, if the call has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Whether the next message may still be its result.
@@ -50,13 +50,13 @@ fn is_function(sort: &ToolCallKind) -> bool {
 }
 
 impl PendingCall {
-    /// Whether it can be run without asking: it is marked as idempotent, and nobody has begun it.
+    /// Returns whether it can be run without asking: it is idempotent and was not started.
     #[must_use]
     pub fn is_safe(&self) -> bool {
         self.idempotent && self.state == CallState::NotStarted
     }
 
-    /// What is known to have come of it.
+    /// Returns its recorded result, if any.
     #[must_use]
     pub fn outcome(&self) -> Option<CallResult> {
         let is_error = match self.state {
@@ -68,49 +68,49 @@ impl PendingCall {
     }
 }
 
-/// Who writes a thread.
+/// The lease of a thread's writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadLease {
-    /// Its name.
+    /// The name of the writer.
     pub name: String,
-    /// From then on others may write again, whatever has become of it.
+    /// When the lease ends, after which others may write.
     pub until: Timestamp,
 }
 
-/// That nothing of a thread could be saved.
+/// Records that no message of a thread could be saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadReset {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// How many messages that were.
+    /// The number of messages at that time.
     pub messages: u64,
 }
 
-/// What a thread remembers beside its messages.
+/// What is stored about a thread besides its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ThreadHeader {
     pub(super) form: MessageFormat,
-    /// Whether that form is certain.
+    /// Whether the format is certain.
     #[serde(default)]
     pub(super) certain: bool,
-    /// How many messages there are, and how many were ever made.
+    /// The number of messages, and the number ever created.
     pub(super) messages: u64,
     pub(super) made: u64,
-    /// The place of the last message.
+    /// The place of the last message in the order.
     pub(super) last: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) pending: Vec<PendingCall>,
-    /// The messages that are held back.
+    /// The ids of the held messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) held: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) writer: Option<ThreadLease>,
     #[serde(default)]
     pub(super) marked: bool,
-    /// Whether the last message is reasoning, which what it belongs to must follow.
+    /// Whether the last message is reasoning, which must be followed by the item it belongs to.
     #[serde(default)]
     pub(super) reasoning: bool,
-    /// Whether the last message is an answer without text, which only the last message may be.
+    /// Whether the last message is an answer without text, which is valid only at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unwritten: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,12 +133,13 @@ impl ThreadHeader {
         serde_json::from_value(json).map_err(damaged)
     }
 
-    /// Whether it holds something that no provider would take, apart from calls whose results may still come.
+    /// Returns whether the thread contains something that no provider accepts, apart from calls
+    /// whose results may still come.
     pub(super) const fn is_marked(&self) -> bool {
         self.marked || self.reasoning
     }
 
-    /// Refuses whoever does not hold the thread while somebody does.
+    /// Checks that no other writer holds the thread.
     pub(super) fn admit(&self, thread: &str, writer: Option<&str>, now: Timestamp) -> Result<()> {
         match &self.writer {
             Some(held) if held.until > now && Some(held.name.as_str()) != writer => {

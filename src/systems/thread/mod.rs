@@ -1,6 +1,8 @@
-//! Message threads of LLM agents: what no provider would take is found and mended, and never saved unnoticed.
+//! Message threads of LLM agents: what no provider accepts is detected and repaired, and never
+//! saved unnoticed.
 //!
-//! The lower half is pure: [`sanitize_history`] takes messages as JSON in any of the [`MessageFormat`]s and gives them back in it.
+//! The lower half is pure: [`sanitize_history`] takes messages as JSON in any [`MessageFormat`] and
+//! returns them in the same format.
 
 mod action;
 mod action_builder;

@@ -1,53 +1,54 @@
-//! JSON objects as they were written: fields in their order, values verbatim. A message that is not changed keeps its
-//! bytes; of one that is, only the field in question is written anew.
+//! JSON objects that keep their source text: fields in their order, values verbatim. An unchanged
+//! message keeps its bytes; in a changed one, only the field in question is rewritten.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The fields of an object: name and JSON text.
+/// The fields of an object, as name and JSON text.
 #[derive(Clone, Debug)]
 pub(super) struct RawObject<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> RawObject<'a> {
-    /// The object that this text is; `None` if it is something else.
+    /// Parses an object; `None` if the text is something else.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())?
     }
 
-    /// The field as JSON text, unless it is absent or null. Of several of one name the last counts.
+    /// Returns the field as JSON text, unless it is absent or null. If a name is repeated, the last
+    /// field counts.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(field, _)| field == name);
         found.map(|(_, value)| &**value).filter(|value| *value != "null")
     }
 
-    /// Whether there is a field of this name, null or not.
+    /// Returns whether a field of this name exists, null or not.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(field, _)| field == name)
     }
 
-    /// The names of its fields, in their order.
+    /// Returns the field names in order.
     pub(super) fn names(&self) -> Vec<&str> {
         self.0.iter().map(|(name, _)| &**name).collect()
     }
 
-    /// The field, if it is a text.
+    /// Returns the field if it is a text.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         text(self.get(name)?)
     }
 
-    /// The items of the field, if it is a list.
+    /// Returns the items of the field if it is a list.
     pub(super) fn list(&self, name: &str) -> Option<Vec<&str>> {
         list(self.get(name)?)
     }
 
-    /// The field, if it is an object.
+    /// Returns the field if it is an object.
     pub(super) fn object(&self, name: &str) -> Option<RawObject<'_>> {
         RawObject::parse(self.get(name)?)
     }
 
-    /// Sets a field to this JSON text, where it stands or at the end.
+    /// Sets a field to this JSON text, in place or at the end.
     pub(super) fn set(&mut self, name: &str, value: String) {
         match self.0.iter_mut().rev().find(|(field, _)| field == name) {
             Some((_, old)) => *old = Cow::Owned(value),
@@ -55,12 +56,12 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// Takes a field out.
+    /// Removes a field.
     pub(super) fn remove(&mut self, name: &str) {
         self.0.retain(|(field, _)| field != name);
     }
 
-    /// As JSON.
+    /// Writes the object as JSON.
     pub(super) fn write(&self) -> String {
         let mut out = String::from("{");
         for (place, (name, value)) in self.0.iter().enumerate() {
@@ -98,11 +99,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
     }
 }
 
-/// A name that is borrowed where it has no escapes.
+/// A name, borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The text that this JSON is, if it is one.
+/// Returns the text that this JSON encodes, if it is a text.
 pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     if !json.starts_with('"') {
         return None;
@@ -110,15 +111,15 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<FieldName<'_>>(json).ok().map(|name| name.0)
 }
 
-/// The same JSON without halves of surrogate pairs, which stand for no character: a text was cut in the middle of one. Each
-/// becomes U+FFFD.
+/// Replaces lone surrogate escapes, which encode no character (a text was cut in the middle of a
+/// pair), by U+FFFD.
 pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     let mut mended: Option<String> = None;
     let (mut at, mut kept) = (0, 0);
     while let Some(found) = json[at..].find('\\') {
         at += found;
         let Some(unit) = escaped_unit(json, at) else {
-            // Another escape, of one character behind the backslash.
+            // Another escape, of one character after the backslash.
             at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8);
             continue;
         };
@@ -145,14 +146,14 @@ pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// The UTF-16 unit that is escaped at this byte, if one is.
+/// Returns the UTF-16 unit that is escaped at this byte, if any.
 fn escaped_unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// The items of the list that this JSON is, if it is one.
+/// Returns the items if this JSON is a list.
 pub(super) fn list(json: &str) -> Option<Vec<&str>> {
     if !json.trim_start().starts_with('[') {
         return None;
@@ -161,18 +162,18 @@ pub(super) fn list(json: &str) -> Option<Vec<&str>> {
     Some(items.into_iter().map(RawValue::get).collect())
 }
 
-/// A list of these JSON texts.
+/// Writes a list of these JSON texts.
 pub(super) fn written_list<T: AsRef<str>>(items: &[T]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     format!("[{}]", items.join(","))
 }
 
-/// A text as JSON.
+/// Writes a text as JSON.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// JSON on one line: without the space between its parts.
+/// Writes JSON on one line, without space between its parts.
 pub(super) fn compact(json: &str) -> Cow<'_, str> {
     if !json.contains(['\n', '\r']) {
         return Cow::Borrowed(json.trim());

@@ -1,5 +1,5 @@
-//! Ids of calls that the provider refuses, that are missing or that repeat: each gets another one, in the call and in its
-//! result alike.
+//! Renames call ids that the provider refuses, that are missing or that repeat, in the call and in
+//! its result alike.
 
 use super::call_pairs::{CallResultPairs, PairAssignment};
 use super::fault::{FaultKind, Remedy};
@@ -10,20 +10,20 @@ use super::message_format::{
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Makes ids that no call and no result of the history has.
+/// Generates ids that no call or result of the history has.
 struct CallIdGenerator {
     taken: HashSet<String>,
     rule: CallIdRule,
 }
 
 impl CallIdGenerator {
-    /// An id as near to this one as the provider takes.
+    /// Returns a new id, as close to this one as the provider accepts.
     fn id(&mut self, near: &str) -> String {
         let plain = |character: char| {
             let taken = !self.rule.plain || character.is_ascii_alphanumeric();
             if taken || matches!(character, '_' | '-') { character } else { '_' }
         };
-        // Room for what tells it from others.
+        // Leaves room for a distinguishing suffix.
         let room = self.rule.longest.saturating_sub(8);
         let near: String = near.chars().map(plain).take(room).collect();
         let near = if near.is_empty() { "call".to_owned() } else { near };
@@ -41,7 +41,7 @@ impl CallIdGenerator {
     }
 }
 
-/// Gives every call that needs one another id, and tells its result.
+/// Renames the calls that need it, and their results.
 pub(super) fn renew(
     form: MessageFormat,
     looked: &mut [CheckedMessage<'_>],
@@ -82,13 +82,13 @@ fn new_call_ids(
     for (index, one) in looked.iter_mut().enumerate() {
         let mut named = CallIdChanges::default();
         if !one.answers.is_empty() && !rule.once && form != MessageFormat::OpenaiResponses {
-            // What was answered may be used again.
+            // Ids of answered calls may be reused.
             seen.clear();
         }
         for (place, call) in one.calls.iter().enumerate() {
             let before = seen.insert((call.id.clone(), call.sort), (index, place));
             let repeats = before.is_some_and(|(message, place)| match pairs.call(message, place) {
-                // Items: what was answered before may be used again.
+                // In items, ids that were answered before may be reused.
                 PairAssignment::To(result, _) if form == MessageFormat::OpenaiResponses => {
                     result < message || result > index
                 }
@@ -116,7 +116,7 @@ fn new_call_ids(
     new
 }
 
-/// Tells the results the new ids of their calls, and the names where a result must say one.
+/// Sets the new ids in the results, and the tool names where a result needs one.
 fn new_result_ids(
     form: MessageFormat,
     looked: &mut [CheckedMessage<'_>],
@@ -136,7 +136,7 @@ fn new_result_ids(
             let PairAssignment::To(message, call) = pairs.answer(index, place) else { continue };
             let (old, given) = &new[message].calls[call];
             let id = given.as_ref().unwrap_or(old);
-            // Gemini takes a call and a result of which only one has an id.
+            // Gemini accepts a call and a result where only one has an id.
             let loose = form == MessageFormat::Gemini && (answer.id.is_empty() || id.is_empty());
             let differs = answer.id != *id && !loose;
             let name = names.get(&(message, call)).filter(|name| {

@@ -1,4 +1,5 @@
-//! Where results stand: each where its call needs it, and what no call takes as a text for the model.
+//! Placement of results: moves each to where its call needs it, and turns results without a call
+//! into text for the model.
 
 use super::action_builder::PlannedMessage;
 use super::call_pairs::PairAssignment;
@@ -10,18 +11,18 @@ use super::message_format::{
 use super::sanitize_plan::SanitizePlan;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Results that no call takes, as blocks, and what is wrong with them.
+/// Results without a call, as blocks, and their problems.
 type UnmatchedResultBlocks = (Vec<String>, Vec<MessageProblem>);
 
 impl SanitizePlan<'_> {
-    /// The places of the results in a message that answer calls of another.
+    /// Returns the positions of the results in a message that answer calls of another message.
     fn answers_for(&self, message: usize, calls: usize) -> Vec<usize> {
         let answers = 0..self.messages[message].answers.len();
         let is_one = |place: &usize| matches!(self.pairs.answer(message, *place), PairAssignment::To(at, _) if at == calls);
         answers.filter(is_one).collect()
     }
 
-    /// The messages that hold results of the calls of this one.
+    /// Returns the messages that hold results of the calls of this one.
     fn holders(&self, index: usize) -> BTreeSet<usize> {
         let calls = 0..self.messages[index].calls.len();
         let holder = |place| match self.pairs.call(index, place) {
@@ -36,10 +37,11 @@ impl SanitizePlan<'_> {
         split(&looked.text, self.form, &looked.answers)
     }
 
-    /// Where results are messages of their own that must stand right behind their call; one may hold several.
+    /// Builds the outcome for formats in which results are separate messages directly after their
+    /// call; a message may hold several.
     pub(super) fn in_messages(&mut self) -> Vec<PlannedMessage> {
         let mut pieces = Vec::new();
-        // The messages whose place in the outcome is settled.
+        // The messages whose position in the outcome is settled.
         let mut settled = BTreeSet::new();
         for index in 0..self.messages.len() {
             if self.messages[index].is_unusable {
@@ -68,7 +70,7 @@ impl SanitizePlan<'_> {
         pieces
     }
 
-    /// The message with those of its results that answer the calls of this one.
+    /// Returns the message, reduced to the results that answer the calls of this one.
     fn results_in(
         &self,
         holder: usize,
@@ -96,7 +98,8 @@ impl SanitizePlan<'_> {
         PlannedMessage::put_in(results_message(self.form, &blocks), vec![moved], holder)
     }
 
-    /// What is left of a message of results where it stands: what else it says, and the results that no call takes.
+    /// Adds what remains of a message of results in its place: its other content, and the results
+    /// without a call.
     fn push_unmatched_results(
         &mut self,
         index: usize,
@@ -125,7 +128,7 @@ impl SanitizePlan<'_> {
             let answer = &self.messages[index].answers[place];
             let text = result_as_user_message(self.form, answer, unassigned.doubled);
             let mut piece = PlannedMessage::put_in(text, vec![unassigned.problem], index);
-            // The message itself becomes the text, if nothing else of it is wanted.
+            // The message itself becomes the text, unless other parts of it are needed.
             let is_alone = !(0..self.messages[index].answers.len())
                 .any(|place| matches!(self.pairs.answer(index, place), PairAssignment::To(..)));
             if is_alone && settled.insert(index) {
@@ -135,10 +138,10 @@ impl SanitizePlan<'_> {
         }
     }
 
-    /// Where results are items that may stand anywhere behind their call.
+    /// Builds the outcome for formats in which results are items anywhere after their call.
     pub(super) fn in_items(&mut self) -> Vec<PlannedMessage> {
         let mut pieces: Vec<PlannedMessage> = Vec::new();
-        // What comes behind the calls that stand together.
+        // Messages to add after a group of adjacent calls.
         let mut waiting: Vec<PlannedMessage> = Vec::new();
         for index in 0..self.messages.len() {
             if self.messages[index].is_unusable {
@@ -154,7 +157,7 @@ impl SanitizePlan<'_> {
                 let text = result_as_user_message(self.form, answer, unassigned.doubled);
                 let mut piece = PlannedMessage::put_in(text, vec![unassigned.problem], index);
                 piece.source = Some(index);
-                // Nothing may stand between reasoning and what it belongs to.
+                // Nothing may separate reasoning from the item it belongs to.
                 let last = pieces.last().and_then(|piece| piece.source);
                 let reasons =
                     |source: usize| self.messages[source].speaker == MessageRole::Reasoning;
@@ -188,7 +191,8 @@ impl SanitizePlan<'_> {
         pieces
     }
 
-    /// Where results are blocks of the message right behind the call's.
+    /// Builds the outcome for formats in which results are blocks of the message directly after the
+    /// calls.
     pub(super) fn in_blocks(&mut self) -> Vec<PlannedMessage> {
         let hosts = self.hosts();
         let hosting: BTreeSet<usize> = hosts.values().copied().collect();
@@ -208,8 +212,8 @@ impl SanitizePlan<'_> {
         pieces
     }
 
-    /// For messages with calls, the message that holds their results: the next one if it has any of them, else the
-    /// first that consists of them.
+    /// Returns, for messages with calls, the message that holds their results: the next one if it
+    /// has any of them, else the first that consists only of them.
     fn hosts(&self) -> BTreeMap<usize, usize> {
         let mut hosts = BTreeMap::new();
         let mut next: Option<usize> = None;
@@ -246,7 +250,7 @@ impl SanitizePlan<'_> {
         hosts
     }
 
-    /// Whether nothing of a message is wanted: it holds results alone, and others say what they say.
+    /// Returns whether a message can be dropped: it holds only results, all of which repeat others.
     fn vanishes(&self, index: usize) -> bool {
         let answers = self.messages[index].answers.len();
         answers > 0
@@ -254,7 +258,7 @@ impl SanitizePlan<'_> {
             && self.split(index).others.is_empty()
     }
 
-    /// The results of a message that no call takes, as blocks of the user.
+    /// Returns the results of a message that have no call, as blocks of a user message.
     fn unmatched_blocks(&self, index: usize) -> UnmatchedResultBlocks {
         let mut told: UnmatchedResultBlocks = (Vec::new(), Vec::new());
         for place in 0..self.messages[index].answers.len() {
@@ -268,7 +272,8 @@ impl SanitizePlan<'_> {
         told
     }
 
-    /// Adds the message without its results. Returns what is still to be told where it cannot tell it itself.
+    /// Adds the message without its results. Returns the unmatched results that the message itself
+    /// cannot hold.
     fn without_results(
         &mut self,
         index: usize,
@@ -297,7 +302,8 @@ impl SanitizePlan<'_> {
         if is_user || told.is_empty() { (Vec::new(), Vec::new()) } else { (told, problems) }
     }
 
-    /// The message of the results of the calls of this one, and of what is told behind it.
+    /// Returns the message with the results of the calls of this one, and the unmatched results
+    /// after them.
     fn results_of(
         &self,
         index: usize,
@@ -351,7 +357,7 @@ impl SanitizePlan<'_> {
         Some(piece)
     }
 
-    /// The results of the calls of a message that stand elsewhere than in its host.
+    /// Returns the results of the calls of a message that are outside its host.
     fn moved_to(&self, index: usize, host: Option<usize>) -> UnmatchedResultBlocks {
         let mut moved: UnmatchedResultBlocks = (Vec::new(), Vec::new());
         for holder in self.holders(index).into_iter().filter(|holder| Some(*holder) != host) {
@@ -365,7 +371,7 @@ impl SanitizePlan<'_> {
     }
 }
 
-/// The problem of a result in this message that does not stand where its call needs it.
+/// Returns the problem of a misplaced result in this message.
 fn misplaced(answer: &ToolResultPart, holder: usize) -> MessageProblem {
     MessageProblem::new(FaultKind::MisplacedResult, answer.display_name().as_deref(), Remedy::Moved)
         .at(holder)

@@ -1,4 +1,4 @@
-//! Makes a history such that its provider takes it: everything valid is kept, in its order.
+//! Repairs a history so that its provider accepts it: everything valid is kept, in order.
 
 use super::action::SanitizeAction;
 use super::fault::{FaultKind, ThreadFault};
@@ -10,53 +10,53 @@ use super::raw_json::{RawObject, replace_lone_surrogates};
 use super::sanitize_plan::SanitizePlan;
 use std::collections::BTreeMap;
 
-/// What becomes of a call without a result.
+/// What to do with a call without a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OrphanPolicy {
-    /// It gets one that says that none was recorded.
+    /// Insert a result that says that none was recorded.
     #[default]
     Answer,
-    /// It is cut out.
+    /// Remove the call.
     Remove,
-    /// It stays as it is: for where the call may still be running.
+    /// Keep it, because the call may still be running.
     Leave,
 }
 
-/// How to sanitise.
+/// Options of sanitising.
 #[derive(Clone, Debug, Default)]
 pub struct SanitizeOptions {
-    /// What becomes of a call without a result.
+    /// What to do with a call without a result.
     pub orphans: OrphanPolicy,
-    /// Results that are known from elsewhere, by the id of their call.
+    /// Results known from other sources, by call id.
     pub results: BTreeMap<String, CallResult>,
 }
 
-/// Messages that are refused: nothing of them is changed.
+/// Why messages were rejected without a change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SanitizeError {
-    /// They cannot be of one history.
+    /// They are of several formats.
     #[error(
         "message {first} is of the form {} and message {second} of the form {}: give messages of one form", forms.0.word(), forms.1.word()
     )]
     MixedForms {
-        /// A message of the first form, counted from 0.
+        /// Index of a message of the first format, from 0.
         first: usize,
-        /// A message of the second.
+        /// Index of a message of the second format.
         second: usize,
-        /// The two forms.
+        /// The two formats.
         forms: (MessageFormat, MessageFormat),
     },
-    /// They are of no form that is known.
+    /// They are of no known format.
     #[error("the form of the messages is not known: message {index} seems to be {seems}")]
     UnknownForm {
-        /// A message that shows it, counted from 0.
+        /// Index of a message that shows it, from 0.
         index: usize,
         /// What it seems to be.
         seems: String,
     },
 }
 
-/// The fields that only the result of a call has: what holds one is never taken out.
+/// Fields that only the result of a call has: an object with one is never removed.
 const NAMES: [&str; 7] = [
     "\"tool_call_id\"",
     "\"tool_use_id\"",
@@ -67,48 +67,48 @@ const NAMES: [&str; 7] = [
     "\"output\"",
 ];
 
-/// The known forms, as a person is told whose messages are of another one.
+/// The known formats, for the error about messages of an unknown one.
 pub const KNOWN_FORMS: &str = "OpenAI chat completions and Responses, Anthropic messages, Bedrock Converse, Gemini contents, \
      ModelMessage of the Vercel AI SDK, and LangChain's messages";
 
-/// A history that was made valid.
+/// A sanitised history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SanitizedHistory {
-    /// The form of its messages.
+    /// The format of its messages.
     pub form: MessageFormat,
     /// The messages, as JSON.
     pub messages: Vec<String>,
-    /// Which message of the history each is or was made of; `None` for those put in.
+    /// For each message, the index of its source in the original history; `None` if inserted.
     pub sources: Vec<Option<usize>>,
-    /// What was done, in order.
+    /// The actions that were applied, in order.
     pub actions: Vec<SanitizeAction>,
-    /// What was wrong, in the order of the messages.
+    /// The faults that were found, in the order of the messages.
     pub faults: Vec<ThreadFault>,
-    /// Whether nothing could be saved.
+    /// Whether no message could be saved.
     pub reset: bool,
-    /// The calls that were given another id: the message that makes them, the id as it was, and the new one.
+    /// The renamed calls: index of the message, old id and new id.
     pub renamed: Vec<(usize, String, String)>,
 }
 
 impl SanitizedHistory {
-    /// Whether nothing was wrong.
+    /// Returns whether no fault was found.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.actions.is_empty()
     }
 }
 
-/// The form of a history: that which its messages show.
+/// Detects the format of a history from its messages.
 ///
 /// # Errors
-/// [`SanitizeError`] if they show several, or none that is known.
+/// [`SanitizeError`] if they show several formats, or none that is known.
 pub fn form_of<T: AsRef<str>>(messages: &[T]) -> Result<MessageFormat, SanitizeError> {
     let texts: Vec<&str> = messages.iter().map(AsRef::as_ref).collect();
     let parsed: Vec<_> = texts.iter().map(|text| RawObject::parse(text)).collect();
     shown_form(&texts, &parsed)
 }
 
-/// The form that these messages show.
+/// Detects the format of these messages.
 fn shown_form(
     texts: &[&str],
     objects: &[Option<RawObject<'_>>],
@@ -141,7 +141,7 @@ fn shown_form(
         }
         known += 1;
     }
-    // A torn line or a null among messages is taken out; but most of a history is not.
+    // A torn line or a null between messages is removed; but not most of a history.
     let whole = strangers.iter().filter(|index| objects[**index].is_some()).count();
     if known < whole.max(1)
         && let Some(index) = strangers.first()
@@ -154,25 +154,25 @@ fn shown_form(
     Ok(strong.map(|(_, form)| form).or(weak).unwrap_or_default())
 }
 
-/// Makes a history valid.
+/// Sanitises a history.
 ///
 /// ```
-/// use forge_store::systems::thread::{Options, sanitise};
+/// use forge_store::systems::thread::{SanitizeOptions, sanitize_history};
 ///
 /// let history = [
 ///     r#"{"role":"user","content":"weather?"}"#,
 ///     r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"w","arguments":"{}"}}]}"#,
 ///     r#"{"role":"user","content":"are you there?"}"#,
 /// ];
-/// let sanitised = sanitise(&history, &Options::default())?;
-/// assert_eq!(sanitised.messages.len(), 4);
-/// assert_eq!(sanitised.actions[0].tool_call_id.as_deref(), Some("c1"));
-/// assert!(sanitised.messages[2].contains(r#""role":"tool""#));
-/// # Ok::<(), forge_store::systems::thread::Refused>(())
+/// let sanitized = sanitize_history(&history, &SanitizeOptions::default())?;
+/// assert_eq!(sanitized.messages.len(), 4);
+/// assert_eq!(sanitized.actions[0].tool_call_id.as_deref(), Some("c1"));
+/// assert!(sanitized.messages[2].contains(r#""role":"tool""#));
+/// # Ok::<(), forge_store::systems::thread::SanitizeError>(())
 /// ```
 ///
 /// # Errors
-/// [`SanitizeError`] if the messages are of several forms, or of none that is known.
+/// [`SanitizeError`] if the messages are of several formats, or of none that is known.
 pub fn sanitize_history<T: AsRef<str>>(
     messages: &[T],
     options: &SanitizeOptions,

@@ -1,4 +1,4 @@
-//! What becomes of each message of a history, of its calls and of its results.
+//! Decides what happens to each message of a history, its calls and its results.
 
 use super::action_builder::{ActionBuilder, PlannedMessage, RemovalReasons};
 use super::call_pairs::{CallResultPairs, PairAssignment};
@@ -18,7 +18,7 @@ pub(super) struct SanitizePlan<'a> {
     options: &'a SanitizeOptions,
     /// Why a message is not part of the outcome.
     pub(super) removal_reasons: RemovalReasons,
-    /// The last message in which somebody speaks: calls there may wait for a person.
+    /// The last message that is a turn: its calls may wait for a person.
     last_turn: usize,
 }
 
@@ -43,14 +43,15 @@ impl<'a> SanitizePlan<'a> {
         plan
     }
 
-    /// Whether somebody speaks in a message, or is told a result that no call takes.
+    /// Returns whether a message is a turn: not only results of tools, or with an unmatched result
+    /// kept as text.
     fn is_turn(&self, index: usize) -> bool {
         let one = &self.messages[index];
         let told = |place| self.unassigned(index, place).is_some_and(|lone| lone.is_kept_as_text);
         !one.is_unusable && (one.speaker != MessageRole::Tool || (0..one.answers.len()).any(told))
     }
 
-    /// What is made of the history.
+    /// Builds the sanitised history.
     pub(super) fn outcome(mut self) -> SanitizedHistory {
         self.cut_calls();
         let mut pieces = match self.form {
@@ -78,7 +79,8 @@ impl<'a> SanitizePlan<'a> {
         SanitizedHistory { form: self.form, messages, sources, actions, faults, reset, renamed }
     }
 
-    /// The result to put in for a call of this message that has none; `None` if the call is to be cut.
+    /// Returns the result to insert for a call of this message without one; `None` to remove the
+    /// call.
     pub(super) fn made_result(&self, index: usize, call: &ToolCallPart) -> Option<String> {
         if self.waits(index, call) {
             return None;
@@ -92,12 +94,12 @@ impl<'a> SanitizePlan<'a> {
         }
     }
 
-    /// Whether a call needs no result yet.
+    /// Returns whether a call needs no result yet.
     fn waits(&self, index: usize, call: &ToolCallPart) -> bool {
         call.sort == ToolCallKind::Approval || call.waits && index >= self.last_turn
     }
 
-    /// Cuts the calls that cannot or are not to be answered.
+    /// Removes the calls that cannot be answered or should not be.
     fn cut_calls(&mut self) {
         for index in 0..self.messages.len() {
             let mut cut: Vec<MessageProblem> = Vec::new();
@@ -123,7 +125,7 @@ impl<'a> SanitizePlan<'a> {
         }
     }
 
-    /// Cuts these calls out of a message, and the questions whether they may run.
+    /// Removes these calls from a message, with their approval requests.
     fn cut(&mut self, index: usize, mut places: Vec<bool>, problems: Vec<MessageProblem>) {
         let looked = &self.messages[index];
         let calls = || looked.calls.iter().zip(&places);
@@ -157,7 +159,8 @@ impl<'a> SanitizePlan<'a> {
         self.removal_reasons.entry(index).or_default().push(problem);
     }
 
-    /// What is wrong with a result that no call takes; whether it is kept as a text, and whether its call has another.
+    /// Returns the problem of a result without a call, whether it is kept as text, and whether its
+    /// call has another result.
     pub(super) fn unassigned(&self, index: usize, place: usize) -> Option<UnmatchedResult> {
         let answer = &self.messages[index].answers[place];
         let (fault, doubled) = match self.pairs.answer(index, place) {
@@ -172,7 +175,7 @@ impl<'a> SanitizePlan<'a> {
         Some(UnmatchedResult { problem, doubled, is_kept_as_text: is_told })
     }
 
-    /// The results to put in for the calls of this message that have none.
+    /// Returns the results to insert for the calls of this message without one.
     pub(super) fn made(&self, index: usize) -> (Vec<String>, Vec<MessageProblem>) {
         let calls = self.messages[index].calls.iter().enumerate();
         calls
@@ -189,20 +192,20 @@ impl<'a> SanitizePlan<'a> {
             .unzip()
     }
 
-    /// The piece of this message.
+    /// Returns this message as a part of the outcome.
     pub(super) fn kept(&self, index: usize) -> PlannedMessage {
         PlannedMessage::kept(index, &self.messages[index])
     }
 }
 
-/// A result that no call takes.
+/// A result without a call.
 pub(super) struct UnmatchedResult {
     pub(super) problem: MessageProblem,
     pub(super) doubled: bool,
     pub(super) is_kept_as_text: bool,
 }
 
-/// Finds the results again in a message that calls were cut out of.
+/// Updates the positions of results in a message that calls were removed from.
 fn shift(answers: &mut [ToolResultPart], before: &str, after: &str, form: MessageFormat) {
     if answers.is_empty()
         || !matches!(

@@ -1,4 +1,4 @@
-//! Sanitising a thread in its store, and what is recorded of its calls.
+//! Sanitises a stored thread, and records the progress of its calls.
 
 use super::append::{ensure_header_unchanged, retry_on_conflict};
 use super::header::{CallState, PendingCall, ThreadHeader, ThreadReset};
@@ -11,21 +11,21 @@ use crate::model::{Timestamp, Value};
 use crate::store::{ClaimChange, WriteContext, WriteReport};
 use std::collections::BTreeMap;
 
-/// What sanitising a thread did.
+/// The result of sanitising a thread.
 #[derive(Clone, Debug)]
 pub struct SanitizedThread {
-    /// The history as it is now, and the steps to it.
+    /// The history as it is now, and the actions that led to it.
     pub sanitized: SanitizedHistory,
-    /// The revision, if anything was changed.
+    /// The revision, if anything changed.
     pub committed: WriteReport,
 }
 
 impl Thread {
-    /// Makes the thread such that its provider takes it, in one revision; the messages as they were stay in its
-    /// history. Calls that were recorded as finished get their real result.
+    /// Repairs the thread in one revision so that its provider accepts it; the previous messages
+    /// stay in the history. Calls that were recorded as finished get their real result.
     ///
     /// # Errors
-    /// [`Error::Held`] while somebody else writes; as every write.
+    /// [`Error::Held`] while another writer holds the thread; or any error of a write.
     pub fn sanitize(
         &self,
         act: &WriteContext,
@@ -70,10 +70,10 @@ impl Thread {
         Ok(SanitizedThread { sanitized: sanitised, committed })
     }
 
-    /// The history as sanitising would leave it; nothing is written.
+    /// Returns the history as sanitising would leave it, without writing.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn sanitized(
         &self,
         point: &crate::store::ResolvedMoment,
@@ -86,10 +86,10 @@ impl Thread {
         sanitize_history(&texts, &options).map_err(|refused| Error::invalid(refused.to_string()))
     }
 
-    /// A call of the thread that has no result, and its arguments.
+    /// Returns a call of the thread without a result, and its arguments.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none of this id.
+    /// [`Error::NotFound`] if there is none with this id.
     pub fn pending_call(&self, id: &str) -> Result<(PendingCall, String)> {
         let point = self.session.head()?;
         let header = self.header(&point)?.1;
@@ -104,16 +104,16 @@ impl Thread {
         Ok((call, arguments.map(|call| call.arguments).unwrap_or_default()))
     }
 
-    /// Records that a call is about to be run, before it is: whoever comes after a crash then knows that it may have
-    /// done something.
+    /// Records that a call is about to run. After a crash this shows that the call may have had an
+    /// effect.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such call without a result; as every write.
+    /// [`Error::NotFound`] if there is no such call without a result; or any error of a write.
     pub fn start_call(&self, act: &WriteContext, id: &str) -> Result<WriteReport> {
         self.mark_call(act, id, CallState::Started, None)
     }
 
-    /// Records what came of a call, before its result is part of the history.
+    /// Records the result of a call before it is part of the history.
     ///
     /// # Errors
     /// As [`Thread::start_call`].
@@ -143,7 +143,7 @@ impl Thread {
         })
     }
 
-    /// Changes what the thread remembers beside its messages.
+    /// Changes the header of the thread.
     fn edit_header(
         &self,
         act: &WriteContext,
@@ -157,11 +157,11 @@ impl Thread {
         self.session.write(act).edit(vec![ThreadHeader::key()], edit).commit()
     }
 
-    /// Puts the recorded result of a call into the history, right behind the call. Other calls without a result stay
-    /// as they are.
+    /// Inserts the recorded result of a call into the history, directly after the call. Other calls
+    /// without a result are not changed.
     ///
     /// # Errors
-    /// As [`Thread::sanitize`]; [`Error::Invalid`] if nothing is recorded.
+    /// As [`Thread::sanitize`]; [`Error::Invalid`] if no result is recorded.
     pub fn put_result(
         &self,
         act: &WriteContext,
@@ -181,10 +181,10 @@ impl Thread {
         )
     }
 
-    /// Lets others write, if this one holds the thread.
+    /// Releases the thread if this writer holds it.
     ///
     /// # Errors
-    /// As every write.
+    /// Any error of a write to the store.
     pub fn release(&self, act: &WriteContext, writer: &str) -> Result<WriteReport> {
         self.edit_header(act, |header| {
             header.writer = header.writer.take().filter(|held| held.name != writer);
@@ -192,10 +192,11 @@ impl Thread {
         })
     }
 
-    /// Takes the thread for this writer until then, so that nobody else writes; taken again, for longer.
+    /// Acquires or extends this writer's lease on the thread, so that no other writer can write
+    /// until it ends.
     ///
     /// # Errors
-    /// [`Error::Held`] while somebody else has it; as every write.
+    /// [`Error::Held`] while another writer holds it; or any error of a write.
     pub fn hold(&self, act: &WriteContext, writer: &str, until: Timestamp) -> Result<WriteReport> {
         self.edit_header(act, |header| {
             header.admit(&self.name, Some(writer), act.now)?;
@@ -217,7 +218,8 @@ fn with_outcomes(options: &SanitizeOptions, pending: &[PendingCall]) -> Sanitize
     SanitizeOptions { orphans: options.orphans, results }
 }
 
-/// The changes of messages that lead to this outcome. Those that stay where they are keep their place.
+/// Returns the message changes that produce this outcome. Messages that are not moved keep their
+/// place.
 fn changes(
     header: &mut ThreadHeader,
     kept: &[StoredMessage],
@@ -265,9 +267,10 @@ fn changes(
     changes
 }
 
-/// Where the messages of the outcome stand: those that were not moved where they stood, the others between them.
+/// Returns the places of the messages of the outcome: unmoved messages keep theirs, the others get
+/// places between them.
 fn places(kept: &[StoredMessage], sources: &[Option<usize>]) -> Vec<i64> {
-    // What is moved is moved to the front, past messages that come behind it now.
+    // A moved message moves to the front, past messages that now come after it.
     let mut least = usize::MAX;
     let mut fixed: Vec<Option<i64>> = vec![None; sources.len()];
     for (at, source) in sources.iter().enumerate().rev() {
@@ -293,7 +296,7 @@ fn places(kept: &[StoredMessage], sources: &[Option<usize>]) -> Vec<i64> {
             None => PLACE_GAP,
         };
         if step == 0 {
-            // No room: all are placed anew.
+            // No room: renumber all messages.
             return (1..).map(|number| number * PLACE_GAP).take(sources.len()).collect();
         }
         for number in 1..room {
@@ -305,7 +308,7 @@ fn places(kept: &[StoredMessage], sources: &[Option<usize>]) -> Vec<i64> {
     places
 }
 
-/// What is pending once this is the history.
+/// Updates the pending calls for the new history.
 fn settle(
     header: &mut ThreadHeader,
     kept: &[StoredMessage],

@@ -1,4 +1,4 @@
-//! A thread in a store, as it is read.
+//! Reading a stored thread.
 
 use super::header::{PendingCall, ThreadHeader, ThreadLease, ThreadReset};
 use super::message_format::MessageFormat;
@@ -7,28 +7,29 @@ use crate::model::{Key, Kind, SessionKind, Value};
 use crate::store::{ResolvedMoment, Session, Store, WriteContext};
 use crate::systems;
 
-/// The room between two messages, into which others can be put.
+/// Distance between the places of two messages, into which others can be inserted.
 pub(super) const PLACE_GAP: i64 = 1 << 16;
 
 /// A message thread in a store. Cheap to clone.
 ///
 /// ```
 /// use forge_store::model::Timestamp;
-/// use forge_store::store::{Act, Store};
-/// use forge_store::systems::thread::{Appending, Options, Thread};
+/// use forge_store::store::{Store, WriteContext};
+/// use forge_store::systems::thread::{AppendOptions, SanitizeOptions, Thread};
 ///
 /// let store = Store::in_memory()?;
-/// let act = Act::asked("thread append", Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap());
+/// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
+/// let act = WriteContext::asked("thread append", now);
 /// let thread = Thread::open_or_create(&store, &act, "support-7")?;
 /// let history = [
 ///     r#"{"role":"user","content":"weather?"}"#,
 ///     r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weather","input":{}}]}"#,
 /// ];
-/// let done = thread.append(&act, &history, &Appending::default())?;
+/// let done = thread.append(&act, &history, &AppendOptions::default())?;
 /// assert_eq!(done.pending[0].id, "t1");
-/// // The process ends here. The next one looks first.
-/// let mended = thread.sanitize(&act, &Options::default(), None)?;
-/// assert_eq!(mended.sanitised.messages.len(), 3);
+/// // The process ends here. The next one sanitises the thread before it continues.
+/// let repaired = thread.sanitize(&act, &SanitizeOptions::default(), None)?;
+/// assert_eq!(repaired.sanitized.messages.len(), 3);
 /// # Ok::<(), forge_store::error::Error>(())
 /// ```
 #[derive(Clone)]
@@ -37,41 +38,41 @@ pub struct Thread {
     pub(super) name: String,
 }
 
-/// A message as it is kept.
+/// A stored message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredMessage {
     /// Its id in the thread: `m7`.
     pub id: String,
-    /// As it was given.
+    /// The JSON text of the message.
     pub text: String,
-    /// Whether it is held back until the results of its calls are there.
+    /// Whether it is held until the results of its calls are there.
     pub held: bool,
-    /// Why it was put in or changed, if it was not given so.
+    /// Why it was inserted or changed, if it differs from what was given.
     pub reason: Option<String>,
     pub(super) place: i64,
 }
 
-/// What is known of a thread beside its messages.
+/// The state of a thread besides its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadStatus {
-    /// The form of its messages.
+    /// The format of its messages.
     pub form: MessageFormat,
-    /// How many there are, those held back included.
+    /// The number of messages, including held ones.
     pub messages: u64,
-    /// How many are held back.
+    /// The number of held messages.
     pub held: u64,
     /// The calls without a result.
     pub pending: Vec<PendingCall>,
-    /// Who holds it, if somebody does; it may be over.
+    /// The writer's lease, if there is one; it may have ended.
     pub writer: Option<ThreadLease>,
-    /// Whether it holds something that no provider would take.
+    /// Whether it contains something that no provider accepts.
     pub marked: bool,
-    /// When nothing of it could be saved.
+    /// When no message of it could be saved.
     pub reset: Option<ThreadReset>,
 }
 
 impl Thread {
-    /// The thread of this name.
+    /// Opens the thread of this name.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -80,31 +81,31 @@ impl Thread {
         Ok(Self { session, name: name.to_owned() })
     }
 
-    /// The thread of this name, begun if there is none.
+    /// Opens the thread of this name, or creates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is no name; as every write.
+    /// [`Error::Invalid`] if the name is not valid; or any error of a write.
     pub fn open_or_create(store: &Store, act: &WriteContext, name: &str) -> Result<Self> {
         let session = systems::open_or_create(store, act, SessionKind::Thread, name)?;
         Ok(Self { session, name: name.to_owned() })
     }
 
-    /// Its name.
+    /// Returns the name of the thread.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The session that it is kept in: its history, its moments, its undo.
+    /// Returns the session that stores the thread: its history, its moments, its undo.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// What is known of it at a point, without reading its messages.
+    /// Returns its state at a point, without reading its messages.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn status(&self, point: &ResolvedMoment) -> Result<ThreadStatus> {
         let header = self.header(point)?.1;
         Ok(ThreadStatus {
@@ -118,10 +119,10 @@ impl Thread {
         })
     }
 
-    /// Its messages at a point, in order, those held back included.
+    /// Returns its messages at a point, in order, including held ones.
     ///
     /// # Errors
-    /// As every read.
+    /// Any error of a read from the store.
     pub fn messages(&self, point: &ResolvedMoment) -> Result<Vec<StoredMessage>> {
         let state = self.session.state(point)?;
         let mut messages = state
@@ -133,7 +134,7 @@ impl Thread {
         Ok(messages)
     }
 
-    /// The header as it is stored, and what it says.
+    /// Returns the header as it is stored, and decoded.
     pub(super) fn header(&self, point: &ResolvedMoment) -> Result<(Option<Value>, ThreadHeader)> {
         let value = self.session.claim(point, &ThreadHeader::key())?.map(|entry| entry.value);
         let header = ThreadHeader::read(value.as_ref())?;
@@ -162,7 +163,7 @@ fn damaged(key: &Key) -> Error {
     Error::Corrupt { what: format!("the {key}"), source: "it has no message or no place".into() }
 }
 
-/// A message as it is stored.
+/// Decodes a stored message.
 pub(super) struct MessageRecord<'m> {
     pub(super) role: &'static str,
     pub(super) text: &'m str,

@@ -1,4 +1,4 @@
-//! What a provider wants of the order of the turns, of the first message and of the last.
+//! A provider's rules for the order of turns, the first message and the last.
 
 use super::action_builder::PlannedMessage;
 use super::fault::{FaultKind, Remedy};
@@ -9,7 +9,7 @@ use super::message_format::{
 use super::sanitize_plan::SanitizePlan;
 
 impl SanitizePlan<'_> {
-    /// Puts right what is wrong with the order of the turns, the beginning and the end.
+    /// Repairs the order of the turns, the beginning and the end.
     pub(super) fn settle_ends(&mut self, pieces: &mut Vec<PlannedMessage>) {
         match self.form {
             MessageFormat::OpenaiResponses => self.drop_lone_reasoning(pieces),
@@ -33,7 +33,7 @@ impl SanitizePlan<'_> {
         }
     }
 
-    /// Takes out reasoning that the item it belongs to does not follow.
+    /// Removes reasoning that is not followed by the item it belongs to.
     fn drop_lone_reasoning(&mut self, pieces: &mut Vec<PlannedMessage>) {
         let mut followed = false;
         let mut keep = vec![true; pieces.len()];
@@ -53,7 +53,7 @@ impl SanitizePlan<'_> {
         pieces.retain(|_| kept.next().unwrap_or(true));
     }
 
-    /// Joins messages of one role that follow each other.
+    /// Joins adjacent messages of one role.
     fn alternate(&mut self, pieces: &mut Vec<PlannedMessage>) {
         let repeats = |pair: &[PlannedMessage]| {
             let role = self.speaker(&pair[0]);
@@ -64,7 +64,7 @@ impl SanitizePlan<'_> {
         self.join(pieces, &joins);
     }
 
-    /// Joins the turns of the model before a call, which must come right behind a turn of the user.
+    /// Joins the model's turns before a call, which must come directly after a turn of the user.
     fn join_model_turns(&mut self, pieces: &mut Vec<PlannedMessage>) {
         let is_model = |piece: &PlannedMessage| self.speaker(piece) == MessageRole::Assistant;
         let mut joins = vec![false; pieces.len()];
@@ -75,10 +75,10 @@ impl SanitizePlan<'_> {
         self.join(pieces, &joins);
     }
 
-    /// Makes each of these messages part of the one before it.
+    /// Joins each of these messages to the one before it.
     fn join(&mut self, pieces: &mut Vec<PlannedMessage>, joins: &[bool]) {
         let mut joined: Vec<PlannedMessage> = Vec::with_capacity(pieces.len());
-        // The blocks of the last message and of those that become part of it.
+        // The blocks of the last message and of those joined to it.
         let mut blocks: Vec<String> = Vec::new();
         for (piece, joins) in pieces.drain(..).zip(joins) {
             let Some(mut before) = joined.pop_if(|_| *joins) else {
@@ -108,7 +108,7 @@ impl SanitizePlan<'_> {
         *pieces = joined;
     }
 
-    /// Gives the last message these blocks, if there are any.
+    /// Writes these blocks, if any, to the last message.
     fn write_joined(&self, joined: &mut [PlannedMessage], blocks: &mut Vec<String>) {
         let blocks = std::mem::take(blocks);
         if let Some(last) = joined.last_mut().filter(|_| !blocks.is_empty()) {
@@ -120,7 +120,7 @@ impl SanitizePlan<'_> {
         split(self.text(piece), self.form, &[]).others
     }
 
-    /// Puts a message of the user before a beginning that the provider refuses.
+    /// Inserts a user message before a beginning that the provider refuses.
     fn begin_with_user(&self, pieces: &mut Vec<PlannedMessage>) {
         let at = pieces.iter().position(|piece| self.speaker(piece) != MessageRole::Other);
         let Some((at, first)) = at.and_then(|at| Some((at, pieces.get(at)?))) else { return };
@@ -137,7 +137,7 @@ impl SanitizePlan<'_> {
         }
     }
 
-    /// Takes white space from the end of the last answer.
+    /// Removes trailing white space of the last answer.
     fn trim_end(&self, pieces: &mut [PlannedMessage]) {
         let Some(last) = pieces.last() else { return };
         if last.source.is_none() || self.speaker(last) != MessageRole::Assistant {

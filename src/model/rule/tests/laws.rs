@@ -5,7 +5,8 @@ use super::{State, apply, link};
 use crate::model::claim::{Confidence, Strength};
 use proptest::prelude::*;
 
-/// Hypotheses with any parents (cycles too), beliefs on any of them, and dependencies between any beliefs.
+/// Generates hypotheses with any parents (including cycles), beliefs on any of them, and
+/// dependencies between any beliefs.
 fn any_state() -> impl Strategy<Value = State> {
     let parent = prop::option::of(0..6usize);
     let status = prop::sample::select(vec!["active", "confirmed", "rejected", "archived"]);
@@ -37,7 +38,8 @@ fn any_state() -> impl Strategy<Value = State> {
     })
 }
 
-/// Whether beliefs rest on themselves, by taking away what rests on nothing until nothing goes (Kahn).
+/// Returns whether beliefs rest on themselves: repeatedly removes what rests on nothing until
+/// nothing changes (Kahn).
 fn has_cycle(state: &State) -> bool {
     let mut edges: Vec<(String, String)> = dependencies(state)
         .iter()
@@ -65,7 +67,7 @@ proptest! {
                 prop_assert!(matches!(text(&value, "status"), Some("rejected" | "archived")));
             }
         }
-        // What rests on something in doubt is in doubt: nothing was in doubt before.
+        // What rests on a doubtful belief is in doubt: nothing was in doubt before.
         for dependency in dependencies(&state) {
             let (rests, ground) = dependency.rests_on().unwrap();
             let doubt = |id: &str| in_doubt(&state[&Key::new(Kind::Belief, id)]);

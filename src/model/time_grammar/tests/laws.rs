@@ -1,4 +1,4 @@
-//! What holds for any text and any time.
+//! Laws for any text and any time.
 
 use super::*;
 use chrono::{LocalResult, Utc};
@@ -19,13 +19,13 @@ fn zone() -> impl Strategy<Value = Tz> {
     ])
 }
 
-/// Any microsecond of the years 1 to 2100.
+/// Generates any microsecond of the years 1 to 2100.
 fn any_time() -> impl Strategy<Value = Timestamp> {
     let (from, to) = (time("0001-01-03T00:00:00Z"), time("2100-01-01T00:00:00Z"));
     (from.as_micros()..to.as_micros()).prop_map(Timestamp::from_micros)
 }
 
-/// Texts made of what times and moments are made of.
+/// Generates texts from the parts of times and moments.
 fn likely_text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         proptest::sample::select(

@@ -1,4 +1,4 @@
-//! What errors and distances say.
+//! The texts of errors and distances.
 
 use super::*;
 

@@ -35,7 +35,7 @@ fn moments_are_read_as_what_they_name() {
         ("20250120-baseline", "tag or branch 20250120-baseline"),
         ("2025", "tag, branch or id 2025"),
         ("42", "tag or branch 42"),
-        // Ten digits of an id that end in 'd' are no number of days.
+        // Ten digits of an id that end in 'd' are not a number of days.
         ("123456789d", "tag, branch or id 123456789d"),
         ("10m", "time 2025-06-18 16:35:30 +02:00"),
         ("2 hours ago~2", "time 2025-06-18 14:45:30 +02:00, 2 back"),

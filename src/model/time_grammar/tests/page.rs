@@ -1,10 +1,10 @@
-//! The examples of `docs/time.md` hold.
+//! Checks the examples of `docs/time.md`.
 
 use super::*;
 
 const PAGE: &str = include_str!("../../../../docs/time.md");
 
-/// The rows `input -> result` of the page's blocks of this name.
+/// Returns the rows `input -> result` of the documentation's blocks of this name.
 fn rows(block: &str) -> Vec<(&'static str, &'static str)> {
     let mut inside = "";
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Points in time in one zone, each kind of input others are known to read wrongly among them.
+//! Points in time in one zone, including inputs that other programs are known to misread.
 
 use super::*;
 

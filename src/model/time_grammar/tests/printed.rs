@@ -1,4 +1,4 @@
-//! What other programs, and forge itself, print as a time is read.
+//! What other programs, and forge itself, print must be readable as a time.
 
 use super::*;
 use chrono::{DateTime, Utc};
@@ -159,7 +159,7 @@ fn the_distance_that_forge_shows_after_a_time_is_passed_over() {
 }
 
 proptest! {
-    /// Each form that git, date and ls have for one second names that second.
+    /// Each form that git, date and ls print for a second refers to that second.
     #[test]
     fn every_printed_form_is_read_back(seconds in 1_000_000_000_i64..4_000_000_000) {
         let time = Timestamp::from_micros(seconds * 1_000_000);

@@ -1,4 +1,4 @@
-//! Clock changes and zones that are unlike others.
+//! Clock changes and unusual zones.
 
 use super::*;
 use chrono::Utc;

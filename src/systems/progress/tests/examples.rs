@@ -1,4 +1,4 @@
-//! Three documents as pipelines write them.
+//! Three example documents as pipelines write them.
 
 use super::*;
 

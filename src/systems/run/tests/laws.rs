@@ -1,4 +1,4 @@
-//! The laws of runs on random input, beside a naive model.
+//! The laws of runs on random input, compared with a simple model.
 
 use super::*;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ enum Deed {
         item: u8,
         step: u8,
     },
-    /// The process dies and another one goes on.
+    /// Simulates the death of the process and the start of another.
     Crash,
 }
 
@@ -31,7 +31,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// What the run should hold: the outputs and the last record of each item.
+/// The expected contents of the run: the outputs and the last record of each item.
 #[derive(Default)]
 struct Naive {
     outputs: BTreeMap<(String, String), String>,
@@ -101,8 +101,8 @@ proptest! {
         }
     }
 
-    /// A worker that does what is next, dies at any moment, and is started again until all is done: no step is done
-    /// twice once its record was acknowledged.
+    /// A worker does the next step, dies at any moment, and is restarted until all is done: no step
+    /// is done twice once its record was acknowledged.
     #[test]
     fn a_finished_step_is_never_done_again(
         items in 1..4_usize, deaths in proptest::collection::vec(1..6_usize, 0..6),
@@ -139,7 +139,7 @@ proptest! {
         prop_assert_eq!(first.state().unwrap().status, RunStatus::Finished);
     }
 
-    /// Records of one item that are written at once by several processes are all kept.
+    /// Concurrent records of one item from several processes are all kept.
     #[test]
     fn records_of_one_item_made_side_by_side_are_all_kept(steps in 2..5_usize) {
         let store = Store::in_memory().unwrap();

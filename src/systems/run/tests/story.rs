@@ -1,14 +1,15 @@
-//! The failure that cost 122 summaries, from its own timeline.
+//! Reproduces the failure that cost 122 summaries, from its timeline.
 
 use super::*;
 use crate::store::{ClaimChange, Options};
 
 const TEMPLATE: &str = "Please grade this summary: {conversation_3341_output}";
 
-/// A workflow went through its postings in waves. In the first wave (10:00:00) step 3341 wrote a summary of posting 123,
-/// and a checkpoint with that output was saved. Minutes later (10:04:30) the second wave read the posting back from its
-/// checkpoint: where it was came back, its outputs did not. The template of step 3342 found nothing under 3341 and left
-/// `{conversation_3341_output}` standing, no error was raised, and the model graded a summary it had never seen. 122
+/// A workflow processed its postings in waves. In the first wave (10:00:00), step 3341 wrote a
+/// summary of posting 123, and a checkpoint with that output was saved. Minutes later (10:04:30),
+/// the second wave loaded the posting from its checkpoint: its position was restored, its outputs
+/// were not. The template of step 3342 found nothing for 3341 and left `{conversation_3341_output}`
+/// in the prompt without an error, and the model graded a summary that it had never seen. 122
 /// postings got such grades.
 #[test]
 fn a_wave_that_begins_in_another_process_has_every_output_of_the_one_before() {
@@ -44,8 +45,9 @@ fn a_wave_that_begins_in_another_process_has_every_output_of_the_one_before() {
     }
 }
 
-/// The same, with the output really gone: the store is told to hold an item whose output is not there, as the second
-/// wave did hold it. What used to go on in silence is an error with the step's name, from every side.
+/// The same with the output really missing: the store is made to hold an item without its output,
+/// as it was in the second wave. What used to continue silently is now an error with the step's
+/// name, through every function.
 #[test]
 fn an_item_without_its_outputs_is_an_error_and_no_prompt() {
     let store = Store::in_memory().unwrap();
@@ -81,7 +83,7 @@ fn a_step_that_was_never_done_is_a_refusal_that_names_it() {
     );
 }
 
-/// The 122 grades that were made were found later by what they said.
+/// The 122 grades were found later by their text.
 #[test]
 fn the_outputs_that_went_wrong_are_found() {
     let outputs = [

@@ -1,4 +1,5 @@
-//! `ModelMessage` of the Vercel AI SDK: calls are parts of answers, results are parts of messages of role `tool`.
+//! `ModelMessage` of the Vercel AI SDK: calls are parts of answers, results are parts of messages
+//! of role `tool`.
 
 use super::blocks::NormalizedBlocks;
 use super::recover_content::kept_text;
@@ -11,7 +12,7 @@ use crate::systems::thread::raw_json::{RawObject, compact, quoted, text, written
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// The calls in this message that the provider runs itself.
+/// Returns the ids of the calls in this message that the provider runs itself.
 pub(super) fn provider_calls(object: &RawObject<'_>) -> Vec<String> {
     let parts = object.list("content").unwrap_or_default();
     let is_one = |part: &RawObject<'_>| {
@@ -44,7 +45,7 @@ pub(super) fn check_message<'a>(
         ContentField::Text(_) | ContentField::Other(_) => {
             vec![object.get("content").unwrap_or_default().to_owned()]
         }
-        // The instructions are one text.
+        // The instructions are a single text.
         ContentField::Blocks(parts) if looked.speaker == MessageRole::Other => {
             let parts = parts.into_iter().filter_map(RawObject::parse);
             let said: Vec<String> =
@@ -79,7 +80,7 @@ pub(super) fn check_message<'a>(
     looked
 }
 
-/// A call of which a person is asked whether it may run may wait for its result.
+/// Marks the calls that wait for approval, which need no result yet.
 fn hold_asked(parts: &[String], looked: &mut CheckedMessage<'_>) {
     let asked: Vec<String> = parts
         .iter()
@@ -92,7 +93,7 @@ fn hold_asked(parts: &[String], looked: &mut CheckedMessage<'_>) {
     }
 }
 
-/// What a part without a type is, by a field that only it has.
+/// Infers the type of a part without one, by a field that only this type has.
 const TYPES: [(&str, &str); 5] = [
     ("output", "tool-result"),
     ("input", "tool-call"),
@@ -101,7 +102,7 @@ const TYPES: [(&str, &str); 5] = [
     ("text", "text"),
 ];
 
-/// Keeps the part as far as it can be taken.
+/// Keeps the part as far as it is valid.
 fn tidy_part(
     json: &str,
     looked: &mut CheckedMessage<'_>,
@@ -130,7 +131,8 @@ fn tidy_part(
                 return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
             let own = part.get("providerExecuted") == Some("true");
-            // A text is left alone: some tools take one. The text of an object is what the object is due for.
+            // A text is left alone, because some tools take one. The JSON text of an object is
+            // replaced by the object.
             let mistyped = match part.get("input") {
                 None => Some("{}".to_owned()),
                 Some(json) => text(json)
@@ -172,8 +174,8 @@ fn tidy_part(
     }
 }
 
-/// Keeps what something says that is no part of such a message: a message of role `tool` holds results alone, so
-/// there it is a result of a call that is not named.
+/// Keeps the content of an invalid part as text. A message of role `tool` holds only results, so
+/// there it becomes a result without a call.
 fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     if looked.speaker != MessageRole::Tool {
         return tidied
@@ -197,7 +199,7 @@ fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlo
     }
 }
 
-/// The SDK itself leaves out texts that are empty and carry no options.
+/// Returns whether a text is empty and without options; the SDK itself omits such texts.
 fn is_silent(part: &RawObject<'_>) -> bool {
     part.text("text").is_some_and(|text| text.is_empty()) && part.get("providerOptions").is_none()
 }
@@ -226,7 +228,7 @@ fn result(
     tidied.put(part.write(), FaultKind::MalformedResult, Some(id));
 }
 
-/// Whether this JSON is an output as the SDK knows it.
+/// Returns whether this JSON is an output in the SDK's format.
 fn is_output(json: &str) -> bool {
     let Some(output) = RawObject::parse(json) else { return false };
     match output.text("type").as_deref() {
@@ -239,7 +241,7 @@ fn is_output(json: &str) -> bool {
 }
 
 pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<String> {
-    // With the call goes the question whether it may run.
+    // The approval request is removed together with the call.
     let is_cut = |part: RawObject<'_>| {
         let kind = part.text("type").unwrap_or_default().into_owned();
         let of_call = matches!(kind.as_str(), "tool-call" | "tool-approval-request");

@@ -25,7 +25,7 @@ pub(super) fn check_message<'a>(
     let mut changed = fold_tool_calls(&mut object, &mut looked);
     let kept = match content(&object, "content") {
         ContentField::Text(said) => {
-            // Only the last message may be an answer that is yet to be written.
+            // Only the last message may be an unfinished answer.
             looked.unwritten = last && looked.speaker == MessageRole::Assistant;
             looked.unwritten &= said.trim().is_empty();
             if said.trim().is_empty() && !looked.unwritten {
@@ -65,7 +65,7 @@ pub(super) fn check_message<'a>(
     looked
 }
 
-/// Makes blocks of the calls that stand in the form of OpenAI's beside the content. Returns whether there were any.
+/// Converts calls in OpenAI's format next to the content to blocks. Returns whether there were any.
 fn fold_tool_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     if !object.has("tool_calls") {
         return false;
@@ -116,7 +116,7 @@ fn is_a(block: &RawObject<'_>, kind: &str) -> bool {
     block.text("type").is_some_and(|found| found == kind)
 }
 
-/// What a block without a type is, by a field that only it has.
+/// Infers the type of a block without one, by a field that only this type has.
 const TYPES: [(&str, &str); 4] = [
     ("tool_use_id", "tool_result"),
     ("input", "tool_use"),
@@ -124,7 +124,7 @@ const TYPES: [(&str, &str); 4] = [
     ("text", "text"),
 ];
 
-/// Keeps the block as far as it can be taken.
+/// Keeps the block as far as it is valid.
 fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     if let Some(json) = typed(json, &TYPES) {
         looked.mended(FaultKind::MalformedBlock, None);
@@ -176,11 +176,11 @@ fn is_blank(block: &RawObject<'_>) -> bool {
     block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
-/// Makes the result such as can be taken. Returns what was wrong with it.
+/// Repairs the result. Returns what was wrong with it.
 fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     let mut wrong = (block.has("content") && super::mend_result(block, "content"))
         .then_some(FaultKind::MalformedResult);
-    // A text block must not be blank; a result without content may be.
+    // A text block must not be blank; a result without content is valid.
     if let ContentField::Blocks(blocks) = content(block, "content") {
         let says = |json: &&str| {
             !RawObject::parse(json).is_some_and(|block| is_a(&block, "text") && is_blank(&block))
@@ -216,7 +216,7 @@ fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     Some(FaultKind::MalformedResult)
 }
 
-/// What is said of an error whose result cannot say that it is one, or says nothing.
+/// Returns the text for an error whose result cannot be marked as one, or is empty.
 const FAILED: &str = "The tool call failed.";
 
 pub(super) fn trimmed(object: RawObject<'_>) -> Option<String> {
@@ -229,26 +229,26 @@ pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<Strin
     })
 }
 
-/// The id of the use, if this block is the use of a server tool or of an MCP connector.
+/// Returns the id if this block is the use of a server tool or of an MCP connector.
 fn server_use(block: &RawObject<'_>) -> Option<String> {
     let kind = block.text("type")?;
     matches!(&*kind, "server_tool_use" | "mcp_tool_use").then(|| id_in(block, "id"))
 }
 
-/// The id of the use, if this block is the result of one.
+/// Returns the id of the use if this block is its result.
 fn server_result(block: &RawObject<'_>) -> Option<String> {
     block.text("type")?.ends_with("_tool_result").then(|| id_in(block, "tool_use_id"))
 }
 
-/// A block to be taken out of a message: its place, why, and the id of the use.
+/// A block to remove from a message: its position, the fault, and the id of the use.
 type ServerToolCut = (usize, FaultKind, String);
 
-/// Takes out the results of server tools that no use precedes, and uses without a result. The last answer may still
-/// wait for a result.
+/// Finds results of server tools without a preceding use, and uses without a result. The last
+/// answer may still wait for a result.
 pub(super) fn pair_server_tools(looked: &mut [CheckedMessage<'_>]) {
     let last =
         looked.iter().rposition(|one| !one.is_unusable && one.speaker == MessageRole::Assistant);
-    // Where each use without a result stands: message and place.
+    // The message and position of each use without a result.
     let mut open: HashMap<String, (usize, usize)> = HashMap::new();
     let mut cuts: BTreeMap<usize, Vec<ServerToolCut>> = BTreeMap::new();
     for (index, one) in looked.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Bedrock's Converse: a content block is an object with one field that says what it is.
+//! Bedrock's Converse API: a content block is an object with one field that gives its type.
 
 use super::blocks::{NormalizedBlocks, trim_thinking, trimmed_end, trimmed_text, without_blocks};
 use super::{
@@ -9,7 +9,7 @@ use crate::systems::thread::fault::FaultKind;
 use crate::systems::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
 
-/// The fields of which a content block has one, apart from those of calls and results.
+/// The type fields of content blocks, except those of calls and results.
 pub(super) const BLOCKS: [&str; 12] = [
     "text",
     "image",
@@ -75,7 +75,7 @@ fn is_blank(block: &RawObject<'_>) -> bool {
     block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
-/// The parts of a block that has more members than the one that says what it is: that one, and the rest. `None` for
+/// Splits a block with more members than its type field into that member and the rest. `None` for
 /// other blocks.
 fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
     let names = block.names();
@@ -91,7 +91,7 @@ fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
     Some([part(&|name| name == *member), part(&|name| name != *member)])
 }
 
-/// Keeps the block as far as it can be taken.
+/// Keeps the block as far as it is valid.
 fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut block) = RawObject::parse(json) else {
         return tidied.keep_text(json, text_block);
@@ -148,7 +148,7 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
     }
 }
 
-/// Makes the result such as can be taken. Returns what was wrong with it.
+/// Repairs the result. Returns what was wrong with it.
 fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
     const BLOCKS: [&str; 6] = ["json", "text", "image", "document", "video", "searchResult"];
     let given = result.get("content").unwrap_or("[]").to_owned();

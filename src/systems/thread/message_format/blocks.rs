@@ -1,4 +1,4 @@
-//! Messages whose calls and results are blocks of a list: taken apart and put together.
+//! Splits and assembles messages whose calls and results are blocks of a list.
 
 use super::recover_content::kept_text;
 use super::{MessageFormat, MessageProblem, ToolResultPart};
@@ -6,7 +6,7 @@ use crate::systems::thread::fault::{FaultKind, Remedy};
 use crate::systems::thread::raw_json::{RawObject, quoted, text, written_list};
 use std::borrow::Cow;
 
-/// The field of the list of blocks.
+/// Returns the name of the field with the list of blocks.
 pub(super) const fn field(form: MessageFormat) -> &'static str {
     match form {
         MessageFormat::Gemini => "parts",
@@ -14,17 +14,17 @@ pub(super) const fn field(form: MessageFormat) -> &'static str {
     }
 }
 
-/// A message taken apart.
+/// A message split into results and other blocks.
 pub(in crate::systems::thread) struct SplitMessage {
     /// The results, in the order of the message's answers.
     pub(in crate::systems::thread) results: Vec<String>,
     /// The other blocks.
     pub(in crate::systems::thread) others: Vec<String>,
-    /// Whether no other block stands before a result, or the provider does not mind.
+    /// Whether no other block precedes a result, or the provider allows it.
     pub(in crate::systems::thread) results_first: bool,
 }
 
-/// Takes the results out of a message.
+/// Separates the results from the other blocks of a message.
 pub(in crate::systems::thread) fn split(
     text: &str,
     form: MessageFormat,
@@ -45,7 +45,7 @@ pub(in crate::systems::thread) fn split(
     split
 }
 
-/// The message with these blocks and no others; `None` without any.
+/// Returns the message with exactly these blocks; `None` without any.
 pub(in crate::systems::thread) fn with_blocks(
     text: &str,
     form: MessageFormat,
@@ -54,7 +54,7 @@ pub(in crate::systems::thread) fn with_blocks(
     put_blocks(RawObject::parse(text)?, form, blocks.to_vec())
 }
 
-/// The message without the blocks that `is_cut`; `None` if nothing is left.
+/// Returns the message without the blocks that match `is_cut`; `None` if nothing is left.
 pub(super) fn without_blocks(
     object: RawObject<'_>,
     form: MessageFormat,
@@ -65,7 +65,8 @@ pub(super) fn without_blocks(
     put_blocks(object, form, kept)
 }
 
-/// The message with these blocks, as its provider takes it: no thinking may be left at its end. `None` without any.
+/// Returns the message with these blocks as its provider accepts it, without thinking at its end.
+/// `None` without any.
 pub(super) fn put_blocks(
     mut object: RawObject<'_>,
     form: MessageFormat,
@@ -79,7 +80,7 @@ pub(super) fn put_blocks(
     Some(object.write())
 }
 
-/// A message of results, or of whatever else the user says.
+/// Returns a user message with results or other content.
 pub(in crate::systems::thread) fn results_message(
     form: MessageFormat,
     blocks: &[String],
@@ -88,7 +89,7 @@ pub(in crate::systems::thread) fn results_message(
     format!(r#"{{"role":"{role}","{}":{}}}"#, field(form), written_list(blocks))
 }
 
-/// The blocks of a list that is being tidied, and whether anything was changed.
+/// The blocks of a list while it is normalised, and whether anything changed.
 pub(super) struct NormalizedBlocks {
     pub(super) kept: Vec<String>,
     pub(super) changed: bool,
@@ -100,19 +101,19 @@ impl NormalizedBlocks {
         Self { kept: Vec::new(), changed: false, problems: Vec::new() }
     }
 
-    /// Keeps a block as it is.
+    /// Keeps a block unchanged.
     pub(super) fn keep(&mut self, json: &str) {
         self.kept.push(json.to_owned());
     }
 
-    /// Keeps a block in another form.
+    /// Replaces a block.
     pub(super) fn put(&mut self, json: String, fault: FaultKind, call: Option<&str>) {
         self.kept.push(json);
         self.changed = true;
         self.problems.push(MessageProblem::new(fault, call, Remedy::Changed));
     }
 
-    /// Keeps what something says that is no block, as a block that `text` makes of it.
+    /// Keeps the content of an invalid block as a block built by `text`.
     pub(super) fn keep_text(&mut self, json: &str, text: impl FnOnce(&str) -> String) {
         match kept_text(json) {
             Some(said) => self.put(text(&said), FaultKind::MalformedBlock, None),
@@ -120,14 +121,14 @@ impl NormalizedBlocks {
         }
     }
 
-    /// Leaves a block out.
+    /// Drops a block.
     pub(super) fn leave_out(&mut self, fault: FaultKind, call: Option<&str>) {
         self.changed = true;
         self.problems.push(MessageProblem::new(fault, call, Remedy::Removed));
     }
 }
 
-/// Cuts off the thinking at the end of an answer. Returns whether there was any.
+/// Removes thinking at the end of an answer. Returns whether there was any.
 pub(super) fn trim_thinking(blocks: &mut Vec<String>, form: MessageFormat) -> bool {
     let is_thinking = |json: &String| {
         RawObject::parse(json).is_some_and(|block| match form {
@@ -145,14 +146,15 @@ pub(super) fn trim_thinking(blocks: &mut Vec<String>, form: MessageFormat) -> bo
     blocks.len() < before
 }
 
-/// A field of a block without white space at its end; `None` if there is none.
+/// Returns a field of a block without trailing white space; `None` if there is none.
 pub(super) fn trimmed_text(json: &str) -> Option<String> {
     let whole = text(json)?;
     let trimmed = whole.trim_end();
     (trimmed.len() < whole.len()).then(|| quoted(trimmed))
 }
 
-/// The last answer with the text at its end trimmed: its content itself, or that of its last block.
+/// Returns the last answer with trailing white space of its text removed: of the content itself, or
+/// of its last block.
 pub(super) fn trimmed_end(
     mut object: RawObject<'_>,
     is_text: fn(&RawObject<'_>) -> bool,

@@ -1,21 +1,21 @@
-//! What each provider takes as the id of a call.
+//! The providers' rules for call ids.
 
 use super::MessageFormat;
 
-/// What an id of a call may be.
+/// A provider's rule for call ids.
 pub(in crate::systems::thread) struct CallIdRule {
-    /// The longest that is taken.
+    /// The maximum length.
     pub(in crate::systems::thread) longest: usize,
-    /// Whether only letters, digits, `_` and `-` are taken.
+    /// Whether only letters, digits, `_` and `-` are allowed.
     pub(in crate::systems::thread) plain: bool,
-    /// Whether a call must have one.
+    /// Whether a call must have an id.
     pub(in crate::systems::thread) due: bool,
-    /// Whether it may be used only once in the whole history.
+    /// Whether an id must be unique in the whole history.
     pub(in crate::systems::thread) once: bool,
 }
 
 impl CallIdRule {
-    /// Whether the provider takes this id.
+    /// Returns whether the provider accepts this id.
     pub(in crate::systems::thread) fn takes(&self, id: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         if id.is_empty() {
@@ -26,7 +26,7 @@ impl CallIdRule {
 }
 
 impl MessageFormat {
-    /// What the provider of this form takes as the id of a call.
+    /// Returns the rule of this format's provider.
     pub(in crate::systems::thread) const fn id_rule(self) -> CallIdRule {
         let any = CallIdRule { longest: usize::MAX, plain: false, due: true, once: false };
         match self {

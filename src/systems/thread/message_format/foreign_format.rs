@@ -1,8 +1,8 @@
-//! What a message of a form that is not known here seems to be.
+//! Guesses what a message in an unsupported format is.
 
 use crate::systems::thread::raw_json::{RawObject, list, text};
 
-/// What this object seems to be, if it is surely no message of a known form.
+/// Describes what this object seems to be, if it is certainly not a message in a supported format.
 pub(super) fn foreign(object: &RawObject<'_>) -> Option<&'static str> {
     let has = |name: &str| object.get(name).is_some();
     let kind = object.text("type").unwrap_or_default();
@@ -37,7 +37,7 @@ const UI_MESSAGE: &str =
 const CODEX: [&str; 5] =
     ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
 
-/// Parts that say their kind are not Gemini's.
+/// Parts with a kind are not Gemini's.
 fn of_parts(object: &RawObject<'_>) -> Option<&'static str> {
     object.list("parts")?.into_iter().filter_map(RawObject::parse).find_map(|part| {
         if part.has("part_kind") {
@@ -48,7 +48,7 @@ fn of_parts(object: &RawObject<'_>) -> Option<&'static str> {
     })
 }
 
-/// Version 4 of the AI SDK names the arguments and the result differently.
+/// Version 4 of the AI SDK has other names for the arguments and the result.
 fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
     object.list("content")?.into_iter().filter_map(RawObject::parse).find_map(|part| {
         let old = match &*part.text("type")? {
@@ -60,7 +60,7 @@ fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
     })
 }
 
-/// What this JSON is, as a person is told who gave it for a message.
+/// Describes this JSON, for the error about a text that is not a message.
 pub(in crate::systems::thread) fn describe_unknown(json: &str) -> String {
     if let Some(object) = RawObject::parse(json) {
         if let Some(seems) = foreign(&object) {

@@ -1,25 +1,25 @@
-//! Which form a message shows.
+//! Detects the format of a message.
 
 use super::MessageFormat;
 use super::foreign_format::foreign;
 use crate::systems::thread::raw_json::{RawObject, text};
 
-/// What a message says of the form of its thread.
+/// What a message reveals about the format of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::systems::thread) enum FormatEvidence {
-    /// It can be nothing else.
+    /// Certainly this format.
     Strong(MessageFormat),
-    /// It looks like it.
+    /// Probably this format.
     Weak(MessageFormat),
-    /// It could be of several.
+    /// Any of several formats.
     Any,
-    /// It is no message of any.
+    /// Not a message in any format.
     None,
-    /// It is of a form that is not known here, and this is what it seems to be.
+    /// A format that is not supported, and what it seems to be.
     Foreign(&'static str),
 }
 
-/// The words for LangChain's sorts of messages.
+/// LangChain's words for message types.
 pub(super) const LANGCHAIN_TYPES: [&str; 13] = [
     "human",
     "ai",
@@ -36,7 +36,7 @@ pub(super) const LANGCHAIN_TYPES: [&str; 13] = [
     "ChatMessageChunk",
 ];
 
-/// What a message says of the form of its thread.
+/// Returns what a message reveals about the format of its thread.
 pub(in crate::systems::thread) fn evidence(object: &RawObject<'_>) -> FormatEvidence {
     if object.has("lc") && object.has("kwargs") {
         return FormatEvidence::Strong(MessageFormat::LangchainLc);
@@ -60,7 +60,7 @@ pub(in crate::systems::thread) fn evidence(object: &RawObject<'_>) -> FormatEvid
     of_role(object, &role)
 }
 
-/// What a message with a `type` says.
+/// Returns the evidence of a message with a `type`.
 fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
     if LANGCHAIN_TYPES.contains(&kind) {
         let nested = object.object("data").is_some();
@@ -77,20 +77,20 @@ fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
             false => FormatEvidence::None,
         };
     }
-    // Anthropic's answers say that they are messages too.
+    // Anthropic's answers have the type `message` too.
     let stopped = object.has("stop_reason");
     let weak = if stopped { MessageFormat::Anthropic } else { MessageFormat::OpenaiResponses };
     of_content(object, FormatEvidence::Weak(weak))
 }
 
-/// What a message with a role says.
+/// Returns the evidence of a message with a role.
 fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     let found = of_content(object, FormatEvidence::Any);
     if found == FormatEvidence::Strong(MessageFormat::AiSdk) {
         return found;
     }
     if object.get("tool_calls").is_some() {
-        // The same call may stand there in the form of Anthropic's: the other messages say which form it is.
+        // The same call may also be in Anthropic's format there: then the other messages decide.
         let both = found == FormatEvidence::Strong(MessageFormat::Anthropic);
         let chat = MessageFormat::OpenaiChat;
         return if both { FormatEvidence::Weak(chat) } else { FormatEvidence::Strong(chat) };
@@ -104,7 +104,7 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     found
 }
 
-/// What a message with parts says: that it is Gemini's, if its parts have no type.
+/// Returns the evidence of a message with parts: Gemini, if the parts have no type.
 fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
     let role = object.text("role");
     if !matches!(role.as_deref(), None | Some("user" | "model" | "function" | "system")) {
@@ -128,7 +128,7 @@ fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
     }
 }
 
-/// Whether items of the Responses API say that they are of this type.
+/// Returns whether this is a type of Responses API items.
 pub(super) fn is_item(kind: &str) -> bool {
     const ENDS: [&str; 3] = ["_call", "_output", "_response"];
     const WHOLE: [&str; 5] =

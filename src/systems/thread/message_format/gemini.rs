@@ -1,4 +1,5 @@
-//! Gemini's contents: a part is an object with one field that says what it is, in camel or in snake case.
+//! Gemini's contents: a part is an object with one field that gives its type, in camel or snake
+//! case.
 
 use super::blocks::NormalizedBlocks;
 use super::{
@@ -9,7 +10,7 @@ use crate::systems::thread::fault::FaultKind;
 use crate::systems::thread::raw_json::{RawObject, list, quoted, written_list};
 use std::borrow::Cow;
 
-/// The fields of which a part has one.
+/// The type fields of a part.
 pub(super) const PARTS: [&str; 17] = [
     "text",
     "functionCall",
@@ -71,7 +72,7 @@ pub(super) fn text_part(said: &str) -> String {
     format!(r#"{{"text":{}}}"#, quoted(said))
 }
 
-/// Which of two spellings of a field a part has.
+/// Returns which of two spellings of a field a part has.
 pub(super) fn spelling(
     part: &RawObject<'_>,
     camel: &'static str,
@@ -88,7 +89,7 @@ pub(super) fn response_field(part: &RawObject<'_>) -> Option<&'static str> {
     spelling(part, "functionResponse", "function_response")
 }
 
-/// Keeps the part as far as it can be taken.
+/// Keeps the part as far as it is valid.
 fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut part) = RawObject::parse(json) else {
         return tidied.keep_text(json, text_part);
@@ -142,7 +143,7 @@ fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normalize
     }
 }
 
-/// A text that says nothing and carries no signature of a thought.
+/// Returns whether a text is empty and has no thought signature.
 fn is_empty_text(part: &RawObject<'_>) -> bool {
     let others = PARTS.iter().any(|name| *name != "text" && part.get(name).is_some());
     let signed = part.has("thoughtSignature") || part.has("thought_signature");

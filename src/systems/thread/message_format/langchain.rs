@@ -11,7 +11,7 @@ use crate::systems::thread::raw_json::{RawObject, list, text, written_list};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The field that holds the message's own fields, if it is not the message itself.
+/// Returns the name of the field that nests the message's own fields, if they are nested.
 pub(super) fn nested(object: &RawObject<'_>) -> Option<&'static str> {
     if object.has("lc") && object.has("kwargs") {
         Some("kwargs")
@@ -20,7 +20,7 @@ pub(super) fn nested(object: &RawObject<'_>) -> Option<&'static str> {
     }
 }
 
-/// What sort of message it is, in small letters.
+/// Returns the type of message in lower case.
 fn kind(object: &RawObject<'_>) -> Option<String> {
     let kind = if object.has("lc") {
         text(object.list("id")?.last()?)?.into_owned()
@@ -33,7 +33,7 @@ fn kind(object: &RawObject<'_>) -> Option<String> {
 
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let Some(kind) = kind(&object) else { return openai_chat::check_message(text, object) };
-    // What others must stand beside for its form to be known is taken by none without them.
+    // Fields that identify the format only next to others are invalid without them.
     if !matches!(evidence(&object), FormatEvidence::Strong(_)) {
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
@@ -99,7 +99,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     looked
 }
 
-/// Whether `id` of the whole is the name of a class.
+/// Returns whether the outer `id` is the name of a class.
 fn lc_id(object: &RawObject<'_>, nested: Option<&str>) -> bool {
     nested.is_none() && object.has("lc")
 }
@@ -114,7 +114,7 @@ pub(super) fn wrapped(object: &mut RawObject<'_>, nested: Option<&str>, body: St
     }
 }
 
-/// Leaves only blocks, and texts beside them, in the content. Returns whether anything else stood there.
+/// Keeps only blocks and texts in the content. Returns whether it changed.
 fn keep_blocks(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     let types = &openai_chat::TYPES;
     let kept = match content(body, "content") {
@@ -129,7 +129,7 @@ fn keep_blocks(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> boo
     true
 }
 
-/// LangChain takes texts beside blocks in a list.
+/// Returns whether this is a block or a text, which LangChain accepts next to blocks in a list.
 fn is_block_or_text(json: &str) -> bool {
     is_block(json) || text(json).is_some()
 }
@@ -146,11 +146,11 @@ fn mend_tool_content(body: &mut RawObject<'_>) -> bool {
 /// The lists in which an AI message may name its calls.
 pub(super) const LISTS: [&str; 3] = ["tool_calls", "invalid_tool_calls", "tool_call_chunks"];
 
-/// The calls of a message, which may name each in several places.
+/// The calls of a message, each of which may be listed in several places.
 #[derive(Default)]
 struct CollectedCalls {
     calls: Vec<ToolCallPart>,
-    /// How often each id was seen in the place that is being read.
+    /// The number of occurrences of each id in the place that is being read.
     seen: HashMap<String, usize>,
 }
 
@@ -159,7 +159,7 @@ impl CollectedCalls {
         self.seen.clear();
     }
 
-    /// Adds a call, unless another place names it.
+    /// Adds a call, unless another place lists it.
     fn add(&mut self, call: ToolCallPart) {
         let seen = self.seen.entry(call.id.clone()).or_default();
         *seen += 1;
@@ -170,7 +170,7 @@ impl CollectedCalls {
     }
 }
 
-/// Leaves only real calls in every place where a message names them. Returns whether any was changed.
+/// Keeps only valid calls in every place where a message lists them. Returns whether any changed.
 fn tidy_calls(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     let mut calls = CollectedCalls::default();
     let mut changed = false;
@@ -223,7 +223,7 @@ fn tidy_list(
     changed
 }
 
-/// The provider's own form of the calls, which is used where the list of calls is empty.
+/// Checks the calls in the provider's own format, which are used if the list of calls is empty.
 fn tidy_own(
     body: &mut RawObject<'_>,
     looked: &mut CheckedMessage<'_>,
@@ -264,7 +264,7 @@ fn tidy_own(
     changed
 }
 
-/// Adds the calls that stand in the content, and takes out those that are none.
+/// Adds the calls in the content, and removes the invalid ones.
 fn tidy_blocks(
     body: &mut RawObject<'_>,
     looked: &mut CheckedMessage<'_>,
@@ -295,7 +295,7 @@ fn tidy_blocks(
     true
 }
 
-/// The field of the id of the call that this block is, if it is one.
+/// Returns the name of the id field if this block is a call.
 pub(super) fn call_field(block: &RawObject<'_>) -> Option<&'static str> {
     match &*block.text("type")? {
         "tool_use" | "tool_call" => Some("id"),
@@ -304,14 +304,14 @@ pub(super) fn call_field(block: &RawObject<'_>) -> Option<&'static str> {
     }
 }
 
-/// The block and the field of its id, if it is a call.
+/// Returns the block and the name of its id field if it is a call.
 fn call_block(json: &str) -> Option<(RawObject<'_>, &'static str)> {
     let block = RawObject::parse(json)?;
     let field = call_field(&block)?;
     Some((block, field))
 }
 
-/// The call that an entry is, if it can be read; and the entry put right, if it had to be.
+/// Returns the call of an entry if it is readable, and the repaired entry if it was invalid.
 fn call(json: &str, invalid: bool) -> Option<(ToolCallPart, Option<String>)> {
     let mut entry = RawObject::parse(json)?;
     let (id, name) = (id_in(&entry, "id"), nonempty_text(&entry, "name")?);
@@ -345,7 +345,8 @@ pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<S
         && let Some(entries) = more.list("tool_calls")
     {
         let mut kept = without_entries(&entries, "id", ids);
-        // Beside a list of calls nobody looked at these; with the list empty they would be the calls.
+        // These are ignored next to a list of calls, but would become the calls if the list were
+        // empty.
         if listed > 0 && left == 0 {
             kept.clear();
         }

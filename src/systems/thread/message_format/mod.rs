@@ -1,5 +1,5 @@
-//! The forms that messages come in, and what matters of a message whatever its form: which calls it makes, which it
-//! answers, and what no provider would take.
+//! Message formats, and a format-independent view of a message: the calls it makes, the calls it
+//! answers, and what no provider accepts.
 
 mod ai_sdk;
 mod anthropic;
@@ -31,22 +31,22 @@ use super::raw_json::{RawObject, quoted, replace_lone_surrogates};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// The form in which messages are given.
+/// The format of messages.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum MessageFormat {
-    /// `role` and `content` alone, which several providers take.
+    /// Only `role` and `content`, which several providers accept.
     #[default]
     Plain,
     /// OpenAI chat completions: `tool_calls`, and messages of role `tool`.
     OpenaiChat,
-    /// Items of OpenAI's Responses: `function_call` and `function_call_output`.
+    /// Items of OpenAI's Responses API: `function_call` and `function_call_output`.
     OpenaiResponses,
     /// Anthropic messages: content blocks `tool_use` and `tool_result`.
     Anthropic,
-    /// Bedrock's Converse: content blocks `toolUse` and `toolResult`.
+    /// Bedrock's Converse API: content blocks `toolUse` and `toolResult`.
     Bedrock,
     /// Gemini's contents: parts `functionCall` and `functionResponse`.
     Gemini,
@@ -54,14 +54,14 @@ pub enum MessageFormat {
     AiSdk,
     /// LangChain's `type` and `data`.
     Langchain,
-    /// LangChain's messages as their model dumps them: `type` beside the other fields.
+    /// LangChain's messages as `model_dump` writes them: `type` next to the other fields.
     LangchainFlat,
     /// LangChain's `lc` dumps: `id` and `kwargs`.
     LangchainLc,
 }
 
 impl MessageFormat {
-    /// Every form.
+    /// All formats.
     pub const ALL: [Self; 10] = [
         Self::Plain,
         Self::OpenaiChat,
@@ -75,7 +75,7 @@ impl MessageFormat {
         Self::LangchainLc,
     ];
 
-    /// The word for it.
+    /// Returns the word for the format.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -92,14 +92,14 @@ impl MessageFormat {
         }
     }
 
-    /// The form of this word.
+    /// Returns the format with this word.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.word() == word)
     }
 }
 
-/// Who speaks, as far as it matters.
+/// The relevant roles of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageRole {
     User,
@@ -124,7 +124,7 @@ impl MessageRole {
     }
 }
 
-/// Whose calls a result may answer: only those of its own sort.
+/// The kind of a call. A result can only answer a call of the same kind.
 #[derive(
     Clone,
     Copy,
@@ -143,12 +143,13 @@ pub(super) enum ToolCallKind {
     #[default]
     Function,
     Custom,
-    /// A call whose result is more than a text (a screenshot, a patch), so that none can be made up for it.
+    /// A call whose result is more than a text (a screenshot, a patch), so that none can be made up
+    /// for it.
     Computer,
     LocalShell,
     Shell,
     ApplyPatch,
-    /// A question whether a call may run: its answer is no result, and none is put in.
+    /// An approval request for a call: its answer is not a result, and none is inserted.
     Approval,
 }
 
@@ -157,13 +158,13 @@ pub(super) enum ToolCallKind {
 pub(super) struct ToolCallPart {
     /// Empty if it has none.
     pub(super) id: String,
-    /// The id as it was given, if it was changed since.
+    /// The original id, if it was renamed.
     pub(super) given: Option<String>,
     pub(super) name: String,
-    /// JSON text, or whatever the model wrote for it.
+    /// JSON text, or whatever the model wrote instead.
     pub(super) arguments: String,
     pub(super) sort: ToolCallKind,
-    /// Whether it may wait for its result: a person is asked first.
+    /// Whether it may wait for its result, because a person is asked first.
     pub(super) waits: bool,
 }
 
@@ -172,24 +173,24 @@ impl ToolCallPart {
         Self { id, given: None, name, arguments, sort: ToolCallKind::Function, waits: false }
     }
 
-    /// What people name it by: the id as it was given, else the name of its tool.
+    /// Returns the name shown to people: the original id, else the name of its tool.
     pub(super) fn display_name(&self) -> &str {
         let id = self.given.as_ref().unwrap_or(&self.id);
         if id.is_empty() { &self.name } else { id }
     }
 }
 
-/// What a message says it is the result of.
+/// The result of a call in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolResultPart {
     /// Empty if it has none.
     pub(super) id: String,
-    /// The name of the tool, if it says one.
+    /// The tool name, if given.
     pub(super) name: Option<String>,
     pub(super) sort: ToolCallKind,
     /// The content as JSON; empty if there is none.
     pub(super) content: String,
-    /// Its place among the blocks of the message, where results are blocks.
+    /// Its position among the blocks of the message, in formats where results are blocks.
     pub(super) at: usize,
 }
 
@@ -198,19 +199,19 @@ impl ToolResultPart {
         Self { id, name: None, sort: ToolCallKind::Function, content: content.to_owned(), at: 0 }
     }
 
-    /// What people name it by.
+    /// Returns the name shown to people.
     pub(super) fn display_name(&self) -> Option<String> {
         if self.id.is_empty() { self.name.clone() } else { Some(self.id.clone()) }
     }
 }
 
-/// What is wrong with a message, of which call, and what is done about it.
+/// A problem of a message: the fault, the call, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MessageProblem {
     pub(super) fault: FaultKind,
     pub(super) call: Option<String>,
     pub(super) remedy: Remedy,
-    /// The message of the history that it is found at, if not the one that is changed.
+    /// The message where it was found, if not the changed one.
     pub(super) at: Option<usize>,
 }
 
@@ -220,27 +221,27 @@ impl MessageProblem {
         Self { fault, call, remedy, at: None }
     }
 
-    /// The same, found at this message.
+    /// Sets the message where it was found.
     pub(super) const fn at(mut self, message: usize) -> Self {
         self.at = Some(message);
         self
     }
 }
 
-/// A message as far as it matters here.
+/// A checked message.
 #[derive(Debug)]
 pub(super) struct CheckedMessage<'a> {
-    /// What can be taken of it; without anything wrong, the message as it was.
+    /// The valid part of it; the original text if nothing is wrong.
     pub(super) text: Cow<'a, str>,
     pub(super) problems: Vec<MessageProblem>,
-    /// Whether nothing of it can be taken.
+    /// Whether nothing of it is valid.
     pub(super) is_unusable: bool,
     pub(super) speaker: MessageRole,
-    /// Whether it is an answer without text, which only the last message may be.
+    /// Whether it is an answer without text, which is valid only at the end.
     pub(super) unwritten: bool,
     pub(super) calls: Vec<ToolCallPart>,
     pub(super) answers: Vec<ToolResultPart>,
-    /// The id that the message has itself.
+    /// The message's own id.
     pub(super) id: Option<String>,
 }
 
@@ -268,27 +269,27 @@ impl<'a> CheckedMessage<'a> {
         self
     }
 
-    /// Notes something that is taken out.
+    /// Records that something is removed.
     fn removed(&mut self, fault: FaultKind, call: Option<&str>) {
         self.problems.push(MessageProblem::new(fault, call, Remedy::Removed));
     }
 
-    /// Notes something that is put right.
+    /// Records that something is repaired.
     fn mended(&mut self, fault: FaultKind, call: Option<&str>) {
         self.problems.push(MessageProblem::new(fault, call, Remedy::Changed));
     }
 }
 
-/// What a message must be judged by beside itself.
+/// The context in which a message is checked.
 #[derive(Clone, Copy, Default)]
 pub(super) struct MessageContext<'a> {
-    /// Whether nothing comes after it.
+    /// Whether it is the last message.
     pub(super) last: bool,
     /// The calls of the history that the provider runs itself.
     pub(super) provider_calls: Option<&'a HashSet<String>>,
 }
 
-/// Looks at a message in a thread of this form.
+/// Checks a message in a thread of this format.
 pub(super) fn check_message<'a>(
     text: &'a str,
     object: Option<RawObject<'_>>,
@@ -327,7 +328,8 @@ pub(super) fn check_message<'a>(
     }
 }
 
-/// The ids of the calls in this history that the provider runs itself, where a message alone does not say it.
+/// Returns the ids of the calls that the provider runs itself, in formats where a single message
+/// does not show it.
 pub(super) fn provider_calls(
     form: MessageFormat,
     objects: &[Option<RawObject<'_>>],
@@ -338,13 +340,13 @@ pub(super) fn provider_calls(
     objects.iter().flatten().flat_map(ai_sdk::provider_calls).collect()
 }
 
-/// Which calls of a message are cut: by id, and by place where calls may have none.
+/// The calls to remove from a message: by id, and by position where calls may have none.
 pub(super) struct CallRemoval<'c> {
     pub(super) ids: Vec<&'c str>,
     pub(super) places: Vec<bool>,
 }
 
-/// The message without these calls; `None` if nothing is left of it.
+/// Returns the message without these calls; `None` if nothing is left.
 pub(super) fn without_calls(
     text: &str,
     form: MessageFormat,
@@ -366,14 +368,14 @@ pub(super) fn without_calls(
     }
 }
 
-/// Takes out the results of server tools without their use, and the reverse.
+/// Removes results of server tools without their use, and the reverse.
 pub(super) fn pair_server_tools(form: MessageFormat, looked: &mut [CheckedMessage<'_>]) {
     if form == MessageFormat::Anthropic {
         anthropic::pair_server_tools(looked);
     }
 }
 
-/// The last answer without white space at its end, where the provider refuses that.
+/// Returns the last answer without trailing white space, for providers that refuse it.
 pub(super) fn without_trailing_space(form: MessageFormat, text: &str) -> Option<String> {
     let block = match form {
         MessageFormat::Anthropic => anthropic::trimmed,
@@ -383,44 +385,44 @@ pub(super) fn without_trailing_space(form: MessageFormat, text: &str) -> Option<
     block(RawObject::parse(text)?)
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallResult {
-    /// What the model is told.
+    /// The content given to the model.
     pub content: String,
     /// Whether it is an error.
     pub is_error: bool,
 }
 
-/// What is said of a call whose result is not known: nothing of why.
+/// The content for a call whose result is unknown; gives no reason.
 pub const NO_RESULT: &str =
     "No result was recorded for this tool call. It may or may not have run.";
 
 impl CallResult {
-    /// The result of a call of which nothing is known.
+    /// Returns the result for a call about which nothing is known.
     #[must_use]
     pub fn unknown() -> Self {
         Self { content: NO_RESULT.to_owned(), is_error: true }
     }
 }
 
-/// The id a message has itself.
+/// Returns a message's own id.
 fn own_id(object: &RawObject<'_>) -> Option<String> {
     object.text("id").filter(|id| !id.is_empty()).map(Cow::into_owned)
 }
 
-/// The field, if it is a text that is not empty.
+/// Returns the field if it is a non-empty text.
 fn nonempty_text(object: &RawObject<'_>, field: &str) -> Option<String> {
     object.text(field).filter(|text| !text.is_empty()).map(Cow::into_owned)
 }
 
-/// The id in this field; empty if there is none. A number is taken for the text of it.
+/// Returns the id in this field; empty if there is none. A number is converted to text.
 fn id_in(object: &RawObject<'_>, field: &str) -> String {
     let number = || object.get(field).filter(|json| json.parse::<u64>().is_ok());
     nonempty_text(object, field).or_else(|| number().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Arguments that must be an object, made one. `None` if they are one.
+/// Converts arguments that must be an object. `None` if they are one.
 fn as_object(json: Option<&str>) -> Option<String> {
     let Some(json) = json else { return Some("{}".to_owned()) };
     if RawObject::parse(json).is_some() {
@@ -439,7 +441,7 @@ fn as_object(json: Option<&str>) -> Option<String> {
     Some(format!(r#"{{"arguments":{json}}}"#))
 }
 
-/// Arguments that must be a text, made one. `None` if they are one.
+/// Converts arguments that must be a text. `None` if they are one.
 fn as_text(json: Option<&str>) -> Option<String> {
     match json {
         None => Some(quoted("{}")),
@@ -448,14 +450,14 @@ fn as_text(json: Option<&str>) -> Option<String> {
     }
 }
 
-/// What a content field holds.
+/// The value of a content field.
 enum ContentField<'a> {
     Text(Cow<'a, str>),
-    /// Not empty.
+    /// A non-empty list.
     Blocks(Vec<&'a str>),
     /// Absent, null or an empty list.
     Nothing,
-    /// Something that is no content.
+    /// A value that is not valid content.
     Other(&'a str),
 }
 
@@ -471,7 +473,7 @@ fn content<'o>(object: &'o RawObject<'_>, field: &str) -> ContentField<'o> {
     }
 }
 
-/// Makes a result's content something that is one. Returns whether it had to be changed.
+/// Makes a result's content valid. Returns whether it changed.
 fn mend_result(object: &mut RawObject<'_>, field: &str) -> bool {
     let mended = match content(object, field) {
         ContentField::Text(_) => return false,
@@ -484,7 +486,7 @@ fn mend_result(object: &mut RawObject<'_>, field: &str) -> bool {
     true
 }
 
-/// The block with the type that its fields show, if it says none.
+/// Returns the block with the type inferred from its fields, if it has none.
 fn typed(json: &str, types: &[(&str, &str)]) -> Option<String> {
     let mut block = RawObject::parse(json).filter(|block| !block.has("type"))?;
     let (_, kind) = types.iter().find(|(field, _)| block.has(field))?;
@@ -492,7 +494,8 @@ fn typed(json: &str, types: &[(&str, &str)]) -> Option<String> {
     Some(block.write())
 }
 
-/// Whether this is a content block: an object that says its type, and, if that is text, has one.
+/// Returns whether this is a content block: an object with a type and, if that is `text`, with a
+/// text.
 fn is_block(json: &str) -> bool {
     RawObject::parse(json).is_some_and(|block| match block.text("type") {
         Some(kind) if kind == "text" => block.text("text").is_some(),

@@ -1,4 +1,4 @@
-//! OpenAI chat completions, and messages that have a role and content alone.
+//! OpenAI chat completions, and messages with only a role and content.
 
 use super::recover_content::{BlockTypes, mend_blocks};
 use super::{
@@ -51,7 +51,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
                 looked.mended(FaultKind::MalformedResult, Some(&id));
                 changed = true;
             }
-            // Ollama names the tool in a field of its own.
+            // Ollama has its own field for the tool name.
             let name =
                 nonempty_text(&object, "name").or_else(|| nonempty_text(&object, "tool_name"));
             let answer = ToolResultPart::new(id, object.get("content").unwrap_or_default());
@@ -66,7 +66,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     looked
 }
 
-/// Puts the one call of an older answer right: its arguments are a text. Returns whether it was changed.
+/// Repairs the legacy `function_call` of an answer: its arguments must be a text. Returns whether
+/// it changed.
 fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     if !object.has("function_call") {
         return false;
@@ -89,7 +90,8 @@ fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_
     true
 }
 
-/// The result of such a call: its content is a text. Without the name of its function it is kept as a text of the user.
+/// Checks the result of a legacy `function_call`: its content must be a text. Without a function
+/// name it is kept as user text.
 fn function_result<'a>(
     mut looked: CheckedMessage<'a>,
     mut object: RawObject<'_>,
@@ -122,7 +124,7 @@ fn function_result<'a>(
     looked
 }
 
-/// Leaves only real blocks in the content. `None` if there is none, else whether it was changed.
+/// Keeps only valid blocks in the content. `None` if there are none, else whether it changed.
 fn tidy_content(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> Option<bool> {
     let kept = match content(object, "content") {
         ContentField::Text(_) => return Some(false),
@@ -140,14 +142,14 @@ fn tidy_content(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> 
     Some(true)
 }
 
-/// What a content block without a type is.
+/// Infers the type of a content block without one.
 pub(super) const TYPES: BlockTypes = BlockTypes {
     fields: &[("text", "text"), ("image_url", "image_url"), ("input_audio", "input_audio")],
     text: "text",
 };
 
-/// Takes the calls that stand among the content in Anthropic's form out of it: one that `tool_calls` has too is taken
-/// out, another one becomes an entry of it. Returns whether there were any.
+/// Moves calls in Anthropic's format out of the content: one that is also in `tool_calls` is
+/// removed, another becomes an entry there. Returns whether there were any.
 fn fold_blocks(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     let blocks = object.list("content").unwrap_or_default();
     let used = |json: &str| {
@@ -194,13 +196,13 @@ fn fold_blocks(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> b
     true
 }
 
-/// The input of a call in Anthropic's form, as OpenAI takes it.
+/// Converts the input of a call in Anthropic's format to OpenAI's.
 fn input_text(block: &RawObject<'_>) -> String {
     let input = block.get("input");
     as_text(input).or_else(|| input.map(str::to_owned)).unwrap_or_default()
 }
 
-/// Leaves only real calls in `tool_calls`. Returns whether that was changed.
+/// Keeps only valid calls in `tool_calls`. Returns whether it changed.
 fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     if !object.has("tool_calls") {
         return false;
@@ -243,7 +245,8 @@ pub(super) fn set_or_remove(object: &mut RawObject<'_>, field: &str, entries: &[
     }
 }
 
-/// The call that an entry of `tool_calls` is, if it can be read; and the entry put right, if it had to be.
+/// Returns the call of an entry of `tool_calls` if it is readable, and the repaired entry if it was
+/// invalid.
 pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKind)>)> {
     let mut entry = RawObject::parse(json)?;
     let custom = entry.object("custom").is_some();
@@ -279,7 +282,7 @@ pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKin
     Some((call, mended))
 }
 
-/// The function of an entry that has name and arguments beside its id.
+/// Returns the function of an entry that has name and arguments next to its id.
 fn flat_tool(entry: &RawObject<'_>) -> Option<String> {
     let name = nonempty_text(entry, "name")?;
     let arguments = ["arguments", "args", "input"].iter().find_map(|name| entry.get(name));
@@ -287,7 +290,7 @@ fn flat_tool(entry: &RawObject<'_>) -> Option<String> {
     Some(format!(r#"{{"name":{},"arguments":{arguments}}}"#, quoted(&name)))
 }
 
-/// The entries of a list of calls without those of these ids.
+/// Removes the entries with these ids from a list of calls.
 pub(super) fn without_entries(entries: &[&str], field: &str, ids: &[&str]) -> Vec<String> {
     let is_cut = |entry: &str| {
         let id = RawObject::parse(entry).map(|entry| id_in(&entry, field));

@@ -32,7 +32,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         Some(kind) => {
             let mut looked = CheckedMessage { speaker: MessageRole::Assistant, ..looked };
             let Some(sort) = sort(kind) else {
-                // The API refuses a type it does not know; and alone it would not even show its form.
+                // The API refuses an unknown type; and alone, the item would not even reveal its
+                // format.
                 if !is_item(kind) {
                     return looked.into_unusable(FaultKind::NotAMessage);
                 }
@@ -55,7 +56,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     }
 }
 
-/// The sort of the calls of this type that the caller of the API answers.
+/// Returns the kind of the calls of this type that the caller of the API answers.
 fn sort(kind: &str) -> Option<ToolCallKind> {
     Some(match kind {
         "function_call" => ToolCallKind::Function,
@@ -68,19 +69,19 @@ fn sort(kind: &str) -> Option<ToolCallKind> {
     })
 }
 
-/// The id of the call of a result; a local shell's output names it by `id`.
+/// Returns the call id of a result; a local shell output may use the field `id`.
 pub(super) fn result_id(object: &RawObject<'_>, sort: ToolCallKind) -> String {
     let id = id_in(object, "call_id");
     if id.is_empty() && sort == ToolCallKind::LocalShell { id_in(object, "id") } else { id }
 }
 
-/// The sort of the result that an item of this type is.
+/// Returns the kind of result that this item is.
 pub(super) fn result_sort(object: &RawObject<'_>) -> ToolCallKind {
     let kind = object.text("type");
     kind.and_then(|kind| sort(kind.strip_suffix("_output")?)).unwrap_or_default()
 }
 
-/// The call that this item is; its arguments are put right.
+/// Returns the call that this item is, with repaired arguments.
 fn call(
     object: &mut RawObject<'_>,
     sort: ToolCallKind,
@@ -105,13 +106,13 @@ fn call(
     Some(ToolCallPart { sort, ..ToolCallPart::new(id, name, arguments) })
 }
 
-/// What a content block without a type is, in what the model is given.
+/// Infers the type of an input content block without one.
 const INPUTS: BlockTypes = BlockTypes {
     fields: &[("text", "input_text"), ("image_url", "input_image"), ("file_data", "input_file")],
     text: "input_text",
 };
 
-/// What a content block without a type is, in what the model says.
+/// Infers the type of an output content block without one.
 const OUTPUTS: BlockTypes =
     BlockTypes { fields: &[("text", "output_text"), ("refusal", "refusal")], text: "output_text" };
 

@@ -1,11 +1,11 @@
-//! What is kept of messages and blocks that lost the fields which say what they are.
+//! Recovers messages and blocks that lost the fields with their role or type.
 
 use super::{MessageFormat, is_block, typed};
 use crate::systems::thread::fault::{FaultKind, Remedy};
 use crate::systems::thread::message_format::MessageProblem;
 use crate::systems::thread::raw_json::{RawObject, list, quoted, text};
 
-/// The field that says what a message is, and its value, for a message that lost it but makes or answers
+/// Infers the role or type field, with its value, of a message that lost it but makes or answers
 /// calls.
 pub(super) fn lost_role(
     object: &RawObject<'_>,
@@ -42,7 +42,7 @@ pub(super) fn lost_role(
     }
 }
 
-/// The role that the content blocks of a message show.
+/// Infers the role from the content blocks of a message.
 fn role_of_blocks(object: &RawObject<'_>) -> Option<(&'static str, &'static str)> {
     let role = if holds(object, "content", &["tool_use", "toolUse", "tool-call"]) {
         "assistant"
@@ -56,7 +56,7 @@ fn role_of_blocks(object: &RawObject<'_>) -> Option<(&'static str, &'static str)
     Some(("role", role))
 }
 
-/// Whether this list holds a block of one of these types, or with a field of one of these names.
+/// Returns whether this list contains a block of one of these types, or with one of these fields.
 fn holds(object: &RawObject<'_>, field: &str, kinds: &[&str]) -> bool {
     let is_one = |json: &str| {
         let Some(block) = RawObject::parse(json) else { return false };
@@ -66,7 +66,7 @@ fn holds(object: &RawObject<'_>, field: &str, kinds: &[&str]) -> bool {
     object.list(field).is_some_and(|blocks| blocks.into_iter().any(is_one))
 }
 
-/// Fields that say what a value is or whose it is: alone they hold nothing that would be lost.
+/// Fields that only label a value: alone they have no content worth keeping.
 const LABELS: [&str; 14] = [
     "type",
     "role",
@@ -84,7 +84,7 @@ const LABELS: [&str; 14] = [
     "toolName",
 ];
 
-/// Whether this JSON holds a text or a number beside labels.
+/// Returns whether this JSON contains a text or a number besides labels.
 fn holds_content(json: &str) -> bool {
     if let Some(said) = text(json) {
         return !said.trim().is_empty();
@@ -102,19 +102,19 @@ fn holds_content(json: &str) -> bool {
     }
 }
 
-/// Whether this object, which is no message, has the content of one.
+/// Returns whether this object, which is not a message, has the content of one.
 pub(in crate::systems::thread) fn holds_message(json: &str) -> bool {
     const FIELDS: [&str; 9] =
         ["content", "parts", "output", "result", "response", "text", "value", "message", "error"];
     let Some(object) = RawObject::parse(json) else { return false };
     let holds = |name: &&str| object.get(name).is_some_and(holds_content);
-    // LangChain's messages hold their own fields in one; without its type it is not known what such a message is.
+    // LangChain nests a message's fields in an object; without its type the message is unknown.
     let is_nested = object.get("type").is_none();
     FIELDS.iter().any(holds) || is_nested && ["data", "kwargs"].iter().any(holds)
 }
 
-/// The text to keep of something in the content that is no content block; `None` if it says nothing. What holds
-/// arguments and no result is a call, not something that was said.
+/// Returns the text to keep of an invalid content block; `None` if it has no text. An object with
+/// arguments and no result is a call, not text.
 pub(super) fn kept_text(json: &str) -> Option<String> {
     const RESULTS: [&str; 6] = ["content", "output", "result", "response", "value", "error"];
     if let Some(said) = text(json) {
@@ -134,13 +134,13 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
     holds_content(json).then(|| json.to_owned())
 }
 
-/// The types of content blocks by a field that only they have, and the type of a text.
+/// Block types by a field that only they have, and the type of a text.
 pub(super) struct BlockTypes {
     pub(super) fields: &'static [(&'static str, &'static str)],
     pub(super) text: &'static str,
 }
 
-/// The content blocks of a message, each put right where it is none. `None` if all of them are blocks.
+/// Returns the content blocks of a message with the invalid ones repaired. `None` if all are valid.
 pub(super) fn mend_blocks(
     blocks: &[&str],
     types: &BlockTypes,

@@ -1,11 +1,12 @@
-//! Results that are put in, and results that no call takes, told to the model as a text.
+//! Inserted results, and unmatched results given to the model as text.
 
 use super::{
     CallResult, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
 };
 use crate::systems::thread::raw_json::{RawObject, list, quoted, text, written_list};
 
-/// The result of a call as a message or a block of its own. `None` if a text cannot be the result of such a call.
+/// Returns the result of a call as a message or a block. `None` if the result of such a call cannot
+/// be a text.
 pub(in crate::systems::thread) fn result_message(
     form: MessageFormat,
     call: &ToolCallPart,
@@ -31,7 +32,8 @@ pub(in crate::systems::thread) fn result_message(
         }
         (MessageFormat::Anthropic, _) => {
             let error = if result.is_error { r#","is_error":true"# } else { "" };
-            // A text block must not be blank; a result without content may be, unless it is an error.
+            // A text block must not be blank; a result without content is valid, unless it is an
+            // error.
             let content = match (blank, result.is_error) {
                 (true, false) => String::new(),
                 (true, true) => r#","content":"The tool call failed.""#.to_owned(),
@@ -74,7 +76,7 @@ pub(in crate::systems::thread) fn result_message(
     })
 }
 
-/// What stands before a result that is kept as a text.
+/// Returns the introduction of a result that is kept as text.
 fn introduction(answer: &ToolResultPart, doubled: bool) -> String {
     let of = match answer.display_name() {
         Some(id) => format!(" of the tool call {id}"),
@@ -87,7 +89,7 @@ fn introduction(answer: &ToolResultPart, doubled: bool) -> String {
     }
 }
 
-/// The content of a result as one text.
+/// Returns the content of a result as one text.
 fn as_one_text(content: &str) -> String {
     match text(content) {
         Some(said) => said.into_owned(),
@@ -95,7 +97,7 @@ fn as_one_text(content: &str) -> String {
     }
 }
 
-/// A result that no call takes, as blocks of a message of the user.
+/// Returns an unmatched result as blocks of a user message.
 pub(in crate::systems::thread) fn result_as_user_blocks(
     form: MessageFormat,
     answer: &ToolResultPart,
@@ -120,7 +122,7 @@ pub(in crate::systems::thread) fn result_as_user_blocks(
     std::iter::once(written(&introduction)).chain(blocks).collect()
 }
 
-/// Whether a message of the user may hold this block of a result as it is.
+/// Returns whether a user message may hold this block of a result unchanged.
 fn is_user_block(form: MessageFormat, json: &str) -> bool {
     let Some(block) = RawObject::parse(json) else { return false };
     let kind = block.text("type").unwrap_or_default();
@@ -139,7 +141,7 @@ fn is_user_block(form: MessageFormat, json: &str) -> bool {
     }
 }
 
-/// A result that no call takes, as a message of the user.
+/// Returns an unmatched result as a user message.
 pub(in crate::systems::thread) fn result_as_user_message(
     form: MessageFormat,
     answer: &ToolResultPart,
@@ -177,7 +179,7 @@ pub(in crate::systems::thread) fn result_as_user_message(
     }
 }
 
-/// What is said in place of a beginning that is not there.
+/// Returns the message that replaces a missing beginning.
 pub(in crate::systems::thread) fn beginning(form: MessageFormat) -> String {
     let said = "The beginning of this conversation is not in this history.";
     let blocks = match form {

@@ -1,30 +1,30 @@
-//! Writes new ids of calls, and those of their results, into a message.
+//! Rewrites call ids in a message, in calls and results.
 
 use super::{MessageFormat, blocks, gemini, id_in, langchain, openai_responses};
 use crate::systems::thread::raw_json::{RawObject, quoted, written_list};
 use std::collections::HashMap;
 
-/// What the calls and results of a message are to be named.
+/// The id changes of the calls and results of a message.
 #[derive(Debug, Default)]
 pub(in crate::systems::thread) struct CallIdChanges {
-    /// Of each call: its id as it is, and the new one.
+    /// For each call: its current id, and the new one if it changes.
     pub(in crate::systems::thread) calls: Vec<(String, Option<String>)>,
-    /// Of the results that get another one.
+    /// The results that change.
     pub(in crate::systems::thread) answers: Vec<ResultIdChange>,
 }
 
-/// What a result is to say that it is of.
+/// The new references of a result.
 #[derive(Debug)]
 pub(in crate::systems::thread) struct ResultIdChange {
-    /// Its place among the blocks of the message, where results are blocks.
+    /// Its position among the blocks of the message, in formats where results are blocks.
     pub(in crate::systems::thread) at: usize,
-    /// The id of the call, if it is another one.
+    /// The new call id, if it changes.
     pub(in crate::systems::thread) id: Option<String>,
-    /// The name of the tool, where it is to be said.
+    /// The tool name, if it has to be set.
     pub(in crate::systems::thread) name: Option<String>,
 }
 
-/// The new ids of calls, by the id as it is and how often it was seen before in the same list.
+/// The new ids, by old id and its number of earlier occurrences in the same list.
 struct CallIdRenames<'n> {
     new: HashMap<(&'n str, usize), &'n str>,
     seen: HashMap<String, usize>,
@@ -47,7 +47,7 @@ impl<'n> CallIdRenames<'n> {
         self.seen.clear();
     }
 
-    /// The new id of the next call of this one in the list.
+    /// Returns the new id of the next call with this id in the list.
     fn take(&mut self, old: &str) -> Option<&'n str> {
         let seen = self.seen.entry(old.to_owned()).or_default();
         let new = self.new.get(&(old, *seen)).copied();
@@ -55,7 +55,7 @@ impl<'n> CallIdRenames<'n> {
         new
     }
 
-    /// The list with the ids in this field of each object renamed.
+    /// Returns the list with the ids in this field of each object renamed.
     fn list(
         &mut self,
         entries: &[&str],
@@ -80,7 +80,7 @@ impl<'n> CallIdRenames<'n> {
     }
 }
 
-/// The message with these ids.
+/// Returns the message with these ids.
 pub(in crate::systems::thread) fn with_ids(
     text: &str,
     form: MessageFormat,
@@ -104,7 +104,7 @@ pub(in crate::systems::thread) fn with_ids(
                 object.set("call_id", quoted(new));
             }
             if let Some(id) = answer {
-                // A local shell's output that names its call by `id` goes on doing so.
+                // A local shell output that uses the field `id` for its call keeps that field.
                 let by_id = id_in(&object, "call_id").is_empty()
                     && openai_responses::result_sort(&object) == super::ToolCallKind::LocalShell;
                 object.set(if by_id { "id" } else { "call_id" }, quoted(id));
@@ -162,8 +162,8 @@ fn in_langchain(
     Some(langchain::wrapped(&mut object, nested, written))
 }
 
-/// What a block is, as far as its ids go: the field of the object that has the id, if that is not the block itself, the
-/// field of the id, that of the name of the tool, and whether it is a call.
+/// Describes the ids of a block: the field of the object that contains the id (if not the block
+/// itself), the id field, the tool name field, and whether it is a call.
 struct BlockIdFields {
     inner: Option<&'static str>,
     id: &'static str,
@@ -241,7 +241,7 @@ fn in_blocks(
         if let (Some(field), Some(name)) = (place.name, &name) {
             holder.set(field, quoted(name));
         }
-        // The question whether a call may run names the call too.
+        // The approval request contains the call id too.
         let asks = place.id == "approvalId" && place.is_call;
         let asked = asks.then(|| renamed.get(&id_in(&holder, "toolCallId"))).flatten().cloned();
         if let Some(call) = &asked {
