@@ -9,16 +9,16 @@
 //! over; what is reported is a line that is no JSON object, or a message without a time.
 //!
 //! ```
-//! use forge_agents::claude_code::{Ending, Options, Reader};
+//! use forge_agents::claude_code::{InputEnding, TranscriptOptions, TranscriptReader};
 //! use forge_store::model::{Kind, Timestamp};
 //!
 //! let line = r#"{"type":"user","uuid":"u1","sessionId":"s1","timestamp":"2026-01-28T02:46:49Z",
 //!     "message":{"role":"user","content":"why does the test fail?"}}"#.replace('\n', "");
-//! let mut reader = Reader::new(Options::default());
-//! let piece = reader.read(line.as_bytes(), Ending::File, Timestamp::from_micros(0))?;
+//! let mut reader = TranscriptReader::new(TranscriptOptions::default());
+//! let piece = reader.read(line.as_bytes(), InputEnding::File, Timestamp::from_micros(0))?;
 //! assert_eq!(piece.session.unwrap().agent_session, "s1");
 //! assert!(piece.facts.iter().any(|fact| fact.kind == Kind::Prompt));
-//! # Ok::<(), forge_agents::claude_code::BadLine>(())
+//! # Ok::<(), forge_agents::claude_code::UnreadableLine>(())
 //! ```
 
 mod agent;

@@ -5,15 +5,15 @@
 //! [`tool_facts`] makes facts of a tool call. Nothing here blocks an agent: no answer refuses, stops or asks anything.
 //!
 //! ```
-//! use forge_agents::hook::{Agent, Event, Happening, answer, room};
+//! use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, room};
 //!
 //! let input = br#"{"session_id":"s1","cwd":"/w","hook_event_name":"SessionStart","source":"compact"}"#;
-//! let event = Event::read(Agent::Claude, "SessionStart", input)?;
-//! assert!(matches!(event.happening, Happening::SessionStart { .. }));
+//! let event = HookEvent::read(HookAgent::Claude, "SessionStart", input)?;
+//! assert!(matches!(event.happening, HookEventKind::SessionStart { .. }));
 //! assert!(room(&event).is_some());
 //! let said = answer(&event, Some("2 hypotheses are confirmed"));
 //! assert!(said.contains("additionalContext"));
-//! # Ok::<(), forge_agents::hook::Unreadable>(())
+//! # Ok::<(), forge_agents::hook::HookInputError>(())
 //! ```
 
 mod command_end;
