@@ -3,7 +3,7 @@
 //! The layers, top to bottom; an arrow never points up (`tests/it/layering.rs` checks it):
 //!
 //! * [`systems`]: workflow runs, pipeline progress, agent programs, message threads: small types
-//! built on the store.
+//!   built on the store.
 //! * [`store`]: the facade, what library users work with.
 //! * `engine`: commit, index, materialize, look up, keyframes.
 //! * [`error`]: all errors, grouped by what the caller should do next.
