@@ -553,3 +553,16 @@ fn thinking_whose_signature_is_no_text_goes() {
     assert_eq!(out[3]["content"], json!([{"type": "text", "text": "done"}]));
     assert_eq!(faults.len(), 1, "{faults:?}");
 }
+
+/// A member that is there twice was split off for ever, and the stack ran out.
+#[test]
+fn a_bedrock_block_that_repeats_its_member_ends() {
+    let block = r#"{"text":"I look","text":"again"}"#;
+    let texts = [
+        r#"{"role":"user","content":[{"text":"go"}]}"#.to_owned(),
+        format!(r#"{{"role":"assistant","content":[{block},{{"toolUse":{{"toolUseId":"a","name":"f","input":{{}}}}}}]}}"#),
+        r#"{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"found"}]}}]}"#.to_owned(),
+    ];
+    let done = sanitize_history(&texts, &SanitizeOptions::default()).unwrap();
+    assert_eq!(rules::of("bedrock", &values(&done)), Ok(()));
+}

@@ -78,7 +78,10 @@ fn is_blank(block: &RawObject<'_>) -> bool {
 /// Splits a block with more members than its type field into that member and the rest. `None` for
 /// other blocks.
 fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
-    let names = block.names();
+    let mut names = block.names();
+    // A name that is there twice has one value: without this a block would be split for ever.
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
     let is_member =
         |name: &&&str| ["toolUse", "toolResult"].contains(*name) || BLOCKS.contains(*name);
     let member = names.iter().find(is_member).filter(|_| names.len() > 1)?;
