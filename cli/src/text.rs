@@ -2,6 +2,7 @@
 
 use crate::error::{CommandError, ErrorKind};
 use forge_store::error::Error;
+use forge_store::model::text::without_hidden;
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
 use std::mem;
@@ -159,6 +160,23 @@ fn preview(text: &TextRef) -> Value {
 fn damaged(text: &TextRef) -> CommandError {
     let hash = text.hash.short();
     CommandError::new(ErrorKind::Corrupt, format!("the text {hash} is not where it should be"))
+}
+
+/// Returns a text on one line, without control characters, of at most this many characters.
+#[must_use]
+pub fn short(text: &str, characters: usize) -> String {
+    let line = without_hidden(text, ' ').split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= characters {
+        return line;
+    }
+    let cut: String = line.chars().take(characters.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// Returns bytes as hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::context::Environment;
 use crate::error::CommandError;
 use crate::git;
 use crate::private;
+use crate::text::{hex, short};
 use forge_store::backend::plain_file;
 use forge_store::store::Store;
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,8 @@ use std::{fs, io};
 
 /// The largest note that is read.
 const MAX_NOTE_BYTES: u64 = 4 << 20;
-/// A longer value of a setting is cut where it is shown, in characters.
-const SHOWN_CHARACTERS: usize = 60;
+/// A longer value of a setting is cut where it is shown, in characters with the sign for the rest.
+const SHOWN_CHARACTERS: usize = 61;
 
 /// A setting of a project that is ignored, since nobody allowed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,9 +36,8 @@ impl IgnoredSetting {
         let mut text = String::from("this project's settings are not yours and are ignored: ");
         for (number, setting) in ignored.iter().enumerate() {
             let comma = if number > 0 { ", " } else { "" };
-            let value: String = setting.value.chars().take(SHOWN_CHARACTERS).collect();
-            let more = if value.len() < setting.value.len() { "…" } else { "" };
-            let _ = write!(text, "{comma}{} = {value}{more}", setting.key);
+            let value = short(&setting.value, SHOWN_CHARACTERS);
+            let _ = write!(text, "{comma}{} = {value}", setting.key);
         }
         text.push_str(" ('forge config trust' allows them)");
         text
@@ -220,8 +220,7 @@ fn place_of(link: &Path) -> PathBuf {
 
 /// The id of the store at this path.
 fn id_of(store: &Path) -> Option<String> {
-    let id = Store::id_in(store).ok()?;
-    Some(id.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
+    Store::id_in(store).ok().map(|id| hex(&id))
 }
 
 /// Whether git brought the settings of this store, or may have done so.

@@ -7,8 +7,8 @@
 use crate::compaction::Compaction;
 use crate::compaction::knowledge::Knowledge;
 use crate::compaction::loss::{LossKind, Lost};
+use crate::text::short;
 use forge_agents::hook::ReplyBudget;
-use forge_store::model::text::without_hidden;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::BriefLine;
 use std::fmt::Write;
@@ -309,17 +309,6 @@ fn files_lost(lost: &[Lost]) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named = files.get(..files.len().min(NAMED)).unwrap_or_default();
     (!files.is_empty()).then(|| format!("changed files {}{more}", named.join(", ")))
-}
-
-/// A text on one line, without control characters, of at most so many characters.
-#[must_use]
-pub fn short(text: &str, characters: usize) -> String {
-    let line = without_hidden(text, ' ').split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= characters {
-        return line;
-    }
-    let cut: String = line.chars().take(characters.saturating_sub(1)).collect();
-    format!("{}…", cut.trim_end())
 }
 
 fn quoted(name: &str) -> String {

@@ -11,6 +11,7 @@ use crate::compaction::knowledge::Knowledge;
 use crate::compaction::loss::{Lost, lost};
 use crate::compaction::{self, Compaction, Phase, RECENT};
 use crate::error::CommandError;
+use crate::text::short;
 use forge_agents::hook::{
     HookAgent, HookEvent, HookEventKind, ReplyBudget, SessionStartKind, room,
 };
@@ -287,7 +288,7 @@ pub fn greeting(desk: &Desk<'_>, event: &HookEvent) -> Result<Option<String>, Co
         return Ok(None);
     }
     let open: Vec<String> = counts.into_values().collect();
-    let name = handing::short(&last.info.name, 60);
+    let name = short(&last.info.name, 60);
     let id = last.info.id.short();
     let age = describe_distance(desk.act.now.micros_since(ended).max(0));
     Ok(Some(format!(

@@ -1,6 +1,7 @@
 //! Where a page ends: the key of its last row, so that rows that come or go meanwhile neither repeat nor hide others.
 
 use crate::error::CommandError;
+use crate::text::hex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -10,8 +11,7 @@ const DIGITS: usize = 8;
 /// The cursor behind this key in the pages of this question.
 pub(super) fn behind(question: &impl Serialize, key: &impl Serialize) -> String {
     let key = serde_json::to_vec(key).unwrap_or_default();
-    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}{key}", mark(question))
+    format!("{}{}", mark(question), hex(&key))
 }
 
 /// The key that the page before ended with.

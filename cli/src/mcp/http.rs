@@ -3,6 +3,7 @@
 
 use super::runtime;
 use crate::error::CommandError;
+use crate::text::hex;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
@@ -55,8 +56,7 @@ impl Token {
             CommandError::internal("the system gives no random numbers")
                 .caused_by(error.to_string())
         })?;
-        let word: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self::Bearer(word.into()))
+        Ok(Self::Bearer(hex(&bytes).into()))
     }
 }
 
