@@ -49,7 +49,7 @@ pub enum StreamEvent {
 
 /// A claim with new fields, or a fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with kind, id and value")]
 pub struct PutEvent {
     /// The kind of the entity.
     pub kind: Kind,
@@ -64,7 +64,7 @@ pub struct PutEvent {
 
 /// A claim that is removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with kind and id")]
 pub struct RemoveEvent {
     /// The kind of the claim.
     pub kind: Kind,
@@ -74,7 +74,7 @@ pub struct RemoveEvent {
 
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with a message")]
 pub struct CheckpointEvent {
     /// The message of the checkpoint.
     pub message: String,
@@ -110,7 +110,7 @@ fn is_null(value: &Value) -> bool {
 
 /// A branch. The fields that are present replace its metadata, the others keep their values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object with a name")]
 pub struct BranchEvent {
     /// The name of the branch.
     pub name: String,
@@ -150,7 +150,7 @@ fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Optio
 
 /// A branch by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with a branch")]
 pub struct BranchReference {
     /// The name of the branch.
     pub branch: String,
@@ -158,7 +158,7 @@ pub struct BranchReference {
 
 /// A revision. Exactly one of `at`, `tag` and `nothing` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object with tag, at or nothing")]
 pub struct RevisionSelector {
     /// The last revision of the branch at or before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,7 +189,7 @@ fn is_false(value: &bool) -> bool {
 
 /// A change of a checkpoint's tags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with a checkpoint")]
 pub struct TagEvent {
     /// The message or a tag of a checkpoint; the newest match is meant.
     pub checkpoint: String,
@@ -203,7 +203,7 @@ pub struct TagEvent {
 
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object with a name")]
 pub struct SessionEvent {
     /// The name of the session.
     pub name: String,
@@ -414,6 +414,21 @@ mod tests {
         ] {
             let line = EventLine::parse(text).unwrap();
             assert_eq!(String::from_utf8(line.to_line()).unwrap().trim_end(), text);
+        }
+    }
+
+    /// An error named the Rust type that was expected.
+    #[test]
+    fn an_error_says_what_is_expected_in_the_words_of_the_page() {
+        for (event, expected) in [
+            (r#""put":"note:n""#, "an object with kind, id and value"),
+            (r#""remove":7"#, "an object with kind and id"),
+            (r#""checkpoint":"m""#, "an object with a message"),
+            (r#""tag":"t""#, "an object with a checkpoint"),
+        ] {
+            let line = format!(r#"{{"at":"2026-01-01T00:00:00Z",{event}}}"#);
+            let error = EventLine::parse(&line).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains("struct"), "{error}");
         }
     }
 
