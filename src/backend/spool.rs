@@ -382,24 +382,25 @@ impl Spool for SpoolFolder {
     }
 
     fn sweep(&self) -> Result<(), Error> {
+        let mut there = Vec::new();
         for folder in [&self.folder, &self.copies] {
-            let there = list(folder, |name| is_own(name).then_some(name))?;
-            if there.is_empty() {
-                continue;
+            let names = list(folder, |name| is_own(name).then_some(name))?;
+            there.extend(names.into_iter().map(|name| (folder.join(&name), name)));
+        }
+        if there.is_empty() {
+            return Ok(());
+        }
+        let brought = self.brought_in()?;
+        for (path, name) in there {
+            if brought.contains(&name) {
+                files::remove(&path)?;
             }
-            let brought = self.brought_in()?;
-            for name in there {
-                let path = folder.join(&name);
-                if brought.contains(&name) {
-                    files::remove(&path)?;
-                }
-                // A file that cannot be opened was finished or removed meanwhile.
-                if name.ends_with(UNFINISHED)
-                    && let Ok(file) = plain_file::open(&path)
-                    && let Ok(Some(_alone)) = LockedFile::exclusive(file)
-                {
-                    files::remove(&path)?;
-                }
+            // A file that cannot be opened was finished or removed meanwhile.
+            if name.ends_with(UNFINISHED)
+                && let Ok(file) = plain_file::open(&path)
+                && let Ok(Some(_alone)) = LockedFile::exclusive(file)
+            {
+                files::remove(&path)?;
             }
         }
         Ok(())

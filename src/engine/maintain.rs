@@ -287,12 +287,10 @@ impl KeyframeBuilder {
         reset: bool,
     ) -> Result<()> {
         let view = OverlaySnapshot { base, rows, position };
-        // A revision that the same record folds into a later one needs none.
-        let Some(row) = lineage::find(&view, session, at)? else {
-            return lineage::revision(&view, session, at).map(drop).or_else(|error| match error {
-                Error::Folded { .. } => Ok(()),
-                error => Err(error),
-            });
+        let row = match lineage::revision(&view, session, at) {
+            // A revision that the same record folds into a later one needs none.
+            Err(Error::Folded { .. }) => return Ok(()),
+            row => row?,
         };
         let place = (session, at.branch);
         if row.state_bytes > self.max_state_bytes {

@@ -45,7 +45,7 @@ fn name(name: &str) -> Option<Name> {
 /// Returns whether the short value of a name is a secret.
 pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     let Some(value) = text.get(named.value.clone()) else { return false };
-    if value.len() < MIN_BYTES || value.len() >= secret_heuristics::MIN_BYTES {
+    if !has_short_length(value) {
         return false;
     }
     let Some(bytes) = text.get(named.name.clone()) else { return false };
@@ -56,35 +56,39 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
         return false;
     }
     let is_sure = named.quoted || named.is_flag || is_setting(text, named, bytes, behind);
-    let strength = strength(value);
     match name {
-        Name::Password => strength >= if is_sure { Strength::Fair } else { Strength::High },
+        Name::Password => strength(value) >= if is_sure { Strength::Fair } else { Strength::High },
         Name::Other => {
             // Manuals show lower-case tokens for lower-case names.
             let is_variable = !bytes.iter().any(u8::is_ascii_lowercase);
             let least = if is_variable { Strength::Fair } else { Strength::High };
-            is_sure
-                && strength >= least
-                && value.len() >= MIN_TOKEN_BYTES
-                && secret_heuristics::bits(value) > 3.0
+            is_sure && is_token(value, least)
         }
     }
 }
 
 /// Returns whether the short value of a field with this name is a secret.
 pub(super) fn is_secret_field(field: &str, value: &[u8]) -> bool {
-    if value.len() < MIN_BYTES || value.len() >= secret_heuristics::MIN_BYTES {
+    if !has_short_length(value) {
         return false;
     }
     match name(field) {
         Some(Name::Password) => strength(value) >= Strength::Fair,
-        Some(Name::Other) => {
-            strength(value) == Strength::High
-                && value.len() >= MIN_TOKEN_BYTES
-                && secret_heuristics::bits(value) > 3.0
-        }
+        Some(Name::Other) => is_token(value, Strength::High),
         None => false,
     }
+}
+
+/// Returns whether the length of a value is one that is judged here.
+fn has_short_length(value: &[u8]) -> bool {
+    (MIN_BYTES..secret_heuristics::MIN_BYTES).contains(&value.len())
+}
+
+/// Returns whether a value of at least this strength may be a token or key.
+fn is_token(value: &[u8], least: Strength) -> bool {
+    value.len() >= MIN_TOKEN_BYTES
+        && strength(value) >= least
+        && secret_heuristics::bits(value) > 3.0
 }
 
 /// Returns whether an unquoted value is written as in a settings file, an environment or a query,
