@@ -95,7 +95,7 @@ fn tool_result(block: &Value, role: &str) -> Result<String, String> {
     }
     let blocks: Vec<&Value> = content.and_then(Value::as_array).into_iter().flatten().collect();
     for inner in &blocks {
-        if text(inner, "text").is_some_and(|said| said.trim().is_empty()) {
+        if block_text(inner).is_some_and(|said| said.trim().is_empty()) {
             return Err("text content blocks must be non-empty".into());
         }
     }
@@ -147,12 +147,17 @@ fn server_tools(messages: &[Value]) -> Verdict {
     }
 }
 
+/// The text of a text block. A block of another type may have a field of this name with its own meaning.
+fn block_text(block: &Value) -> Option<&str> {
+    text(block, "text").filter(|_| block["type"] == "text")
+}
+
 fn end(messages: &[Value]) -> Verdict {
     let Some(last) = messages.last().filter(|last| last["role"] == "assistant") else {
         return Ok(());
     };
     let block = last["content"].as_array().and_then(|blocks| blocks.last());
-    let said = last["content"].as_str().or_else(|| text(block?, "text"));
+    let said = last["content"].as_str().or_else(|| block_text(block?));
     if said.is_some_and(|said| said.ends_with(char::is_whitespace)) {
         return Err("final assistant content cannot end with trailing whitespace".into());
     }
