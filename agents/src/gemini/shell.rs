@@ -47,6 +47,13 @@ pub(super) fn not_started(told: &str) -> bool {
         || told.trim_end() == "[Operation Cancelled] Reason: Operation cancelled"
         || (told.starts_with("Tool execution for ")
             && (told.contains(" denied by policy") || told.contains(" requires user confirmation")))
+        || is_unknown_tool(told)
+}
+
+/// Returns whether the answer says that the client has no tool of the name that the model called.
+fn is_unknown_tool(told: &str) -> bool {
+    let name = told.strip_prefix("Tool \"").and_then(|rest| rest.split_once('"'));
+    name.is_some_and(|(_, rest)| rest.starts_with(" not found"))
 }
 
 /// Reads the answer to a call of the shell. `status` is that of the call, `error` what its response says of an error.
@@ -255,6 +262,13 @@ mod tests {
                 None,
             ),
             ("error", "params must have required property 'command'", "refused", None),
+            (
+                "error",
+                "Tool \"run_shell\" not found. Did you mean \"run_shell_command\"?",
+                "refused",
+                None,
+            ),
+            ("error", "Tool \"cargo\" failed: not found", "failed", None),
             ("error", "spawn ENOENT", "failed", None),
         ] {
             let end = ended(status, told, None);

@@ -306,6 +306,7 @@ fn what_was_read_searched_asked_and_refused_is_kept() {
     let args = |path: &str| json!({"file_path": path});
     let no = json!({"error": "[Operation Cancelled] Reason: User denied execution."});
     let questions = json!({"questions": [{"question": "Which one?", "type": "text"}]});
+    let unknown = json!({"error": "Tool \"search_files\" not found in registry."});
     let calls = json!([
         call(3, "t1", "read_file", &args("/w/a.rs"), "success", &json!({"output": "x"})),
         call(
@@ -342,6 +343,7 @@ fn what_was_read_searched_asked_and_refused_is_kept() {
             "success",
             &json!({"output": "x"})
         ),
+        call(10, "t8", "search_files", &json!({"pattern": "fn"}), "error", &unknown),
     ]);
     let piece = read(&lines(&[meta(), gemini(2, "m1", &calls)]));
     let told = |id: &str, name: &str| text(last(&piece, Kind::Tool, id), name);
@@ -357,6 +359,7 @@ fn what_was_read_searched_asked_and_refused_is_kept() {
         (some("failed"), some("File not found."))
     );
     assert_eq!((told("t7", "outcome"), told("t7", "query")), (some("finished"), some("all")));
+    assert_eq!((told("t8", "outcome"), told("t8", "pattern")), (some("refused"), some("fn")));
     assert_eq!(of(&piece, Kind::Code).len(), 0);
 }
 
