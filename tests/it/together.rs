@@ -57,7 +57,7 @@ fn folder() -> Folder {
 
 fn spawn(role: &str, path: &Path, writer: usize, writes: usize) -> (Child, Receiver<String>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["together::child", "--exact", "--nocapture", "--test-threads=1"])
+        .args(["together::child", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env(FOLDER, path)
         .env(WRITER, writer.to_string())
@@ -91,6 +91,7 @@ fn say(what: &str) {
 
 /// Not a test of its own: the body of the processes that the tests start.
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let number = |name| std::env::var(name).unwrap().parse::<usize>().unwrap();

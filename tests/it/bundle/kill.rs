@@ -11,6 +11,7 @@ const FOLDER: &str = "FORGE_BUNDLE_FOLDER";
 
 /// Not a test of its own: the body of the processes that are killed.
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let folder = PathBuf::from(folder);

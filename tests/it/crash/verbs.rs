@@ -103,6 +103,7 @@ fn made(root: &Path, make: fn(&Path, &Path) -> Result<(), Error>) -> Result<(), 
 
 /// Not a test of its own: the body of the processes that are killed.
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let folder = PathBuf::from(folder);

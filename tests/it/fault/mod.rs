@@ -34,7 +34,7 @@ pub(crate) fn struck_at(
         .args(["-e", &format!("trace={call}")])
         .args(["-e", &format!("inject={call}:{what}:when={nth}")])
         .arg(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(variable.0, variable.1)
         .stderr(Stdio::null())
         .output();

@@ -92,7 +92,7 @@ fn spawn(
         Role::Exercise => "exercise",
     };
     let mut child = program
-        .args(["journal::child::child", "--exact", "--nocapture", "--test-threads=1"])
+        .args(["journal::child::child", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env(FOLDER, folder)
         .env(WRITER, writer.to_string())
@@ -118,6 +118,7 @@ fn spawn(
 
 /// Not a test of its own: the body of the processes that other tests start.
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let folder = std::env::var_os(FOLDER).unwrap();

@@ -166,21 +166,25 @@ fn of_child(role: &str) {
 
 /// Not tests of their own: the bodies of the processes that are killed or stopped.
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child_write() {
     of_child("write");
 }
 
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child_take() {
     of_child("take");
 }
 
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child_import() {
     of_child("import");
 }
 
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child_sweep() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let path = Path::new(&folder);
@@ -326,6 +330,7 @@ fn stopped(
         .args([
             &format!("prune::ahead::child_{role}"),
             "--exact",
+            "--ignored",
             "--nocapture",
             "--test-threads=1",
         ])

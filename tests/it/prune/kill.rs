@@ -10,6 +10,7 @@ const FOLDER: &str = "FORGE_PRUNE_FOLDER";
 
 /// Not a test of its own: the body of the processes that are killed.
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let path = PathBuf::from(folder);

@@ -65,6 +65,7 @@ impl Place {
 
 /// Not a test of its own: the body of the processes that are struck.
 #[test]
+#[ignore = "the body of a process that a test starts"]
 fn child() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let place = Place(PathBuf::from(folder));
