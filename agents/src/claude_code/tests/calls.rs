@@ -184,7 +184,7 @@ fn each_check_of_a_list_is_a_verification() {
         (id.to_owned(), name.to_owned(), "passed".to_owned(), "/work/sub".to_owned())
     };
     assert_eq!(told, [expected("c", "cargo clippy"), expected("c/2", "cargo test")]);
-    // What did not run after a failure has none.
+    // A check that did not run after a failure has no verification.
     let output = "Exit code 101\nerror: could not compile `a` (lib) due to 1 previous error";
     let piece = Script::new().failed("cargo fmt --check && cargo clippy && pytest", output).read();
     let ids: Vec<_> = of_kind(&piece, Kind::Verification)

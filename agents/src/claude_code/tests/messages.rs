@@ -1,4 +1,4 @@
-//! Messages, prompts and what is known of the session.
+//! Messages, prompts and the data of the session.
 
 use super::script::{Script, called, time};
 use super::*;

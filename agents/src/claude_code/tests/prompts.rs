@@ -1,4 +1,4 @@
-//! Prompts, and what is none.
+//! Prompts, and texts that are not prompts.
 
 use super::script::{Script, answered, time};
 use super::*;
@@ -40,16 +40,16 @@ fn a_prompt_typed_while_the_agent_works_is_kept_at_its_own_time() {
     }
     let without = json!({ "attachment": { "type": "queued_command", "prompt": text } });
     assert_eq!(prompts(&works().line("attachment", without).read()), one(text, 2));
-    // Older clients only say that it left the queue.
+    // Older clients write only that the text left the queue.
     let script = works().line("queue-operation", queue("enqueue", Some(text)));
     let piece = script.clone().line("queue-operation", queue("remove", None)).read();
     assert_eq!(prompts(&piece), one(text, 2));
     assert_eq!(text_of_place(&script), text);
-    // It may wait while the model is asked again.
+    // It may still wait when the model is called again.
     assert_eq!(prompts(&goes_on(script).read()), one(text, 2));
 }
 
-/// The text at the place of the first prompt in the queue.
+/// The text at the pointer of the first prompt in the queue.
 fn text_of_place(script: &Script) -> String {
     let piece = script.clone().line("queue-operation", queue("remove", None)).read();
     let fact = only(&piece, Kind::Prompt);
@@ -68,7 +68,7 @@ fn a_prompt_that_comes_by_several_lines_is_kept_once() {
     let script = script.line("attachment", queued(&json!(text)));
     assert_eq!(prompts(&goes_on(script.clone()).read()), one(text, 4));
     assert_eq!(only(&script.read(), Kind::Prompt).id, "m4");
-    // What it was is known by its line: here a notice.
+    // Its own line says what it was: here a notice.
     let mut notice = queued(&json!(text));
     notice["attachment"]["commandMode"] = json!("task-notification");
     let script = enqueued().line("queue-operation", removed.clone()).line("attachment", notice);
@@ -77,7 +77,7 @@ fn a_prompt_that_comes_by_several_lines_is_kept_once() {
     let script = enqueued().line("attachment", queued(&json!(text)));
     let script = script.line("queue-operation", removed);
     assert_eq!(prompts(&goes_on(script).read()), one(text, 3));
-    // It waits until the turn ends and has a turn of its own.
+    // It waits until the turn ends, and gets a turn of its own.
     let script = enqueued().line("queue-operation", queue("dequeue", None)).user(text);
     assert_eq!(prompts(&goes_on(script).read()), one(text, 4));
     let script = goes_on(enqueued()).line("queue-operation", queue("dequeue", None)).user(text);
@@ -93,7 +93,7 @@ fn a_prompt_that_was_taken_back_is_none() {
         let script = works().line("queue-operation", queue("enqueue", Some(text)));
         let script = goes_on(script.line("queue-operation", operation));
         assert_eq!(prompts(&script.read()), []);
-        // What is typed then is a prompt, though it is the same again.
+        // The same text typed again afterwards is another prompt.
         assert_eq!(prompts(&script.user(text).read()), one(text, 6));
     }
     let shown = "<ide_selection>x</ide_selection>\nuse decimal";

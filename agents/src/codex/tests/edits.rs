@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the edits say: id, path, lines added and removed.
+/// The edits: id, path, lines added and removed.
 fn edits(piece: &TranscriptPiece) -> Vec<(String, String, i64, i64)> {
     let code = of(piece, Kind::Code).into_iter().map(|fact| {
         let number = |name| field(fact, name).and_then(Value::as_i64).unwrap();
