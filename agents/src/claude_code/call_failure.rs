@@ -125,7 +125,7 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
 }
 
 /// Returns the part of a refusal that a person typed as the reason, or else the whole text without
-/// blanks.
+/// the marks of an error.
 pub(crate) fn reason(text: &str) -> Range<usize> {
     let typed = REASON.iter().find_map(|before| {
         let start = text.find(before)? + before.len();

@@ -70,7 +70,7 @@ pub(super) fn fields_of(scene: &LineContext<'_>, words: &TypedText<'_>, pointer:
     let whole = words.slash.then(|| slash(words.text()));
     let shown = match whole {
         Some(whole) if whole.len() <= long_text::INLINE_BYTES => whole.into(),
-        // One pointer cannot express a long slash command: the text is stored as it is.
+        // No pointer leads to the words of a long slash command: the fact refers to the whole text.
         _ => scene.part(text, part, &pointer),
     };
     fields([

@@ -235,7 +235,7 @@ fn call(second: u32, id: &str, name: &str, args: &Json, status: &str, response: 
         "result": [{"functionResponse": {"id": id, "name": name, "response": response}}]})
 }
 
-/// The facts of this kind by id: the last version of each.
+/// The last version of the fact with this kind and id.
 fn last<'a>(piece: &'a TranscriptPiece, kind: Kind, id: &str) -> &'a Fact {
     of(piece, kind).into_iter().rev().find(|fact| fact.id == id).unwrap()
 }

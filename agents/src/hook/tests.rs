@@ -47,7 +47,7 @@ fn those_that_announce_a_compaction_say_the_same() {
     }
 }
 
-/// Gemini CLI calls it before each request of the model, whether or not it compacts.
+/// Gemini CLI sends it before each request to the model, whether or not it compacts.
 #[test]
 fn the_event_before_each_request_is_no_compaction() {
     let input = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto"});
@@ -359,7 +359,8 @@ fn an_answer_never_exceeds_what_the_agent_takes() {
     assert_eq!(room.cut("abcd"), "abcd");
 }
 
-/// `docs/hooks.md` lists the events of each agent: all of them are understood, and the table names them all.
+/// `docs/hooks.md` lists the events of each agent: all of them are known, and the table has them
+/// all.
 #[test]
 fn the_page_lists_the_events_that_are_understood() {
     let page = include_str!("../../../docs/hooks.md");
@@ -386,7 +387,7 @@ fn the_page_lists_the_events_that_are_understood() {
                 }
             }
         }
-        // A row is one thing that happens.
+        // A row of the table is one kind of event.
         of_row.dedup();
         assert_eq!(of_row.len(), 1, "{row}");
     }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Sentences of recorded sessions, each behind what it states, as a person read it.
+/// Sentences of recorded sessions, each after the label that a person gave it.
 const LABELLED: &str = include_str!("sentences.tsv");
 
 #[test]
