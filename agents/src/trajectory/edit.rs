@@ -1,4 +1,4 @@
-//! Edits by the tools of SWE-agent, some of which OpenHands uses too: which file an action changes,
+//! Edits by the tools of SWE-agent (OpenHands uses some of them too): which file an action changes,
 //! and whether it did.
 
 /// An action that changes a file.
