@@ -1,4 +1,4 @@
-//! The history in pieces: whatever the size of a page, nothing is left out and nothing comes twice.
+//! Reads the history in pages: for every page size, nothing is missing and nothing is repeated.
 
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 use forge_store::store::{
@@ -13,7 +13,7 @@ fn session() -> Session {
     example::fill(&Store::in_memory().expect("a store")).expect("the example")
 }
 
-/// The whole history, page by page.
+/// Reads the whole history, page by page.
 fn walk(session: &Session, way: PageDirection, limit: usize) -> Vec<PageItem> {
     let (mut items, mut from) = (Vec::new(), None);
     loop {
@@ -124,7 +124,8 @@ fn command(origin: FactOrigin, seconds: i64, place: u64, text: &str) -> Fact {
     }
 }
 
-/// A hook and the transcript both tell of one call. The page showed it twice, the state once.
+/// Regression: a hook and the transcript report the same call. The page showed it twice, the state
+/// once.
 #[test]
 fn a_fact_of_a_hook_that_another_source_knows_too_comes_once() {
     let session = Store::in_memory().unwrap();
@@ -153,7 +154,7 @@ fn a_fact_of_a_hook_that_another_source_knows_too_comes_once() {
         let found = said(walk(&session, way, 10));
         assert!(found.len() == 1 && found[0].contains("as recorded"), "{found:?}");
     }
-    // A later version with the same time and place counts instead of the earlier one.
+    // A later version with the same time and place replaces the earlier one.
     let mut again = command(FactOrigin::Recorded, 2, 0, "as corrected");
     again.recorded_at = again.recorded_at.plus_micros(60_000_000);
     add(again);

@@ -1,4 +1,4 @@
-//! Connected systems: recorded together, brought back together, or not at all.
+//! Connected systems are captured together, and are restored together or not at all.
 
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{AutoTrigger, Key, Kind, Timestamp, Value};
@@ -165,7 +165,7 @@ fn a_system_that_cannot_be_restored_leaves_all_as_they_were() {
     rest.put(Kind::Note, "n", "now");
     let now = (ideas.holds(), rest.holds());
     let point = recorder.session().at_checkpoint(&then).unwrap();
-    // Capturing works, restoring does not.
+    // Captures succeed, but restores fail.
     struct Stubborn;
     impl ConnectedSystem for Stubborn {
         fn name(&self) -> &str {

@@ -1,4 +1,5 @@
-//! Threads in a store: what is saved, what the guard says, who may write, what is known of calls after a crash.
+//! Threads in a store: what is saved, what the guard reports, which writer has the lease, and the
+//! state of calls after a crash.
 
 use super::generate::{FORMS, messages, steps};
 use super::rules;
@@ -260,7 +261,8 @@ fn messages_can_be_put_between_two_any_number_of_times() {
     assert!(sanitize_history(&texts, &SanitizeOptions::default()).unwrap().is_clean());
 }
 
-/// Anthropic takes an answer without text as the last message only: what follows it makes it a fault.
+/// Anthropic accepts an answer without text only as the last message: any following message makes
+/// it a fault.
 #[test]
 fn an_answer_without_text_marks_the_thread_as_soon_as_something_follows() {
     let thread = thread();
@@ -282,8 +284,8 @@ fn an_answer_without_text_marks_the_thread_as_soon_as_something_follows() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: super::cases(96), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Saved in any pieces, sanitised at any time: the store holds what sanitising the same messages at once gives, and
-    /// what it says of pending calls is true.
+    /// Saved in any pieces and sanitised at any time, the store holds the result of sanitising the
+    /// same messages at once, and its pending calls are correct.
     #[test]
     fn a_thread_in_a_store_is_what_its_messages_are(
         form in prop::sample::select(&FORMS[..]),
@@ -307,12 +309,12 @@ proptest! {
             let status = thread.status(&head).unwrap();
             let Ok(pure) = sanitize_history(&given, &SanitizeOptions::default()) else { return Ok(()) };
             if pure.is_clean() {
-                // A call may wait for a person who is asked.
+                // A call may wait for a person's answer.
                 prop_assert!(status.pending.is_empty() || form == "ai_sdk");
             }
             let clean = status.pending.is_empty() && !status.marked;
-            // The ids of calls that were answered are not remembered, nor who spoke last; and the names of Gemini's calls,
-            // which need no ids, are used again and again.
+            // The ids of answered calls and the last role are not remembered; and the names of
+            // Gemini's calls, which need no ids, are reused.
             let unseen = ["doubled_call", "repeated_role", "no_user_first", "trailing_space"];
             if clean && status.form == pure.form && !form.starts_with("gemini") {
                 let seen = |fault: &&forge_store::systems::thread::ThreadFault| !unseen.contains(&fault.fault.word()) && fault.tool_call_id.as_deref() != Some("a3");
