@@ -16,7 +16,7 @@ pub struct HookArgs {
     pub event: String,
 }
 
-/// Does it.
+/// Runs `forge hook`.
 pub fn run(args: &HookArgs, context: &mut Context) -> Result<(), CommandError> {
     hook::run(&args.agent, &args.event, context);
     Ok(())

@@ -41,14 +41,14 @@ pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandErr
         VerifyOutcome::Forged => EXIT_FORGED,
     };
     let mut verified = Verified::new(&path, args.read_data, found);
-    // Of a store that cannot be read its damage is what counts.
+    // If the store cannot be read, only its damage matters.
     let options = workplace::options(context, Access::Read);
     verified.unfinished =
         Store::open(&path, options).and_then(|store| unfinished(&store)).unwrap_or_default();
     context.out.emit(&verified)
 }
 
-/// Makes everything derived again.
+/// Rebuilds all derived data.
 pub fn rebuild(context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
     let rebuilt = store.rebuild()?;
