@@ -221,16 +221,18 @@ impl Place {
 
     /// Removes a branch that was just created.
     pub fn forget(&self, name: &str, commit: &str) {
-        // What went wrong before says more.
+        // The error before this one says more.
         let full = format!("refs/heads/{name}");
         let _ = self.git.run(&["update-ref", "-d", &full, commit]);
     }
 
-    /// Checks a branch out into a new worktree: beside its place, and moved there when it is whole.
+    /// Checks out a branch in a new worktree: next to its final place, and moved there when it is
+    /// complete.
     ///
     /// # Errors
     ///
-    /// Invalid if something is there, or inside the checkout; unavailable if git fails: then nothing is left of it.
+    /// Invalid if the path exists, or is inside the checkout; unavailable if git fails: then
+    /// nothing of it is left.
     pub fn worktree(&self, path: &Path, branch: &str) -> Result<Worktree, CommandError> {
         let shown = path.display();
         let top = &self.git.top;
@@ -277,8 +279,8 @@ impl Place {
         process::output(command, None, self.git.limit).map(drop)
     }
 
-    /// Writes the files of a branch to a worktree that has none yet, as they are in the repository: without filters.
-    /// Returns the files that have one.
+    /// Writes the files of a branch to an empty worktree as they are in the repository, without
+    /// filters. Returns the files that have a filter.
     fn fill(&self, worktree: &Path, branch: &str) -> Result<Vec<String>, CommandError> {
         let Some(folder) = link(&worktree.join(".git"), "gitdir: ", worktree) else {
             return Err(CommandError::new(ErrorKind::Unavailable, "git made no worktree"));
@@ -294,8 +296,8 @@ impl Place {
         private.filtered(files)
     }
 
-    /// Removes what a killed run left beside the place: git has its branch checked out there, and neither checks it out again nor
-    /// deletes it.
+    /// Removes what a killed process left next to the place: git treats its branch as checked out
+    /// there, and neither checks it out again nor deletes it.
     fn clear(&self, parent: &Path, begin: &OsStr) {
         let Ok(listed) = self.git.run(&["worktree", "list", "--porcelain", "-z"]) else {
             return;
@@ -308,14 +310,15 @@ impl Place {
             };
             let is_at_it = || Path::new("/proc").join(maker).exists();
             if maker.parse::<u32>().is_ok() && !is_at_it() {
-                // Twice: one that git itself had not finished is locked. What cannot be removed is named by what comes next.
+                // Twice, because a worktree that git itself had not finished is locked. If
+                // something cannot be removed, the next step reports it.
                 let _ = self.with_path(&["worktree", "remove", "--force", "--force"], &[path]);
             }
         }
     }
 }
 
-/// A state being made.
+/// A state that is being restored.
 struct Work<'a> {
     private: PrivateRepository,
     git: &'a Git,
@@ -340,7 +343,7 @@ impl Work<'_> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The whole id of a commit that is there.
+    /// The full id of a commit that exists.
     fn commit(&self, commit: &str) -> Result<String, CommandError> {
         let is_id =
             (7..=64).contains(&commit.len()) && commit.bytes().all(|b| b.is_ascii_hexdigit());
@@ -356,7 +359,7 @@ impl Work<'_> {
         })
     }
 
-    /// Puts patches on: all at once, or one by one if some cannot be put on.
+    /// Applies patches: all at once, or one by one if some cannot be applied.
     fn apply(&self, patches: &[Patch]) -> Vec<Left> {
         let mut left = Vec::new();
         let mut good = Vec::new();
@@ -394,7 +397,8 @@ impl Work<'_> {
         Err(first.trim_start_matches("error: ").to_owned())
     }
 
-    /// The files that differ from `before`. Whatever may not be written to is put back as it was there.
+    /// Returns the files that differ from `before`. A file that must not be written is reset to its
+    /// content there.
     fn checked(&self, before: &str, left: &mut Vec<Left>) -> Result<Vec<File>, CommandError> {
         let listed = self.run(&[
             "diff-index",
@@ -451,7 +455,8 @@ impl Work<'_> {
     }
 }
 
-/// Whether each patch is of another file: several of one file must be put on one after the other.
+/// Whether each patch changes another file: several patches of one file must be applied one after
+/// the other.
 fn unique(patches: &[(&Patch, &String)]) -> bool {
     let mut names: Vec<&str> = patches.iter().map(|(patch, _)| patch.name.as_str()).collect();
     names.sort_unstable();
