@@ -197,7 +197,7 @@ impl TimelineArgs {
     }
 }
 
-/// Arguments of `forge checkpoint schedule`; without any it says what is scheduled.
+/// Arguments of `forge checkpoint schedule`; without any it shows the schedule.
 #[derive(Debug, clap::Args)]
 pub struct ScheduleArgs {
     /// Make one this often, such as 10m

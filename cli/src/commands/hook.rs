@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::hook;
 
-/// Arguments of `forge hook`. Whatever stands there, an agent is not to be told that it is wrong.
+/// Arguments of `forge hook`. Any arguments are accepted, because an agent must not get an error.
 #[derive(Debug, clap::Args)]
 pub struct HookArgs {
     /// Name the agent: claude, codex, gemini, cursor or opencode

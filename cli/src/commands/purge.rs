@@ -15,8 +15,8 @@ const STANDARD: &str = "-";
 /// The maximum size of a secret, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Arguments of `forge purge`. Exit code 0: nothing of it is left within reach; 8: not yet, since somebody still holds files of
-/// before.
+/// Arguments of `forge purge`. Exit code 0: no secret is left in what forge can change; 8: not yet,
+/// because a process still uses old files.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
     /// Read the secret from this file, a line break at its end left out; '-' is standard input

@@ -31,7 +31,7 @@ pub enum ThreadCommand {
     Sanitize(history::SanitizeArgs),
 }
 
-/// Who writes, and how long nobody else may.
+/// The writer of a thread, and how long it excludes others.
 #[derive(Debug, clap::Args)]
 pub struct Writer {
     /// Say who writes

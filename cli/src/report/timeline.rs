@@ -5,7 +5,7 @@ use crate::output::{Report, Screen, Tone};
 use forge_store::model::{BranchStatus, CheckpointTrigger, Timestamp};
 use serde::Serialize;
 
-/// On narrower screens, only the age of entries is shown, in columns.
+/// The width, in columns, below which only the age of entries is shown.
 const WIDE: usize = 90;
 
 /// Branches, revisions and checkpoints, newest first.

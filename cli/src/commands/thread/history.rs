@@ -52,7 +52,7 @@ pub struct AppendArgs {
     #[arg(long, value_name = "TOOL,...", value_delimiter = ',')]
     pub idempotent: Vec<String>,
 
-    /// Who writes.
+    /// The writer.
     #[command(flatten)]
     pub writer: Writer,
 }
