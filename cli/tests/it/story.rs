@@ -1,4 +1,4 @@
-//! A small story that the tests of the reading commands are told of, written by the commands themselves.
+//! A small session that the tests of reading commands use, written by the commands themselves.
 
 use crate::environment::Environment;
 
