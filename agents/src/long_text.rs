@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_text_stands_as_it_is_and_a_long_one_is_found_again() {
+    fn a_short_text_is_stored_and_a_long_one_is_resolved() {
         assert_eq!(value("short", (0, 9), || "/a".to_owned()), Value::from("short"));
         let long = "ü".repeat(300);
         let document = serde_json::json!({ "a": { "b/c": long } }).to_string();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_content_says_is_found_again_by_its_pointer() {
+    fn the_text_of_a_content_is_resolved_by_its_pointer() {
         let long = "z".repeat(300);
         for (content, says, points) in [
             (serde_json::json!("a\nb"), Some("a\nb"), "/c"),

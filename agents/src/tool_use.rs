@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_is_no_object_says_nothing() {
+    fn an_input_that_is_not_an_object_gives_no_fields() {
         for json in ["null", "3", "[1]", "\"a\"", "{}"] {
             let raw: Box<RawValue> = serde_json::from_str(json).unwrap();
             assert_eq!(input_fields(&scene(), Some(&raw), ""), FieldMap::new(), "{json}");

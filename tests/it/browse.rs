@@ -43,7 +43,7 @@ fn pages_of_any_size_and_either_way_hold_the_same_history() {
 }
 
 #[test]
-fn a_page_begins_behind_its_place_and_holds_one_branch_where_asked() {
+fn a_page_begins_after_its_position_and_may_be_limited_to_a_branch() {
     let session = session();
     let whole = walk(&session, PageDirection::Newer, 10_000);
     let middle = whole[40].place;
@@ -127,7 +127,7 @@ fn command(origin: FactOrigin, seconds: i64, place: u64, text: &str) -> Fact {
 /// Regression: a hook and the transcript report the same call. The page showed it twice, the state
 /// once.
 #[test]
-fn a_fact_of_a_hook_that_another_source_knows_too_comes_once() {
+fn a_fact_of_a_hook_and_another_source_is_listed_once() {
     let session = Store::in_memory().unwrap();
     let now = Timestamp::from_micros(1_741_683_840_000_000);
     let session = session

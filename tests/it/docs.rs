@@ -128,7 +128,7 @@ fn every_page_is_reached_from_the_readme() {
 }
 
 #[test]
-fn links_are_found_and_anchors_made_as_they_are_shown() {
+fn links_are_found_and_anchors_are_those_of_the_rendered_page() {
     let page =
         "see [a](x.md#b) and [c](../y)\n```text\n[no](link)\n```\n## What it's *for*, in short\n";
     assert_eq!(links(page), ["x.md#b", "../y"]);

@@ -169,7 +169,7 @@ fn an_upward_import_is_found_however_it_is_written() {
 }
 
 #[test]
-fn what_lies_below_may_be_used() {
+fn lower_layers_may_be_used() {
     for (room, code) in [
         ("store", "use crate::{engine::commit, error::{Error, ErrorKind}, model::*};"),
         ("backend", "use crate::backend::{Log, Index};\npub(crate) fn f() {}"),

@@ -121,7 +121,7 @@ fn a_merge_repeated_takes_what_came_since_from_the_newest_base() {
 }
 
 #[test]
-fn a_merge_taken_back_or_gone_back_behind_can_be_made_again() {
+fn a_merge_that_was_undone_or_reset_can_be_repeated() {
     let effort = Effort::new();
     effort.put("main", "a", "1");
     effort.fork("try", "main");
@@ -176,7 +176,7 @@ fn branches_that_merged_the_same_others_lose_nothing_unreported() {
 }
 
 #[test]
-fn a_claim_that_is_needed_does_not_go_unnoticed() {
+fn removing_a_needed_claim_is_a_conflict() {
     let effort = Effort::new();
     let h1 = Key::new(Kind::Hypothesis, "H1");
     effort.change("main", ClaimChange::add(h1.clone(), Value::from([("description", "x".into())])));
@@ -204,7 +204,7 @@ fn a_claim_that_is_needed_does_not_go_unnoticed() {
 }
 
 #[test]
-fn an_empty_branch_takes_and_gives_what_it_can() {
+fn an_empty_branch_can_be_merged_in_both_directions() {
     let effort = Effort::new();
     effort.fork("try", "main");
     assert_eq!(effort.merge("try", "main").result, MergeResult::AlreadyMerged);
@@ -220,7 +220,7 @@ fn an_empty_branch_takes_and_gives_what_it_can() {
 
 /// Later merges compare with the merged revision, so pruning keeps it.
 #[test]
-fn pruning_keeps_what_the_next_merge_stands_on() {
+fn pruning_keeps_the_merge_base_of_the_next_merge() {
     let effort = Effort::new();
     effort.put("main", "a", "1");
     effort.fork("try", "main");

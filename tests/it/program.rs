@@ -166,7 +166,7 @@ fn an_agent_without_a_session_keeps_its_reference_and_is_missing() {
 }
 
 #[test]
-fn messages_tell_what_taking_the_latest_of_each_would_lose_or_deliver_twice() {
+fn messages_show_what_the_latest_checkpoints_would_lose_or_repeat() {
     let mut play = Play::new(&["buyer", "seller"]);
     play.checkpoint("buyer");
     play.checkpoint("seller");
@@ -232,7 +232,7 @@ proptest! {
     /// its latest checkpoint, never from one older than the program's; and the consistent cut loses
     /// and repeats no message that it does not report.
     #[test]
-    fn whatever_the_interleaving_nobody_goes_back(steps in prop::collection::vec(step(), 1..25)) {
+    fn no_agent_goes_back_for_any_interleaving(steps in prop::collection::vec(step(), 1..25)) {
         let names = ["a", "b", "c"];
         let mut play = Play::new(&names);
         for name in names {

@@ -22,7 +22,7 @@ fn ids(list: &[SourcedFact]) -> Vec<&str> {
 }
 
 #[test]
-fn it_goes_on_from_the_last_thing_recorded_checkpoint_or_not() {
+fn the_recovery_point_is_the_last_record_with_or_without_a_checkpoint() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&at(0), NewSession::named("s")).unwrap();
     let empty = session.recovery(&session.head().unwrap()).unwrap();

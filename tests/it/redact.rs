@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[test]
-fn made_up_secrets_of_every_shape_are_found_plain_and_in_json() {
+fn invented_secrets_of_every_format_are_found_in_text_and_json() {
     assert!(shapes() >= 40);
     let redactor = Redactor::new();
     let mut missed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -133,7 +133,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn a_redacted_value_stays_what_it_is(
+    fn redacting_a_redacted_value_changes_nothing(
         fields in prop::collection::btree_map(littered(), littered(), 0..4),
         variables in prop::collection::btree_map("PATH|HOME|[A-Z]{3,6}_TOKEN", littered(), 0..3),
     ) {
@@ -516,7 +516,7 @@ fn without_redaction_the_same_search_finds_every_shape() {
 }
 
 #[test]
-fn what_was_taken_out_is_told_and_names_that_are_secrets_are_refused() {
+fn redactions_are_reported_and_names_that_are_secrets_are_refused() {
     let options = Options { redaction: Some(Arc::new(Redactor::new())), ..Options::default() };
     let store = Store::in_memory_with(options).unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();

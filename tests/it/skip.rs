@@ -52,7 +52,7 @@ fn said_last(nextest: bool, skips: bool) -> String {
 }
 
 #[test]
-fn what_is_skipped_is_said_at_the_end_with_its_reason_by_whatever_runs_the_tests() {
+fn skipped_tests_are_listed_at_the_end_with_their_reasons() {
     for nextest in [true, false] {
         assert_eq!(said_last(nextest, false), "forge: 1 passed, 0 failed, 0 skipped\n");
         let wanted = "Skipped: 1, counted as passed:\n  skip::child: there is no moon\n\

@@ -111,7 +111,7 @@ fn restore_brings_old_claims_back_and_loses_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_branch_goes_its_own_way_and_its_past_is_its_base() -> Result<()> {
+fn a_branch_is_independent_and_its_past_is_that_of_its_base() -> Result<()> {
     for (store, _folder) in stores() {
         let session = store.create_session(&act(0), NewSession::named("s"))?;
         session.write(&act(1)).change(note("a", "1")).commit()?;
@@ -198,8 +198,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
 /// writer's clock, so the checkpoints of a session depended on whether its transcript was imported
 /// at once or in pieces.
 #[test]
-fn a_session_that_is_imported_gets_no_time_checkpoints_from_those_who_write_beside_it() -> Result<()>
-{
+fn an_imported_session_gets_no_time_checkpoints_from_other_writers() -> Result<()> {
     use forge_store::model::AutoTrigger;
     use forge_store::redact::{PartEnding, TextForm};
     use forge_store::store::SourceChunk;

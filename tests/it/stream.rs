@@ -261,7 +261,7 @@ fn what_is_exported_is_imported_as_it_was_where_a_switch_was_undone_at_once() {
 /// With a clock that ran back, the current branch at a time is one that was undone and whose name
 /// another branch has now.
 #[test]
-fn what_is_exported_is_imported_as_it_was_where_one_was_on_a_branch_that_was_taken_back() {
+fn an_import_equals_its_export_on_an_undone_branch() {
     let steps = [(11, 0, 0), (8, 20, 0), (9, 182, 0), (6, 0, -1), (6, 0, 0), (0, 0, 0), (8, 53, 0)];
     round_trip(steps.to_vec()).unwrap();
 }
@@ -298,7 +298,7 @@ fn every_kind_of_line_is_understood() {
 }
 
 #[test]
-fn a_stream_imported_again_is_no_change_and_a_grown_one_goes_on_whatever_the_cut() {
+fn a_repeated_import_changes_nothing_and_a_grown_stream_continues_at_any_cut() {
     let whole = Store::in_memory().unwrap();
     import(&whole, LINES).unwrap();
     let wanted = export(&whole.session("test").unwrap());

@@ -219,7 +219,7 @@ fn threads_share_one_store_in_memory_and_in_files_while_it_is_applied() {
 }
 
 #[test]
-fn what_a_killed_writer_acknowledged_is_there_and_the_next_one_goes_on() {
+fn acknowledged_writes_of_a_killed_writer_stay_and_the_next_writer_continues() {
     let folder = folder();
     let mut acknowledged = BTreeSet::new();
     for round in 0..40 {
@@ -247,7 +247,7 @@ fn what_a_killed_writer_acknowledged_is_there_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn beside_a_frozen_lock_holder_writing_fails_by_name_and_reading_goes_on() {
+fn with_a_frozen_lock_holder_writes_name_it_and_reads_continue() {
     let folder = folder();
     let store = open(&folder.path);
     write(&store.session("s").unwrap(), "before");

@@ -160,7 +160,7 @@ fn what_has_come_since_is_named_too_until_all_of_it_is_there() {
 
 /// After an undo of an interrupted import nothing is reported.
 #[test]
-fn a_half_import_can_be_taken_back() {
+fn an_interrupted_import_can_be_undone() {
     let store = Store::in_memory().unwrap();
     import(&store, &stream(6), 4).unwrap_err();
     store.session("ev").unwrap().undo(&act(), None).unwrap();
@@ -170,7 +170,7 @@ fn a_half_import_can_be_taken_back() {
 
 /// A name that is in use gets a number, and the interrupted import continues there.
 #[test]
-fn a_retry_goes_to_the_session_that_was_begun_whatever_the_stream_calls_it() {
+fn a_retry_continues_in_the_session_of_the_interrupted_import() {
     let began = r#"{"at":"2026-01-01T00:00:00Z","session":{"name":"taken"}}"#;
     let text = format!("{began}\n{}", stream(5));
     for lines in 2..6 {

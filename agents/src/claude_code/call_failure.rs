@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_line_says_counts_before_its_text() {
+    fn fields_of_the_line_have_priority_over_its_text() {
         let denial = |kind: &'static str, before_run, after_run| CallDenial {
             kind: LenientText(Some(kind.into())),
             before_run,

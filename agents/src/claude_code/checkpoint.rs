@@ -153,7 +153,7 @@ mod tests {
     use super::committed;
 
     #[test]
-    fn a_commit_is_read_from_what_git_says() {
+    fn a_commit_is_read_from_the_output_of_git() {
         for (line, expected) in [
             ("[main 49f6518] feat: a [b] c", Some(("main", "49f6518", "feat: a [b] c"))),
             ("[a/b (root-commit) 0123456789] x", Some(("a/b", "0123456789", "x"))),

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_made_to_be_slow_are_searched_in_linear_time() {
+    fn adversarial_lines_are_searched_in_linear_time() {
         // Without the limit on readings, each of these takes minutes.
         for unit in
             ["{", "{\"", "{\"a\":", "{\"a\":[", "{\"a\":\"", "[{\"a\":1},", "{\"a\":{\"b\":1},"]

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_of_version_7_says_when_it_was_made() {
+    fn an_identifier_of_version_7_contains_its_creation_time() {
         let made = made_at("01a213d0-25e7-7de1-a77d-50419e41fc0a").unwrap();
         assert!(made.to_string().starts_with("2026-11-25T17:45:38"), "{made}");
         assert_eq!(made_at("t1"), None);

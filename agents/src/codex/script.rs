@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn several_commands_come_in_their_order() {
+    fn several_commands_keep_their_order() {
         let script = "const [a,b] = await Promise.all([tools.exec_command({cmd:'one'}),tools.shell_command({command:'two'})]);";
         let found = shown(script);
         assert_eq!(

@@ -7,7 +7,7 @@ const CODEX: FileFormat = FileFormat::Transcript(TranscriptDialect::Codex);
 const GEMINI: FileFormat = FileFormat::Transcript(TranscriptDialect::Gemini);
 
 #[test]
-fn a_form_is_told_by_the_fields() {
+fn a_format_is_detected_by_its_fields() {
     for (head, form) in [
         (r#"{"type":"user","uuid":"u","sessionId":"s","message":{}}"#, CLAUDE),
         (r#"{"type":"summary","summary":"x","leafUuid":"l"}"#, CLAUDE),
@@ -106,7 +106,7 @@ fn a_torn_line_or_a_field_inside_hides_no_form() {
 }
 
 #[test]
-fn a_document_goes_over_its_first_line() {
+fn a_document_continues_after_its_first_line() {
     for (head, expected) in [
         ("{\n  \"sessionId\": \"g\"", true),
         ("\u{feff}{\n\"a\":1}", true),

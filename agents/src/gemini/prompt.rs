@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn who_spoke_is_told_by_the_form_and_not_by_an_angle_bracket() {
+    fn the_author_is_known_by_the_form_and_not_by_an_angle_bracket() {
         let text = |text: &str| json!([{"text": text}]);
         for (content, expected) in [
             (text("<div> does not render, why?"), Some("<div> does not render, why?")),

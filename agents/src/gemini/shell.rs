@@ -163,7 +163,7 @@ mod tests {
     use super::{ended, not_started};
 
     #[test]
-    fn an_answer_says_how_its_command_ended() {
+    fn a_result_says_how_its_command_ended() {
         for (told, outcome, exit_code, output) in [
             ("Output: ok\nProcess Group PGID: 9", "finished", Some(0), "ok"),
             ("Output: (empty)\nProcess Group PGID: 9", "finished", Some(0), ""),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_was_stopped_or_goes_on_did_not_finish() {
+    fn a_stopped_or_running_command_did_not_finish() {
         let timeout = "Command was automatically cancelled because it exceeded the timeout of 5.0 minutes without output.";
         for (status, told, outcome, pid) in [
             ("success", timeout, "timed_out", None),

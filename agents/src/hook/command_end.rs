@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_code_is_read_where_the_agent_says_it() {
+    fn an_exit_code_is_read_in_the_form_of_the_agent() {
         for (response, ended, output) in [
             (
                 json!(

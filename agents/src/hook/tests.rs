@@ -56,7 +56,7 @@ fn the_event_before_each_request_is_no_compaction() {
 }
 
 #[test]
-fn a_prompt_is_a_persons_unless_the_agent_says_otherwise() {
+fn a_prompt_is_from_a_person_unless_the_agent_says_otherwise() {
     for (source, wanted) in [
         (Some("user"), Some("go on")),
         (Some("sdk"), Some("go on")),
@@ -199,7 +199,7 @@ fn an_edit_is_read_from_every_agent_that_reports_one() {
 }
 
 #[test]
-fn exit_codes_are_found_where_each_agent_says_them() {
+fn exit_codes_are_found_in_the_form_of_each_agent() {
     let codex = json!({"tool_name":"shell","tool_input":{"command":["bash","-lc","make"]},
         "tool_response":{"output":"no rule","metadata":{"exit_code":2}}});
     let gemini = json!({"tool_name":"run_shell_command","tool_input":{"command":"make"},
@@ -241,7 +241,7 @@ fn a_call_that_was_denied_ran_nothing_and_checked_nothing() {
 }
 
 #[test]
-fn the_use_of_another_tool_is_kept_with_what_it_was_given() {
+fn the_use_of_another_tool_is_recorded_with_its_input() {
     let read = json!({"tool":"read","callID":"r1","args":{"filePath":"/w/a.rs","limit":20},"output":{"output":"text"}});
     let read = facts(HookAgent::OpenCode, "tool.execute.after", &read);
     let of = |name| field(&read, Kind::Tool, name);

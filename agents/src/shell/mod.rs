@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_here_document_holds_no_commands() {
+    fn a_here_document_contains_no_commands() {
         assert_eq!(shown("cat <<'EOF' | go run -\nmake test\nEOF\nls"), "cat | go run - ; ls");
         let commit =
             "git commit -m \"$(cat <<'EOF'\nfix: don't ) run; make test\n\nEOF\n)\" && git push";

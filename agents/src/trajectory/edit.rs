@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_says_whether_an_edit_was_made() {
+    fn the_environment_reports_whether_an_edit_was_applied() {
         for (told, expected) in [
             ("The file /r/b.py has been edited. Here's the result", Some(true)),
             ("[File: /r/a.py (2 lines total)]\n1:a\n2:z = 1", Some(true)),

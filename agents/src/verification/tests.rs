@@ -20,7 +20,7 @@ fn status(line: &str, exit_code: impl Into<Option<i64>>, output: &str) -> String
 }
 
 #[test]
-fn known_commands_are_found_wherever_they_stand() {
+fn known_commands_are_found_at_any_position() {
     for (line, expected) in [
         ("cargo test --release", "cargo test"),
         ("cargo +nightly clippy", "cargo clippy"),
@@ -171,7 +171,7 @@ fn the_checks_own_exit_code_beats_every_word() {
 }
 
 #[test]
-fn an_exit_code_that_is_another_commands_says_nothing() {
+fn an_exit_code_of_another_command_means_nothing() {
     for line in [
         "cargo test | tail",
         "cargo test || true",

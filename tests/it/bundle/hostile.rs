@@ -184,7 +184,7 @@ fn records_that_lie_are_refused_though_every_checksum_is_right() {
 }
 
 #[test]
-fn what_drops_or_takes_back_what_is_not_its_own_is_refused() {
+fn dropping_or_undoing_foreign_records_is_refused() {
     let (store, bytes) = small();
     let operation = |index: usize| {
         let operations = store.session("s").unwrap().operations(99).unwrap();
@@ -319,7 +319,7 @@ fn a_bundle_with_a_secret_is_refused_by_a_store_that_takes_them_out() {
 }
 
 #[test]
-fn what_was_taken_out_where_it_was_made_comes_in() {
+fn a_bundle_of_a_redacting_store_is_accepted() {
     let store = careful();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
     note(&session, "N1", &format!("the token is {}", secret()));
@@ -331,7 +331,7 @@ fn what_was_taken_out_where_it_was_made_comes_in() {
 }
 
 #[test]
-fn a_bundle_that_says_it_holds_a_session_twice_is_refused() {
+fn a_bundle_that_lists_a_session_twice_is_refused() {
     let (_, bytes) = small();
     let mut items = items(&bytes);
     let mut contents = BundleContents::decode(&items[0].1).unwrap();

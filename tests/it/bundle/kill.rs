@@ -21,7 +21,7 @@ fn child() {
 }
 
 #[test]
-fn an_import_killed_anywhere_leaves_a_whole_store_and_goes_on() {
+fn an_import_killed_anywhere_leaves_a_sound_store_and_continues() {
     if !can_strike("killed while importing") {
         return;
     }

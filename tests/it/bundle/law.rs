@@ -170,7 +170,7 @@ pub(crate) fn same(found: &str, wanted: &str, what: &str) {
 /// Regression: a range that ended between a pruning and its undo could not be imported if earlier
 /// revisions had been swept by then.
 #[test]
-fn a_range_with_a_fold_that_came_back_later_holds_what_is_gone_for_good() {
+fn a_range_with_an_undone_fold_contains_the_swept_changes() {
     let store = Store::in_memory().unwrap();
     let begin = WriteContext::asked("begin", time(0));
     let session = store.create_session(&begin, NewSession::named("s")).unwrap();
@@ -211,7 +211,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_session_comes_back_as_it_was(
+    fn an_imported_session_equals_the_exported_one(
         steps in prop::collection::vec((0_u8..21, any::<u8>()), 1..50),
         middle in 0_usize..50,
         part in any::<prop::sample::Index>(),

@@ -83,7 +83,7 @@ fn everything(path: &Path) -> Told {
 }
 
 #[test]
-fn what_was_exported_comes_back_with_every_id_and_is_exported_the_same() {
+fn an_import_has_every_id_and_exports_the_same_bundle() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
     let (store, bytes) = rich(&from);
@@ -168,7 +168,7 @@ impl Seek for Failing {
 }
 
 #[test]
-fn an_import_that_was_stopped_anywhere_goes_on_where_it_was() {
+fn an_interrupted_import_continues_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (_, bytes) = rich(&folder.path().join("from"));
     let length = bytes.len() as u64;
@@ -255,7 +255,7 @@ impl Drop for Stop<'_> {
 }
 
 #[test]
-fn a_backup_beside_a_writer_has_all_that_was_acknowledged_and_is_whole() {
+fn a_backup_during_writes_has_all_acknowledged_data_and_is_sound() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let store = Store::create(&path, Options::default()).unwrap();

@@ -22,7 +22,7 @@ fn fill(ballast: &Path, left: u64) {
 }
 
 #[test]
-fn a_full_disk_loses_nothing_and_is_read_and_goes_on_with_room() {
+fn a_full_disk_loses_nothing_and_writing_continues_once_there_is_space() {
     let test = "crash full disk";
     let mut numbers = Numbers::announced(test);
     let mut refused = 0;

@@ -72,12 +72,12 @@ pub(super) fn listen(lines: &Receiver<String>, wanted: u64, oracle: &mut Oracle)
 }
 
 #[test]
-fn what_was_said_before_a_kill_is_there_whatever_was_going_on() {
+fn acknowledged_data_survives_a_kill() {
     kills("crash kill", count("FORGE_CRASH_KILLS", 500), create);
 }
 
 #[test]
-fn what_was_said_before_a_kill_is_there_in_an_encrypted_store_too() {
+fn acknowledged_data_survives_a_kill_in_an_encrypted_store() {
     kills("crash kill, encrypted", count("FORGE_CRASH_KILLS", 500).div_ceil(5), create_encrypted);
 }
 

@@ -156,21 +156,21 @@ fn half() -> u64 {
 }
 
 #[test]
-fn what_was_said_before_a_power_cut_is_there_whatever_was_going_on() {
+fn acknowledged_data_survives_a_power_cut() {
     cuts("crash power", half(), &[Keys::None]);
 }
 
 /// The audit opens the store with its key and witness, and would be refused if the witness were
 /// ahead.
 #[test]
-fn what_was_said_before_a_power_cut_is_there_in_a_sealed_store_too_and_its_witness_does_not_lead() {
+fn acknowledged_data_survives_a_power_cut_in_a_sealed_store_and_its_witness_is_not_ahead() {
     cuts("crash power, sealed", half(), &[Keys::Elsewhere, Keys::Beside]);
 }
 
 /// On a disk that ignores syncs the same test must find a loss, or it could not detect one; and a
 /// witness elsewhere must report that records are missing.
 #[test]
-fn a_disk_that_lies_loses_something_in_power_cuts_and_a_witness_elsewhere_says_so() {
+fn a_disk_that_ignores_syncs_loses_data_and_a_witness_elsewhere_reports_it() {
     let test = "crash power canary";
     if !can_strike(test) {
         return;

@@ -51,7 +51,7 @@ fn assert_clean(path: &Path, keyring: &Path) {
 }
 
 #[test]
-fn an_encrypted_store_needs_a_keyring_and_says_what_it_is() {
+fn an_encrypted_store_needs_a_keyring_and_reports_its_type() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let options = Options { encrypted: true, ..Options::default() };
@@ -67,7 +67,7 @@ fn an_encrypted_store_needs_a_keyring_and_says_what_it_is() {
 }
 
 #[test]
-fn without_its_key_nothing_is_read_and_everything_says_why() {
+fn without_its_key_nothing_is_readable_and_every_error_says_why() {
     let place = place();
     let before: Vec<_> = files(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
     for options in [place.elsewhere(), Options::default()] {
@@ -125,7 +125,7 @@ fn with_a_damaged_key_nothing_is_read_and_everything_names_the_file() {
 }
 
 #[test]
-fn the_key_is_carried_to_where_the_store_goes() {
+fn the_key_can_be_moved_to_another_machine_with_the_store() {
     let place = place();
     let known = said(&place.path(), place.options()).unwrap();
     let text = Store::export_key(&place.path(), &place.options()).unwrap();
@@ -161,7 +161,7 @@ fn a_store_that_is_taken_over_is_read_with_the_key_it_had() {
 }
 
 #[test]
-fn what_a_hook_keeps_beside_a_store_that_is_refused_is_hidden_and_taken_in_with_it() {
+fn data_of_hooks_next_to_a_refused_store_is_encrypted_and_adopted_with_it() {
     let place = place();
     let copy = place.root.path().join("copy");
     Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
@@ -184,7 +184,7 @@ fn what_a_hook_keeps_beside_a_store_that_is_refused_is_hidden_and_taken_in_with_
 }
 
 #[test]
-fn a_repaired_store_is_encrypted_anew() {
+fn a_repaired_store_is_encrypted_again() {
     let place = place();
     let known = said(&place.path(), place.options()).unwrap();
     // One wrong bit in the index, in one of the first rows, in its key or its lengths.

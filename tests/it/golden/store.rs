@@ -57,7 +57,7 @@ fn assert_says(store: &Store, expected: &serde_json::Value) {
 }
 
 #[test]
-fn the_golden_stores_say_what_they_said_and_go_on() {
+fn the_golden_stores_have_their_content_and_can_be_continued() {
     FIXTURES.into_iter().for_each(says_what_it_said_and_goes_on);
 }
 
@@ -91,7 +91,7 @@ fn says_what_it_said_and_goes_on(name: &str) {
 
 /// The positions of full states depend on the version that rebuilds them.
 #[test]
-fn golden_stores_whose_index_is_made_anew_say_what_they_said() {
+fn golden_stores_with_a_rebuilt_index_have_their_content() {
     for name in FIXTURES {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");

@@ -119,7 +119,7 @@ fn rows_that_changed_places_or_came_from_another_session_are_refused() {
 }
 
 #[test]
-fn a_row_that_was_made_up_is_refused() {
+fn a_forged_row_is_refused() {
     let place = Place::applied();
     edit(&place, |database, write| {
         let rows = rows(database, CHECKPOINTS);
@@ -171,7 +171,7 @@ fn an_older_store_with_a_wrong_bit_is_refused_as_older() {
 }
 
 #[test]
-fn a_table_that_is_gone_or_was_added_is_refused() {
+fn a_missing_or_added_table_is_refused() {
     let place = Place::applied();
     let table = tables(&place.generation()).pop().unwrap();
     fs::copy(&table, table.with_file_name("999999.sst")).unwrap();
@@ -226,7 +226,7 @@ fn a_copy_that_went_another_way_is_refused_also_where_what_was_seen_is_applied()
 }
 
 #[test]
-fn a_copy_of_the_texts_for_searching_that_was_made_up_is_not_believed() {
+fn a_forged_search_index_is_refused() {
     let place = Place::new();
     let query = || forge_store::store::SearchQuery::parse("first-3").unwrap();
     let find = |store: &forge_store::store::Store| {

@@ -79,7 +79,7 @@ fn records_that_changed_places_are_refused() {
 }
 
 #[test]
-fn a_record_that_was_made_up_is_refused() {
+fn a_forged_record_is_refused() {
     for blank in [false, true] {
         let refusal = attack(&Place::new(), |frames| {
             let mut forged = frames.last().unwrap().clone();
@@ -145,7 +145,7 @@ fn a_copy_that_went_another_way_is_refused() {
 }
 
 #[test]
-fn a_torn_tail_that_nobody_was_told_of_is_no_attack() {
+fn an_unacknowledged_torn_tail_is_not_an_attack() {
     let place = Place::new();
     let segment = place.segment();
     let mut bytes = fs::read(&segment).unwrap();
@@ -157,7 +157,7 @@ fn a_torn_tail_that_nobody_was_told_of_is_no_attack() {
 }
 
 #[test]
-fn a_witness_that_lags_lets_everything_behind_it_be_read_and_is_brought_up_to_date() {
+fn a_lagging_witness_allows_reading_later_records_and_is_updated() {
     let place = Place::new();
     let witness = witness_of(&place);
     let old = fs::read(&witness).unwrap();
@@ -219,7 +219,7 @@ proptest! {
 
     /// For every edit of the frames, a read returns everything that was written, or nothing.
     #[test]
-    fn a_journal_that_was_edited_at_random_says_what_was_written_or_nothing(
+    fn a_randomly_edited_journal_returns_what_was_written_or_nothing(
         all in proptest::collection::vec(edits(), 1..4),
     ) {
         let place = Place::new();

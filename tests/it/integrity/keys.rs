@@ -154,7 +154,7 @@ fn a_forged_store_is_kept_only_by_taking_it_over() {
 }
 
 #[test]
-fn a_copy_goes_on_by_itself_once_it_is_taken_over_and_the_store_too() {
+fn an_adopted_copy_and_the_store_continue_independently() {
     let place = Place::new();
     let backup = place.root.path().join("backup");
     copy(&place.store(), &backup);
@@ -191,7 +191,7 @@ fn a_store_that_moves_takes_its_key_along() {
 }
 
 #[test]
-fn a_missing_witness_is_said_and_nothing_is_written_until_the_store_is_taken_over() {
+fn a_missing_witness_is_reported_and_prevents_writes_until_adoption() {
     let place = Place::new();
     fs::remove_file(place.kept().join("witness")).unwrap();
     let store = place.open();
@@ -268,7 +268,7 @@ fn a_damaged_key_is_as_good_as_none_and_one_wrong_bit_of_it_is_put_right() {
 }
 
 #[test]
-fn a_repaired_store_is_sealed_with_the_same_key_and_holds_no_forged_record() {
+fn a_repaired_store_has_the_same_key_and_no_forged_record() {
     let place = Place::new();
     let segment = place.segment();
     let mut all = frames(&segment);

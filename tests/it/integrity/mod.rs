@@ -138,7 +138,7 @@ fn read(store: &Store) -> Result<Vec<String>, Error> {
 }
 
 #[test]
-fn a_sealed_store_that_nobody_changed_is_read_written_and_whole() {
+fn an_unchanged_sealed_store_can_be_read_and_written_and_is_sound() {
     let place = Place::new();
     assert_eq!(place.read().unwrap().len(), 20);
     let before = place.read().unwrap();

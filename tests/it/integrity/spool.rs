@@ -22,7 +22,7 @@ fn waiting() -> (Place, std::path::PathBuf) {
 }
 
 #[test]
-fn a_write_that_waits_is_read_with_its_seal_and_comes_in() {
+fn a_spooled_write_is_read_with_its_seal_and_drained() {
     let (place, _) = waiting();
     assert_eq!(place.read().unwrap().len(), 21);
     place.open().drain().unwrap();
@@ -80,7 +80,7 @@ fn a_waiting_write_that_was_removed_is_missed() {
 }
 
 #[test]
-fn a_waiting_write_that_was_made_up_is_left_out_and_said() {
+fn a_forged_spooled_write_is_ignored_and_reported() {
     for sealed in [true, false] {
         let (place, file) = waiting();
         let bytes = fs::read(&file).unwrap();

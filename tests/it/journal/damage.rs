@@ -238,7 +238,7 @@ fn a_zeroed_block_is_damage_below_the_mark_and_a_torn_tail_above() {
 /// In the preallocated space after the end: zeros are ignored, anything else is a torn tail that
 /// the next writer cuts.
 #[test]
-fn a_wrong_byte_in_the_room_or_before_it_is_told_as_without_room() {
+fn a_wrong_byte_in_or_before_preallocated_space_has_the_same_result_as_without_it() {
     let sample = Sample::with_room("sample", 300);
     assert_eq!(sample.after(|_| ()), Whole(9));
     let records = sample.records[8].end - sample.starts[2];

@@ -16,7 +16,7 @@ fn text(revision: i64, claim: i64) -> String {
 /// MB, so several full states are stored. A state before one of them is replayed backwards from it,
 /// a state after it forwards.
 #[test]
-fn full_states_are_kept_and_every_state_is_made_right_from_them() {
+fn full_states_are_stored_and_every_state_is_computed_from_them() {
     for mut place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         let mut states: Vec<ClaimMap> = vec![ClaimMap::new()];

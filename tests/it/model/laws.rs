@@ -35,7 +35,7 @@ fn a_checkpoint_that_redo_brings_back_counts_again() {
 /// Regression: a hook created a branch with a name that an undo had freed; redo then restored a
 /// second branch of that name.
 #[test]
-fn a_branch_does_not_come_back_beside_another_of_its_name() {
+fn a_branch_is_not_restored_if_another_has_its_name() {
     for place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.create_branch(&act(1), "side", None, Default::default()).unwrap();
@@ -68,7 +68,7 @@ fn undo_takes_back_what_was_recorded_last_whatever_the_clock_says() {
 /// Regression: undoing the creation of the current branch left a session on a branch that did not
 /// exist.
 #[test]
-fn a_branch_that_is_checked_out_is_not_taken_back() {
+fn the_current_branch_is_not_undone() {
     let place = Place::memory();
     let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
     session.create_branch(&act(1), "try", None, Default::default()).unwrap();
@@ -116,7 +116,7 @@ fn what_is_undone_redone_and_undone_begins_where_it_began() {
 /// Regression: the references of a change were checked although a later change in the same write
 /// replaced it.
 #[test]
-fn only_the_change_that_counts_needs_what_it_refers_to() {
+fn only_the_last_change_of_a_claim_needs_its_references() {
     let place = Place::memory();
     let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
     let key = || Key::new(Kind::Hypothesis, "H1");

@@ -250,7 +250,7 @@ fn what_was_written_ahead_by_who_was_killed_goes_when_its_time_is_over() {
 
 /// Repeating the work within the grace period uses the objects that exist.
 #[test]
-fn what_was_written_ahead_and_is_named_later_stays() {
+fn pre_written_objects_that_are_named_later_stay() {
     let test = "named later";
     if !can_strike(test) {
         return;

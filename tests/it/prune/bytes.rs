@@ -85,7 +85,7 @@ fn begin(store: &Store, name: &str) -> Session {
 }
 
 #[test]
-fn of_folded_revisions_about_the_bytes_are_told_that_come_free() {
+fn the_reported_bytes_of_folds_are_about_the_freed_bytes() {
     assert_about(told_and_freed(&bare(), &|store| {
         let session = begin(store, "s");
         for minute in 1..=2000 {

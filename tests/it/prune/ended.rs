@@ -85,7 +85,7 @@ fn facts(session: &Session) -> usize {
 }
 
 #[test]
-fn a_transcript_goes_comes_back_and_goes_for_good_while_its_facts_stay() {
+fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let (store, old, new, mut source) = ended(&path);
@@ -222,7 +222,7 @@ fn names(store: &Store) -> Vec<String> {
 }
 
 #[test]
-fn a_session_goes_comes_back_and_goes_for_good_while_the_others_stay() {
+fn a_session_is_dropped_restored_and_swept_while_the_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let (store, old, other, work) = three(&path);

@@ -158,7 +158,7 @@ fn gone(path: &Path, before: &[String]) {
 }
 
 #[test]
-fn a_moment_that_is_held_stays_what_it_was_while_another_handle_writes_prunes_and_compacts() {
+fn a_held_moment_is_unchanged_while_another_handle_writes_prunes_and_compacts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     history(&create(&path));
@@ -177,7 +177,7 @@ fn a_moment_that_is_held_stays_what_it_was_while_another_handle_writes_prunes_an
 }
 
 #[test]
-fn a_moment_that_is_held_stays_what_it_was_while_other_processes_write_prune_and_compact() {
+fn a_held_moment_is_unchanged_while_other_processes_write_prune_and_compact() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     history(&create(&path));

@@ -23,7 +23,7 @@ fn child() {
 }
 
 #[test]
-fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
+fn a_process_killed_anywhere_while_pruning_leaves_every_state_unchanged() {
     if !can_strike("killed while pruning") {
         return;
     }

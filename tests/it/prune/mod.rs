@@ -102,7 +102,7 @@ fn disk_bytes(path: &Path) -> u64 {
 }
 
 #[test]
-fn what_stays_is_what_it_was_and_all_comes_back_until_it_is_swept() {
+fn kept_states_are_unchanged_and_an_undo_restores_the_rest_until_the_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = create(&path);
@@ -191,7 +191,7 @@ fn a_value_that_something_else_names_stays() {
 }
 
 #[test]
-fn forks_and_what_was_gone_back_to_stay() {
+fn forks_and_restored_revisions_are_kept() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let put = |minute: i64| revise(&session, minute, &[("n", Some(minute.to_string()))]);
@@ -211,7 +211,7 @@ fn forks_and_what_was_gone_back_to_stay() {
 }
 
 #[test]
-fn an_undo_of_what_was_folded_says_what_to_take_back_first() {
+fn an_undo_of_a_folded_revision_names_what_to_undo_first() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let mut operations = Vec::new();

@@ -134,7 +134,7 @@ fn a_text_of_a_pruned_checkpoint_goes_with_it_and_one_that_something_else_names_
 }
 
 #[test]
-fn a_pruning_that_was_taken_back_takes_no_text_with_it() {
+fn an_undone_pruning_removes_no_text() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let (id, text) = checkpoint(&session, 1, "first");
@@ -153,7 +153,7 @@ fn a_pruning_that_was_taken_back_takes_no_text_with_it() {
 
 /// The texts that a checkpoint had before it was completed are removed with it too.
 #[test]
-fn texts_of_a_checkpoint_before_it_was_completed_go_with_it() {
+fn earlier_texts_of_a_completed_checkpoint_are_removed_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = create(&path);
@@ -180,7 +180,7 @@ fn texts_of_a_checkpoint_before_it_was_completed_go_with_it() {
 
 /// When a whole session is dropped, the texts of its pruned checkpoints are removed too.
 #[test]
-fn texts_of_pruned_checkpoints_go_with_their_session() {
+fn texts_of_pruned_checkpoints_are_removed_with_their_session() {
     let store = Store::in_memory().unwrap();
     let old = store.create_session(&act(0), NewSession::named("old")).unwrap();
     let (_, pruned) = checkpoint(&old, 1, "pruned");

@@ -153,8 +153,7 @@ fn a_process_killed_anywhere_while_purging_leaves_a_whole_store_and_the_next_fin
 }
 
 #[test]
-fn a_call_that_fails_while_purging_leaves_a_whole_store_and_nothing_is_said_to_be_gone_that_is_not()
-{
+fn a_failing_call_during_a_purge_leaves_a_sound_store_and_no_false_report() {
     let faults = [
         ("pwrite64", "error=ENOSPC"),
         ("write", "error=ENOSPC"),

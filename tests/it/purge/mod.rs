@@ -282,7 +282,7 @@ fn comparable(said: &str) -> String {
 }
 
 #[test]
-fn a_secret_goes_from_every_place_and_all_else_stays() {
+fn a_secret_is_removed_everywhere_and_the_rest_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = planted(&path, Options::default());
@@ -328,7 +328,7 @@ fn a_secret_goes_from_every_place_and_all_else_stays() {
 }
 
 #[test]
-fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
+fn work_continues_after_a_purge() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = planted(&path, Options::default());
@@ -384,7 +384,7 @@ fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
 }
 
 #[test]
-fn what_waits_in_the_spool_or_cannot_be_read_there_goes_too() {
+fn spooled_writes_are_purged_even_if_they_are_unreadable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = Store::create(&path, Options::default()).unwrap();

@@ -166,8 +166,7 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
 }
 
 #[test]
-fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_to_what_it_was_or_refused_and_stays_as_it_is()
-{
+fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_or_refused_unchanged() {
     let golden = Golden::new();
     let (mut whole, mut refused) = (0, 0);
     let tries = count("FORGE_REBUILDS", 12);
@@ -231,7 +230,7 @@ fn each_name_that_is_gone_is_found() {
 /// start elsewhere, so everything written there can be read. Nothing is applied or purged before
 /// the counter is rebuilt.
 #[test]
-fn with_a_counter_of_objects_that_is_behind_a_tail_is_read_and_no_generation_is_made() {
+fn with_a_low_object_counter_the_tail_is_readable_and_no_generation_is_made() {
     let mut golden = rich();
     let tail = |path: &Path| {
         let store = Store::open(path, Options::default()).unwrap();

@@ -303,7 +303,7 @@ fn no_damage_of_a_write_that_waits_is_silent() {
 /// Regression: after its session was swept, nothing else in the store showed that there had been a
 /// write.
 #[test]
-fn a_write_put_back_after_its_session_was_dropped_for_good_stays_away() {
+fn a_spooled_write_of_a_swept_session_is_not_restored() {
     for sort in [Sort::Unsealed, Sort::Sealed, Sort::Encrypted] {
         let place = Place::new(sort);
         let name = &place.waiting[0];

@@ -112,7 +112,7 @@ fn show(path: &Path) {
 }
 
 #[test]
-fn a_save_beside_a_process_stopped_inside_its_write_is_seen_at_once_and_comes_in_once() {
+fn a_save_next_to_a_process_stopped_in_its_write_is_visible_at_once_and_drained_once() {
     let folder = folder();
     let store = open(&folder.path, PATIENCE);
     let session = store.session("s").unwrap();
@@ -172,7 +172,7 @@ fn the_next_write_brings_in_what_waits_before_itself() {
 }
 
 #[test]
-fn a_file_that_comes_back_after_it_was_brought_in_is_no_change() {
+fn a_file_that_reappears_after_the_drain_changes_nothing() {
     let folder = folder();
     let store = open(&folder.path, WAIT);
     let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("other") };
@@ -208,7 +208,7 @@ fn note_value() -> Value {
 }
 
 #[test]
-fn a_name_that_somebody_else_took_meanwhile_gives_way_and_nothing_is_lost() {
+fn a_name_taken_by_another_writer_is_changed_and_nothing_is_lost() {
     let folder = folder();
     let store = open(&folder.path, PATIENCE);
     let session = store.session("s").unwrap();
@@ -265,7 +265,7 @@ fn a_checkpoint_that_waits_names_the_revision_that_was_there_when_it_was_saved()
 /// Two hooks at the same time, or one twice: none of their notes about one event replaces
 /// another's.
 #[test]
-fn what_completes_a_checkpoint_in_the_spool_comes_together_in_any_order() {
+fn completions_of_a_checkpoint_in_the_spool_are_merged_in_any_order() {
     let folder = folder();
     let process = Process::stopped_in_write(&folder.path);
     let store = open(&folder.path, PATIENCE);
@@ -297,7 +297,7 @@ fn what_completes_a_checkpoint_in_the_spool_comes_together_in_any_order() {
 }
 
 #[test]
-fn with_a_damaged_journal_hooks_still_save_and_it_comes_in_after_the_repair() {
+fn with_a_damaged_journal_hooks_spool_and_a_repair_drains() {
     let folder = folder();
     let store = open(&folder.path, WAIT);
     let session = store.session("s").unwrap();

@@ -42,7 +42,7 @@ fn tool(id: &str, said: &str) -> Value {
 }
 
 #[test]
-fn a_form_that_is_not_known_is_refused_by_what_it_seems_to_be() {
+fn an_unknown_form_is_refused_with_a_description() {
     let ui = json!({"id": "1", "role": "user", "content": "", "parts": [{"type": "text", "text": "hi"}]});
     let line = json!({"type": "user", "uuid": "u", "parentUuid": null, "sessionId": "s",
         "message": {"role": "user", "content": "hi"}});
@@ -81,7 +81,7 @@ fn a_form_that_is_not_known_is_refused_by_what_it_seems_to_be() {
 }
 
 #[test]
-fn arguments_and_a_missing_type_are_put_right() {
+fn arguments_and_a_missing_type_are_corrected() {
     let call = |call: Value| json!({"role": "assistant", "content": null, "tool_calls": [call]});
     let untyped = json!({"id": "c2", "function": {"name": "f", "arguments": "{}"}});
     let flat = json!({"id": "c3", "name": "f", "args": {"b": 2}});
@@ -168,7 +168,7 @@ fn of_parallel_calls_of_one_id_the_second_is_renamed_and_gets_the_second_result(
 }
 
 #[test]
-fn a_call_that_is_repeated_word_for_word_goes() {
+fn an_exact_duplicate_of_a_call_is_removed() {
     let call =
         json!({"role": "assistant", "content": null, "tool_calls": [chat_call("c1", json!("{}"))]});
     let (out, faults) =
@@ -332,7 +332,7 @@ fn bedrock_alternates_begins_with_the_user_and_takes_no_blank_text() {
 }
 
 #[test]
-fn gemini_is_put_right_with_and_without_ids_in_both_spellings() {
+fn gemini_is_corrected_with_and_without_ids_in_both_spellings() {
     let said = |role: &str, said: &str| json!({"role": role, "parts": [{"text": said}]});
     let call = |name: &str| json!({"functionCall": {"name": name, "args": {}}, "thoughtSignature": "c2ln"});
     let response = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"output": said}}});
@@ -392,7 +392,7 @@ fn a_whole_thread_of_the_vercel_sdk_stays_with_approvals_and_provider_tools() {
 /// Regression: a block without role, type and call id was removed, although it was the only place
 /// of a result.
 #[test]
-fn a_block_without_type_and_id_keeps_what_it_says() {
+fn a_block_without_type_and_id_keeps_its_text() {
     let use_ = json!({"type": "tool_use", "id": "t1", "name": "f", "input": {}});
     let part = json!({"type": "tool-call", "toolCallId": "c1", "toolName": "f", "input": {}});
     let shapes = [
@@ -520,7 +520,7 @@ fn a_bedrock_block_of_two_members_becomes_two_blocks() {
 /// A result inside a model's message is moved out; the thinking before it is then at the end of the
 /// answer, which Anthropic refuses. Sanitising again must find nothing more.
 #[test]
-fn thinking_that_a_moved_result_leaves_at_the_end_goes_at_once() {
+fn thinking_left_at_the_end_by_a_moved_result_is_removed_at_once() {
     let thinks = json!({"type": "thinking", "thinking": "hm", "signature": "c2ln"});
     let history = [
         user("go"),
@@ -541,7 +541,7 @@ fn thinking_that_a_moved_result_leaves_at_the_end_goes_at_once() {
 
 /// A signature that is not a text is invalid.
 #[test]
-fn thinking_whose_signature_is_no_text_goes() {
+fn thinking_with_an_invalid_signature_is_removed() {
     let thinks = json!({"type": "thinking", "thinking": "hm", "signature": {"a": 1}});
     let answer =
         json!({"role": "assistant", "content": [thinks, {"type": "text", "text": "done"}]});

@@ -159,7 +159,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: super::cases(512), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_damaged_history_is_put_right_and_no_result_is_lost(
+    fn a_damaged_history_is_corrected_without_losing_a_result(
         form in prop::sample::select(&FORMS[..]),
         steps in turns(),
         unique: bool,

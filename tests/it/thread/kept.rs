@@ -84,7 +84,7 @@ fn what_is_no_message_or_of_another_form_changes_nothing() {
 }
 
 #[test]
-fn the_guard_marks_refuses_or_holds_calls_without_results() {
+fn the_guard_marks_or_refuses_or_holds_calls_without_results() {
     let marked = thread();
     append(&marked, &[USER, CALL], AppendGuard::Mark).unwrap();
     let status = |thread: &Thread| thread.status(&thread.session().head().unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn the_guard_marks_refuses_or_holds_calls_without_results() {
 }
 
 #[test]
-fn after_a_crash_the_thread_goes_on_and_the_past_is_still_there() {
+fn after_a_crash_the_thread_continues_and_its_past_is_readable() {
     let thread = thread();
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     append(&thread, &[USER, ANSWER], AppendGuard::Mark).unwrap();
@@ -147,7 +147,7 @@ fn a_late_result_takes_the_place_of_the_one_that_was_put_in() {
 }
 
 #[test]
-fn what_was_recorded_of_a_call_says_what_becomes_of_it() {
+fn the_record_of_a_call_decides_what_happens_to_it() {
     let thread = thread();
     let two = CALL.replace("c1", "c2");
     let both = CALL.replace("}]}", &format!("}},{}", &two[two.find("[{").unwrap() + 1..]));
@@ -212,7 +212,7 @@ fn one_writer_at_a_time_and_not_for_ever() {
 }
 
 #[test]
-fn writers_beside_each_other_lose_nothing() {
+fn concurrent_writers_lose_nothing() {
     let thread = thread();
     std::thread::scope(|scope| {
         for writer in 0..4 {

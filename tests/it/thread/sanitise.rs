@@ -149,7 +149,7 @@ fn what_is_no_block_goes_from_messages_of_langchain() {
 /// it showed the form. Once that one was removed, nothing showed it, so sanitising again removed
 /// the rest. Found by fuzzing.
 #[test]
-fn a_sort_that_langchain_does_not_write_goes_at_once() {
+fn an_unknown_langchain_type_is_removed_at_once() {
     let odd = json!({"type": "humaN", "data": {"content": "hi", "type": "human", "id": "h"}});
     let result = json!({"type": "tool", "data": {"content": "r", "tool_call_id": "c2"}});
     let done = check("langchain", &[odd.clone(), result], OrphanPolicy::Remove).unwrap();
@@ -162,7 +162,7 @@ fn a_sort_that_langchain_does_not_write_goes_at_once() {
 /// Regression: calls in the provider's own form count if the list of calls is empty. Once the
 /// list's only call was removed, they counted, and had no results. Found by fuzzing.
 #[test]
-fn calls_that_nobody_looked_at_do_not_take_the_place_of_those_cut() {
+fn ignored_calls_do_not_replace_removed_ones() {
     let own =
         json!([{"id": "c1", "type": "function", "function": {"name": "w", "arguments": "{}"}}]);
     let asks = json!({"type": "ai", "content": "so", "tool_calls": [{"name": "f", "args": {}, "id": "c0"}],
@@ -178,7 +178,7 @@ fn calls_that_nobody_looked_at_do_not_take_the_place_of_those_cut() {
 /// A text cut in the middle of an emoji ends with half of it, which no provider accepts ("no low
 /// surrogate in string").
 #[test]
-fn half_of_a_character_becomes_one_that_stands_for_it() {
+fn half_of_a_character_becomes_a_replacement_character() {
     let text = |inside: &str| format!(r#"{{"role": "user", "content": "{inside}"}}"#);
     for (given, mended) in [
         (r"cut \ud83d", r"cut \ufffd"),
@@ -200,7 +200,7 @@ fn half_of_a_character_becomes_one_that_stands_for_it() {
 
 /// Regression: a block with an empty type was kept, and no provider accepts it.
 #[test]
-fn a_block_of_an_empty_type_gets_one_or_goes() {
+fn a_block_with_an_empty_type_gets_one_or_is_removed() {
     let untyped = json!({"type": "", "text": "y"});
     let empty = json!({"type": "", "id": "t0"});
     let history = [
@@ -219,7 +219,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: super::cases(512), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_goes_in_a_valid_history_comes_out(
+    fn any_history_is_sanitised_to_a_valid_one(
         form in prop::sample::select(&FORMS[..]), steps in steps(), unique: bool, remove: bool,
     ) {
         let history = messages(form, &steps, unique);

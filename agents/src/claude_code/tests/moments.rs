@@ -41,7 +41,7 @@ fn a_compaction_is_one_checkpoint_with_its_summary() {
 }
 
 #[test]
-fn a_compaction_says_which_messages_it_kept() {
+fn a_compaction_names_the_messages_that_it_kept() {
     let metadata = json!({
         "trigger": "manual", "preTokens": 1520, "postTokens": 329,
         "preservedMessages": { "uuids": ["m1"], "allUuids": ["m1", null, "m2"] },
@@ -57,7 +57,7 @@ fn a_compaction_says_which_messages_it_kept() {
 }
 
 #[test]
-fn a_summary_that_comes_later_completes_the_checkpoint() {
+fn a_later_summary_completes_the_checkpoint() {
     let before = boundary(Script::new());
     let cut = before.text.len();
     let whole = summary(before);

@@ -107,7 +107,7 @@ fn a_cut_at_any_line_of_a_recorded_session_changes_nothing() {
 }
 
 #[test]
-fn blanks_behind_an_object_without_its_line_break_are_taken_too() {
+fn blanks_after_an_object_without_a_line_break_are_taken_too() {
     let bytes = b"{\"type\":\"summary\",\"summary\":\"x\"}\r";
     let whole = Sum::at_once(bytes);
     assert_eq!(whole.taken, bytes.len() as u64);

@@ -58,7 +58,7 @@ fn text_of_place(script: &Script) -> String {
 }
 
 #[test]
-fn a_prompt_that_comes_by_several_lines_is_kept_once() {
+fn a_prompt_in_several_lines_is_recorded_once() {
     let text = "use decimal";
     let enqueued = || works().line("queue-operation", queue("enqueue", Some(text)));
     let mut removed = queue("remove", Some(text));
@@ -85,7 +85,7 @@ fn a_prompt_that_comes_by_several_lines_is_kept_once() {
 }
 
 #[test]
-fn a_prompt_that_was_taken_back_is_none() {
+fn a_prompt_moved_back_to_the_input_is_not_recorded() {
     let text = "use decimal";
     for operation in
         [queue("popAll", Some(text)), queue("popOne", Some(text)), queue("popAll", None)]
@@ -118,7 +118,7 @@ fn the_same_words_typed_again_are_another_prompt() {
 }
 
 #[test]
-fn text_beside_a_tools_result_is_a_prompt() {
+fn text_next_to_the_result_of_a_tool_is_a_prompt() {
     let mut message = answered("c", "ok", false);
     let content = message["content"].as_array_mut().unwrap();
     content.push(json!({ "type": "text", "text": "<system-reminder>x</system-reminder>" }));
@@ -129,7 +129,7 @@ fn text_beside_a_tools_result_is_a_prompt() {
 }
 
 #[test]
-fn the_words_of_a_prompt_are_found_behind_the_editors_context() {
+fn the_words_of_a_prompt_are_found_after_the_context_of_the_editor() {
     let context =
         "<ide_opened_file>The user opened the file /w/a.toml in the IDE.</ide_opened_file>";
     let long = "add a code owners file ".repeat(20).trim().to_owned();
@@ -151,7 +151,7 @@ fn the_words_of_a_prompt_are_found_behind_the_editors_context() {
 }
 
 #[test]
-fn the_origin_says_who_spoke() {
+fn the_origin_names_the_author() {
     let line = |text: &str, origin: &str| {
         let message = json!({ "message": { "content": text }, "origin": { "kind": origin } });
         Script::new().line("user", message).read()
@@ -181,7 +181,7 @@ fn a_copy_of_another_sessions_line_is_a_message_and_no_prompt() {
 }
 
 #[test]
-fn what_happened_beside_the_conversation_is_a_notice_or_an_edit_from_outside() {
+fn events_outside_the_conversation_are_notices_or_external_edits() {
     let attachment = |attachment: Json| json!({ "attachment": attachment });
     let found = json!([{ "uri": "file:///w/a.rs", "diagnostics": [
         { "message": "unused", "severity": "Warning", "range": { "start": { "line": 4 } } }, null] }]);

@@ -58,7 +58,7 @@ fn execution(id: &str, process: &str, command: &str, status: &str, code: Option<
 }
 
 #[test]
-fn a_command_in_the_background_ends_in_the_poll_that_says_so() {
+fn a_background_command_ends_with_the_poll_that_reports_it() {
     let script = [
         meta(),
         runs(1, "k1", "cargo test"),
@@ -81,7 +81,7 @@ fn a_command_in_the_background_ends_in_the_poll_that_says_so() {
 }
 
 #[test]
-fn a_poll_that_finds_no_process_says_nothing() {
+fn a_poll_without_a_process_reports_nothing() {
     for told in [
         "write_stdin failed: Unknown process id 7",
         "write_stdin failed: UnknownSessionId { session_id: 7 }",
@@ -253,7 +253,7 @@ fn a_script_without_items_leaves_its_commands_unknown() {
 }
 
 #[test]
-fn a_script_that_goes_on_is_judged_by_what_it_prints_at_its_end() {
+fn a_running_script_is_judged_by_its_final_output() {
     let input = "const [a, b] = await Promise.all([tools.exec_command({cmd: 'git status'}), tools.exec_command({cmd: 'pytest -q'})]); text(b.output)";
     let asked =
         json!({"type": "custom_tool_call", "name": "exec", "call_id": "s1", "input": input});

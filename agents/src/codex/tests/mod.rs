@@ -93,7 +93,7 @@ fn same_in_pieces(script: &str) {
 }
 
 #[test]
-fn a_session_a_prompt_and_what_was_said() {
+fn a_session_with_a_prompt_and_messages() {
     let user = json!({"type": "message", "role": "user",
         "content": [{"type": "input_text", "text": "fix the cache"}]});
     let surroundings = json!({"type": "message", "role": "user",
@@ -267,7 +267,7 @@ fn the_plan_is_tasks_and_a_compaction_a_checkpoint() {
 }
 
 #[test]
-fn a_long_text_is_found_again_where_it_stands() {
+fn a_long_text_is_resolved_from_its_source() {
     let long = "x".repeat(400);
     let line = format!("echo {long}");
     let script = [

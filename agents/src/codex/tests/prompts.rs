@@ -33,7 +33,7 @@ fn completed(second: u32, texts: &[&str]) -> String {
 }
 
 #[test]
-fn the_record_says_who_spoke() {
+fn the_record_names_the_author() {
     let script = [
         meta(),
         said(

@@ -91,7 +91,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
 }
 
 #[test]
-fn sub_agents_start_and_end_as_their_parent_is_told() {
+fn sub_agents_start_and_end_as_the_parent_rollout_says() {
     let spawn = json!({"agent_type": "explorer", "message": "find the lexer"});
     let script = [
         meta(),
@@ -126,7 +126,7 @@ fn sub_agents_start_and_end_as_their_parent_is_told() {
 }
 
 #[test]
-fn what_a_session_is_told_beside_its_messages_are_notices() {
+fn other_events_of_a_session_become_notices() {
     let script = [
         meta(),
         at(1, "turn_context", &json!({"model": "gpt-8"})),
@@ -192,7 +192,7 @@ fn a_message_has_the_tokens_of_its_response() {
 }
 
 #[test]
-fn a_compaction_tells_what_was_kept() {
+fn a_compaction_lists_the_kept_messages() {
     let message = |role: &str, text: &str| {
         json!({"type": "message", "role": role,
         "content": [{"type": "input_text", "text": text}]})

@@ -276,7 +276,7 @@ fn the_events_of_the_sdk_are_read() {
 }
 
 #[test]
-fn what_holds_no_event_is_refused() {
+fn a_document_without_events_is_refused() {
     for text in ["", "3", "[]", "{}", "[3,null]", "{\"a\":1}\n{\"b\":2}\n", "[{\"role\":\"user\"}]"]
     {
         assert!(

@@ -100,7 +100,7 @@ fn the_recorded_runs_have_their_steps_and_every_reference_leads_to_its_text() {
 }
 
 #[test]
-fn every_tool_that_edits_makes_code_and_says_whether_it_was_made() {
+fn every_editing_tool_makes_code_with_its_success() {
     let step = |action: &str, observation: &str| {
         serde_json::json!({"action": action, "observation": observation, "execution_time": 1.0,
             "state": {"open_file": "/r/a.py", "working_dir": "/r"}})

@@ -70,7 +70,7 @@ fn judge(name: &str, lied: bool, path: &Path, oracle: &mut Oracle) {
 const HONEST: [&str; 2] = ["-e", "trace=none"];
 
 #[test]
-fn an_index_that_was_not_put_in_its_place_when_the_journal_goes_is_missed() {
+fn removing_the_journal_before_the_index_is_in_place_is_detected() {
     if !can_strike("a rename left out") {
         return;
     }
@@ -88,7 +88,7 @@ fn an_index_that_was_not_put_in_its_place_when_the_journal_goes_is_missed() {
 }
 
 #[test]
-fn an_index_that_is_not_durable_when_the_journal_goes_is_missed_after_a_power_cut() {
+fn removing_the_journal_before_the_index_is_durable_is_detected_after_a_power_cut() {
     let test = "syncs of the index left out";
     if !can_strike(test) {
         return;
