@@ -48,7 +48,7 @@ fn status_of_exit_code(exit: ExitCodeMeaning, code: i64) -> &'static str {
     }
 }
 
-/// Which ends of an output its recorder left out.
+/// Which ends of an output are visible, by the marks that its recorder left.
 fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
     const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
     let last = lines.iter().rposition(|line| !line.trim().is_empty());

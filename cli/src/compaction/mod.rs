@@ -116,7 +116,7 @@ impl Compaction {
         self.text("boundary")
     }
 
-    /// Returns the id of the last message before it, as a hook saw it.
+    /// Returns the name of the last message before it, as a hook saw it.
     #[must_use]
     pub fn tail(&self) -> Option<&str> {
         self.text("tail")

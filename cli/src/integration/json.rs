@@ -257,7 +257,7 @@ pub fn without(
 enum Cleared {
     Nothing,
     Something,
-    /// The whole content.
+    /// The whole value was removed.
     All,
 }
 

@@ -84,7 +84,7 @@ fn what_is_no_message_or_of_another_form_changes_nothing() {
 }
 
 #[test]
-fn the_guard_marks_or_refuses_or_holds_calls_without_results() {
+fn the_guard_marks_refuses_or_holds_calls_without_results() {
     let marked = thread();
     append(&marked, &[USER, CALL], AppendGuard::Mark).unwrap();
     let status = |thread: &Thread| thread.status(&thread.session().head().unwrap()).unwrap();
