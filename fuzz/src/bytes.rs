@@ -102,7 +102,8 @@ fn wrapped(mark: &[u8; 4], content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Rows of the index, chunks of states, pages of facts, spooled writes, the marker of a store, keys and entries.
+/// Rows of the index, chunks of states, pages of facts, spooled writes, store markers, keys,
+/// entries.
 pub fn rows(data: &[u8]) {
     let Some((which, content)) = data.split_first() else { return };
     let mark = if which % 15 == 12 { b"fSp1" } else { b"fRw1" };
