@@ -19,12 +19,12 @@ help: ## list the targets
 demo: build ## build forge and play a time-travel session on a recorded example
 	@scripts/demo
 
-test: ready-tests ## pass all tests: units, laws, crashes, the command line, the examples in the docs
+test: ready-tests ## run all tests: units, properties, crashes, the command line, the examples in the docs
 	@scripts/test
 
 install: build ## put the binary in PREFIX/bin
 	@install -d "$(DESTDIR)$(PREFIX)/bin"
-	@# Without what only debuggers read, which is four fifths of it.
+	@# Without debug information, which is four fifths of the file.
 	@install -s -m 755 "$$(scripts/demo --binary)" "$(DESTDIR)$(PREFIX)/bin/forge"
 	@echo "installed $(DESTDIR)$(PREFIX)/bin/forge"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "note: $(PREFIX)/bin is not on your PATH" ;; esac
@@ -37,7 +37,7 @@ lint: ready ## formatting, clippy and the documentation, with warnings as errors
 	@echo "== cargo doc"
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --release --workspace --no-deps
 
-bench: ready ## time forge into docs/benchmarks.md (15 to 40 minutes on a quiet machine; PARTS=peers beside its peers only)
+bench: ready ## measure forge and update docs/benchmarks.md (15 to 40 minutes on an idle machine; PARTS=peers: only the peers)
 	@scripts/bench $(PARTS) $(BENCH)
 
 instructions: ready ## count the instructions of a small run with callgrind, into target/instructions.txt
@@ -46,13 +46,13 @@ instructions: ready ## count the instructions of a small run with callgrind, int
 fmt: ## format the code
 	@$(CARGO) fmt --all
 
-fuzz: ready ## hand each fuzz target SECONDS (5) of random input; SEED, FIXED=1 and TARGETS as scripts/fuzz says
+fuzz: ready ## run each fuzz target for SECONDS (5); SEED, FIXED=1 and TARGETS: see scripts/fuzz
 	@scripts/fuzz $(if $(FIXED),--fixed,--seconds $(or $(SECONDS),5)) $(if $(SEED),--seed $(SEED)) $(TARGETS)
 
-soak: ready-tests ## try hard to break the store (four hours; SHARE=0.1 a tenth of it) and note it in docs/reliability.md
+soak: ready-tests ## stress the store (four hours; SHARE=0.1: a tenth of it) and record the results in docs/reliability.md
 	@scripts/soak $(if $(SHARE),--share $(SHARE)) $(if $(SEED),--seed $(SEED))
 
-sbom: ## write what the binary is made of into target/forge.cdx.json (CycloneDX)
+sbom: ## write the bill of materials of the binary to target/forge.cdx.json (CycloneDX)
 	@scripts/sbom
 
 deny: ready ## check licences, versions and sources of all dependencies (builds cargo-deny once, in 2 minutes)
@@ -61,10 +61,10 @@ deny: ready ## check licences, versions and sources of all dependencies (builds 
 mcp: ready ## run the MCP conformance suite and inspector (from npm) against the server
 	@scripts/mcp-conformance
 
-clients: ready ## run the real coding agents (from npm) against stand-ins for their models (CLIENTS=codex only one)
+clients: ready ## run the real coding agents (from npm) against stand-ins for their models (CLIENTS=codex: only one)
 	@scripts/clients $(CLIENTS)
 
-readme-screen: build ## show in README.md what the binary prints today
+readme-screen: build ## update the screen in README.md from the binary
 	@scripts/demo --screen
 
 tui-picture: build ## draw docs/tui.svg from the real screen (needs tmux)
@@ -75,7 +75,7 @@ clean-cache: ## remove the cached RocksDB, cargo-deny and agents (the next runs 
 	@scripts/deny --clean
 	@scripts/clients --clean
 
-# What follows is for the targets above.
+# Prerequisites of the targets above.
 ready:
 	@scripts/setup
 	@scripts/rocksdb

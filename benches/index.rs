@@ -1,6 +1,7 @@
-//! What the RocksDB index costs: `cargo bench --bench index [-- GENERATIONS]`.
+//! Measures the RocksDB index: `cargo bench --bench index [-- GENERATIONS]`.
 //!
-//! One generation holds the rows of 300 revisions: for each an object of 4 KB and 30 rows of 30 bytes.
+//! One generation holds the rows of 300 revisions: for each, an object of 4 KB and 30 rows of 30
+//! bytes.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
@@ -110,7 +111,7 @@ fn show(what: &str, mut times: Vec<Duration>) {
     println!("{what:>24} {:8.2} {:8.2} {:8.2}", at(50), at(90), at(100));
 }
 
-/// What this process has caused to be written to the disk, where the system counts it.
+/// How many bytes this process has written to the disk, if the system counts them.
 fn written() -> Option<u64> {
     let counts = fs::read_to_string("/proc/self/io").ok()?;
     counts.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.parse().ok()

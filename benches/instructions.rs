@@ -1,8 +1,9 @@
-//! A small run that is the same every time, for counting instructions: `make instructions` runs it under callgrind and
-//! prints what each part cost. Counts do not depend on what else the machine does; times do.
+//! A small run that is the same every time, for counting instructions: `make instructions` runs it
+//! under callgrind and prints the cost of each part. Unlike times, the counts do not depend on what
+//! else the machine does.
 //!
-//! Each part is a function of its own, never inlined, so that callgrind can tell them apart. In memory: no disk, no
-//! RocksDB.
+//! Each part is a function of its own that is never inlined, so that callgrind can separate them.
+//! All data is in memory: no disk, no RocksDB.
 
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{
@@ -68,13 +69,13 @@ fn apply(store: &Store) {
     assert!(store.maintain(0).expect("maintenance"));
 }
 
-/// By a process that has read nothing yet.
+/// In a process that has read nothing yet.
 #[inline(never)]
 fn materialize_cold(session: &Session, point: &ResolvedMoment) {
     assert_eq!(session.state(point).expect("a state").claims().len(), CLAIMS);
 }
 
-/// The same again.
+/// The same again, with warm caches.
 #[inline(never)]
 fn materialize_warm(session: &Session, point: &ResolvedMoment) {
     assert_eq!(session.state(point).expect("a state").claims().len(), CLAIMS);

@@ -1,7 +1,8 @@
-//! How fast secrets are looked for, and what is found where nothing is.
+//! Measures how fast secrets are searched, and how many are reported in texts without secrets.
 //!
-//! `cargo bench --bench redact -- FILE...`: megabytes a second on one core, the best of five passes, for each file as
-//! JSON lines (as transcripts are read) and for small texts (as claims are written), and the findings.
+//! `cargo bench --bench redact -- FILE...`: megabytes per second on one core, the best of five
+//! passes, for each file as JSON lines (as transcripts are read) and for small texts (as claims are
+//! written), and the findings.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use forge_store::redact::{Redactor, TextForm};

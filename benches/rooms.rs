@@ -1,4 +1,5 @@
-//! The hot rooms one by one: `cargo bench --bench rooms [-- FILTER]`. About three seconds each.
+//! Measures the hot functions one by one: `cargo bench --bench rooms [-- FILTER]`. About three
+//! seconds each.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use forge_store::backend::WriteAheadLog;
@@ -25,7 +26,7 @@ fn act(step: usize) -> WriteContext {
     WriteContext::asked("bench", start.plus_micros(60_000_000 * step as i64))
 }
 
-/// About 300 bytes, in words that come in no order.
+/// A claim of about 300 bytes, with pseudo-random words.
 fn claim(place: usize, step: usize) -> (Key, Value) {
     const WORDS: [&str; 16] = [
         "tensor", "layer", "offset", "kernel", "cache", "stale", "lock", "retry", "race", "buffer",

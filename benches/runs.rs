@@ -1,10 +1,11 @@
-//! Workflow runs: what a record of a step costs beside the bare disk, what going on with a run costs, what one output
-//! costs; and the same work done by PostgreSQL with a table of checkpoints, each of which holds the whole state of an
-//! item. Prints one JSON line a part, then the ratios.
+//! Measures workflow runs: the cost of recording a step compared with the bare disk, of resuming a
+//! run, and of reading one output. PostgreSQL does the same work with a table of checkpoints, each
+//! with the whole state of an item. Prints one JSON line per part, then the ratios.
 //!
-//! `cargo bench --bench runs -- [ITEMS] [RECORDS]`: ITEMS (100,000) of 10 steps each in the run to go on with, RECORDS
-//! (3,000) steps recorded one by one. PostgreSQL is started in a temporary folder, by the user `postgres` if this one
-//! is root; where that cannot be, its part is left out, and said so.
+//! `cargo bench --bench runs -- [ITEMS] [RECORDS]`: ITEMS (100,000) of 10 steps each are in the run
+//! that is resumed, and RECORDS (3,000) steps are recorded one by one. PostgreSQL is started in a
+//! temporary folder, by the user `postgres` if the current user is root. If it cannot be started,
+//! its part is skipped with a message.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,7 +24,7 @@ use std::time::Instant;
 
 const START_MICROS: i64 = 1_767_225_600_000_000;
 const STEPS: usize = 10;
-/// Rounds in which the disk, forge and PostgreSQL take turns, so that all see the same machine.
+/// Rounds in which the disk, forge and PostgreSQL alternate, so that all have the same conditions.
 const ROUNDS: usize = 3;
 const LOOKUPS: usize = 2000;
 
@@ -70,7 +71,7 @@ fn summary(times: &[f64]) -> Json {
     json!({ "p50": at(times, 0.5), "p99": at(times, 0.99), "max": at(times, 1.0) })
 }
 
-/// Appends of as many bytes as a record takes, each followed by a sync: less no store can do.
+/// Appends as many bytes as a record takes, with a sync after each: a lower limit for every store.
 fn disk(path: &Path, bytes: usize, count: usize) -> Vec<f64> {
     let mut file = File::options().create(true).append(true).open(path).expect("a file");
     let bytes = vec![7; bytes];
@@ -82,7 +83,7 @@ fn disk(path: &Path, bytes: usize, count: usize) -> Vec<f64> {
     (0..count).map(|_| timed(&mut one).0).collect()
 }
 
-/// A PostgreSQL of its own.
+/// A temporary PostgreSQL server.
 struct Postgres {
     programs: PathBuf,
     folder: tempfile::TempDir,
@@ -90,7 +91,7 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// Starts one; else says why not.
+    /// Starts a server. The error says why it cannot be started.
     fn start() -> Result<Self, String> {
         let programs = fs::read_dir("/usr/lib/postgresql")
             .ok()
@@ -101,7 +102,7 @@ impl Postgres {
         let as_root = String::from_utf8_lossy(&said.stdout).trim() == "0";
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         if as_root {
-            // It refuses to run as root.
+            // PostgreSQL refuses to run as root.
             let owned = Command::new("chown").arg("postgres").arg(folder.path()).status();
             if !owned.is_ok_and(|status| status.success()) {
                 return Err("there is no user 'postgres' to run it as".to_owned());
@@ -141,7 +142,8 @@ impl Postgres {
         }
     }
 
-    /// Runs statements one by one, each its own transaction; the times that the client saw, in milliseconds.
+    /// Runs statements one by one, each in its own transaction. Returns the times that the client
+    /// measured, in milliseconds.
     fn times(&self, statements: &str) -> Vec<f64> {
         let mut child = self
             .command("psql")
@@ -185,7 +187,7 @@ CREATE INDEX ON posting_state_checkpoints(workflow_run_id);
 CREATE INDEX ON posting_state_checkpoints USING GIN((state_snapshot->'outputs'));
 ";
 
-/// A checkpoint of an item after a step: all its outputs so far are in it.
+/// The checkpoint of an item after a step, with all outputs so far.
 fn insert(item: usize, step: usize) -> String {
     let outputs: serde_json::Map<String, Json> =
         (0..=step).map(|step| ((3335 + step).to_string(), output(item, step).into())).collect();
@@ -216,7 +218,7 @@ fn records(folder: &Path, postgres: Option<&Postgres>, count: usize) {
     for round in 0..ROUNDS {
         let steps: Vec<(usize, usize)> =
             (0..count / ROUNDS).map(|n| (round * count + n / STEPS, n % STEPS)).collect();
-        // About what the journal writes for one record.
+        // About the number of bytes that the journal writes for one record.
         bare.extend(disk(&folder.join("bare"), 1000, steps.len()));
         for (n, (item, step)) in steps.iter().enumerate() {
             let (act, record) = (act(round * count + n), record(*item, *step));
@@ -298,7 +300,7 @@ fn resume(folder: &Path, postgres: Option<&Postgres>, items: usize) {
         let loading: f64 = postgres.times(&load).iter().sum();
         let all = "\\o /dev/null\nSELECT DISTINCT ON (posting_id) posting_id, state_snapshot, created_at FROM \
                    posting_state_checkpoints WHERE workflow_run_id = 1 ORDER BY posting_id, created_at DESC;\n";
-        // With the output sent elsewhere the times are still told.
+        // The times are still reported if the output is sent elsewhere.
         let resumes: Vec<f64> = (0..3).flat_map(|_| postgres.times(all)).collect();
         let query = |n: usize| {
             let (item, step) = place(n);

@@ -1,17 +1,19 @@
-//! What grows and what does not: long histories, large states, many processes. Prints one JSON line a part.
+//! Measures what grows with the data: long histories, large states, many processes. Prints one JSON
+//! line per part.
 //!
 //! `cargo bench --bench scale -- PART [SIZE]` with PART one of:
 //!
-//! * `history`: SIZE revisions (1,000,000) of one change of 300 bytes each, a thousand and a hundred checkpoints in each
-//!   session; open, state, list and create there, beside the same in a store with one such session; create beside
-//!   applying; peak memory.
-//! * `state`: SIZE entities (1,000,000) of about 400 bytes; create, diff, materialize, fork and restore there, beside
-//!   the same on ten thousand; and create by a process that has not written the state.
-//! * `writers`: eight processes creating at once, beside one, in turns.
+//! * `history`: SIZE revisions (1,000,000) of one change of 300 bytes each, with a thousand
+//!   revisions and a hundred checkpoints per session. Measures open, state, list and create, next
+//!   to the same in a store with one such session; create while changes are applied; peak memory.
+//! * `state`: SIZE entities (1,000,000) of about 400 bytes. Measures create, diff, materialize,
+//!   fork and restore, next to the same with ten thousand; and create in a process that has not
+//!   written the state.
+//! * `writers`: eight processes that create at the same time, alternating with one.
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
-//! * `made` SIZE FOLDER: leaves the two stores that `history` looks at, and `visits` SIZE FOLDER times them as it does: so that
-//!   several builds can look at the same ones in turns.
-//! * `visitor` STEP FOLDER SESSION ROUND [create]: one process of those that `history` times.
+//! * `made` SIZE FOLDER: leaves the two stores that `history` uses; `visits` SIZE FOLDER measures
+//!   them in the same way, so that several builds can measure the same stores alternately.
+//! * `visitor` STEP FOLDER SESSION ROUND [create]: one of the processes that `history` measures.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -28,15 +30,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const START_MICROS: i64 = 1_767_225_600_000_000;
-/// Of each session of a long history.
+/// The revisions of each session in a long history.
 const REVISIONS: usize = 1000;
 const CHECKPOINTS: usize = 100;
 const NOTES: usize = 200;
-/// Visits of each store in a turn.
+/// Visits per store in a turn.
 const ROUNDS: usize = 40;
-/// What a turn finds differs from the next one's by a tenth.
+/// The results of two turns differ by a tenth.
 const TURNS: usize = 5;
-/// Revisions behind the newest generation.
+/// Revisions after the newest generation.
 const TAIL: usize = 200;
 
 fn act(step: usize) -> WriteContext {
@@ -85,7 +87,7 @@ fn peak_megabytes() -> f64 {
     (kilobytes / 102.4).round() / 10.0
 }
 
-/// What a checkpoint with these changes takes.
+/// Returns how long a checkpoint with these changes takes.
 fn create(session: &Session, step: usize, changes: impl IntoIterator<Item = ClaimChange>) -> f64 {
     let act = act(step);
     let write = session.write(&act).changes(changes).checkpoint(NewCheckpoint::manual("bench"));
@@ -94,15 +96,16 @@ fn create(session: &Session, step: usize, changes: impl IntoIterator<Item = Clai
     spent
 }
 
-/// Lets new processes open each of these stores, in turns, and time what people do: what opening, a state, a list and a checkpoint
-/// cost in each, and the most memory that a visitor took of each. Each round looks at another moment, from the first to the last,
-/// since what a state costs is how far from a keyframe it is. In a process that has lived long the first thing to be
-/// allocated pays for what was freed before: by that alone an open took two to four times as long. Who creates makes the tail longer
-/// for those that come after, so in all turns but the last they only ask.
+/// Starts new processes that open each of these stores, alternately, and measure opening, a state,
+/// a list and a checkpoint, and the peak memory of the process. Each round uses another moment,
+/// from the first to the last, because the cost of a state depends on its distance from a keyframe.
+/// The processes are new because in a long-lived process the first allocation pays for what was
+/// freed before: that alone makes opening two to four times as slow. A visit that creates a
+/// checkpoint makes the tail longer for later visits, so only the last turn creates.
 fn visit(stores: &[(&Path, usize)], session: &str, creates: bool) -> Vec<Json> {
     let program = std::env::current_exe().expect("this program");
     let mut parts: Vec<[Vec<f64>; 5]> = vec![Default::default(); stores.len()];
-    // The first one warms up.
+    // The first round is a warm-up.
     for round in 0..=ROUNDS {
         for ((path, steps), parts) in stores.iter().zip(&mut parts) {
             let mut visitor = Command::new(&program);
@@ -125,7 +128,7 @@ fn visit(stores: &[(&Path, usize)], session: &str, creates: bool) -> Vec<Json> {
     parts.into_iter().map(said).collect()
 }
 
-/// One visit, at the moment of this round, that ends with a checkpoint of this step if it is to create one.
+/// One visit at the moment of this round. With `creates`, it ends with the checkpoint of this step.
 fn visitor(step: usize, path: &Path, session: &str, round: usize, creates: bool) {
     let (open, session) = timed(|| {
         let store = Store::open(path, Options::default()).expect("the store");
@@ -142,7 +145,8 @@ fn visitor(step: usize, path: &Path, session: &str, round: usize, creates: bool)
     println!("{}", json!([open, state, list, created, peak_megabytes()]));
 }
 
-/// Writes a revision of one change, with a checkpoint at every tenth. `number` counts those of the session.
+/// Writes a revision of one change, with a checkpoint at every tenth. `number` counts the revisions
+/// of the session.
 fn record(session: &Session, number: usize, step: usize) {
     let time = act(step);
     let write = session.write(&time).change(note(number % NOTES, step, 300));
@@ -154,7 +158,7 @@ fn record(session: &Session, number: usize, step: usize) {
     write.imported().commit().expect("a revision");
 }
 
-/// Makes a store with so many sessions of a thousand revisions each.
+/// Creates a store with this many sessions of a thousand revisions each.
 fn make(path: &Path, sessions: usize) -> (Store, Vec<Session>) {
     let store = Store::create(path, Options::default()).expect("a store");
     let sessions: Vec<Session> = (0..sessions)
@@ -170,7 +174,8 @@ fn make(path: &Path, sessions: usize) -> (Store, Vec<Session>) {
             store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
         }
     }
-    // All stand at the same distance from a generation: so many revisions of the session that is looked at.
+    // In each store, the session that is measured has the same number of revisions after the
+    // generation.
     store.maintain(0).expect("maintenance");
     for number in 0..TAIL {
         record(&sessions[0], number, count + number);
@@ -179,14 +184,14 @@ fn make(path: &Path, sessions: usize) -> (Store, Vec<Session>) {
     (store, sessions)
 }
 
-/// How many sessions have so many revisions together.
+/// The number of sessions that together have this many revisions.
 fn sessions_of(size: usize) -> usize {
     (size / REVISIONS).max(1)
 }
 
-/// Told to visitors that are to create a checkpoint.
+/// The argument of visitors that create a checkpoint.
 const CREATE: &str = "create";
-/// The names of the store of one session and of the one of many.
+/// The names of the store with one session and the store with many.
 const STORES: [&str; 2] = ["thousand", "all"];
 
 fn made(folder: &Path, size: usize) -> (Store, Vec<Session>) {
@@ -223,7 +228,7 @@ fn history(size: usize) {
     println!("{result}");
 }
 
-/// What zstd alone decompresses of these entries on one core, in pieces as large as chunks are: MB/s.
+/// How fast zstd alone decompresses these entries on one core, in pieces as large as chunks: MB/s.
 fn zstd_speed<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> f64 {
     const PIECE_BYTES: usize = 64 << 10;
     const ENOUGH_BYTES: usize = 20 << 20;
@@ -249,7 +254,7 @@ fn zstd_speed<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> f64 {
     content.len() as f64 / spent / 1e3
 }
 
-/// Checkpoints of 25 changes each, all over the state.
+/// Creates checkpoints of 25 changes each, spread over the state.
 fn creates(session: &Session, steps: std::ops::Range<usize>, count: usize) -> Json {
     let changes = |step: usize| {
         (0..25).map(move |n| note((step * 7919 + n * 104_729) % count, step + n, 370))
@@ -284,7 +289,7 @@ fn state(size: usize) {
             state.claims().encoded().map(|(key, entry)| key.len() + entry.len()).sum();
         let zstd = zstd_speed(state.claims().encoded());
         drop(state);
-        // As another process would, this one must look up what it replaces.
+        // Like another process, this store must look up what it replaces.
         let other = Store::open(&folder.path().join(name), Options::default()).expect("the store");
         let beside = other.session("s").expect("the session");
         let looked_up = creates(&beside, 300..400, count);
@@ -306,9 +311,9 @@ fn state(size: usize) {
     println!("{result}");
 }
 
-/// Makes a store of one session with so many revisions in a folder and is killed: what was written last is in the
-/// journal only.
-/// A writer maintains its store, as each that lives long does, and is killed when the journal's tail is as long as it becomes.
+/// Creates a store of one session with this many revisions in a folder and is killed: the last
+/// writes are only in the journal. The writer maintains its store, as every long-lived one does,
+/// and is killed when the journal's tail has its greatest length.
 fn killed(folder: &Path, size: usize) -> ! {
     const STEPS_BETWEEN_LOOKS: usize = 10;
     let store = Store::create(folder, Options::default()).expect("a store");
@@ -341,7 +346,7 @@ fn child(path: &str) {
     let session = store.session("s").expect("the session");
     let number = std::process::id() as usize;
     let mut line = String::new();
-    // All begin together: when the parent says so.
+    // All processes start at the same time, when the parent writes a line.
     std::io::stdin().read_line(&mut line).expect("a line");
     let times: Vec<String> = (0..CREATES)
         .map(|step| create(&session, step, [note(number, step, 300)]).to_string())

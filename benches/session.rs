@@ -1,13 +1,15 @@
-//! A recorded session through forge, timed as `peers.py` times the peers: one JSON line with the same keys.
+//! Replays a recorded session in forge, measured as `peers.py` measures the peers: one JSON line
+//! with the same keys.
 //!
-//! `cargo bench --bench session -- STREAM [FOLDER]`: STREAM is what `gen.py` writes. Every checkpoint is durable
-//! before the next (revision and checkpoint in one record, one sync); the index follows in a thread of its own. Times
-//! are milliseconds; `diff_far` is of nine handles, each of which has read fifty states before, as the peers' have. Beyond the peers' keys:
-//! `create_windows` (p50 and p99 of the slowest window of 100), `limit` and `limit_windows` (the same of one append and fdatasync of
-//! each record's bytes),
-//! `restore_cold` (each in a process that has read nothing yet), `lookup` (one entity at a past moment), `capture` (a whole
-//! snapshot of all entities handed in, of which 25 changed), `syncs` a checkpoint (of the journal, those of the thread beside
-//! included), `disk_killed` (bytes before the clean close).
+//! `cargo bench --bench session -- STREAM [FOLDER]`: STREAM is the output of `gen.py`. Every
+//! checkpoint is durable before the next (revision and checkpoint in one record, one sync); a
+//! thread of its own applies them to the index. Times are in milliseconds. `diff_far` uses nine
+//! handles, each of which has read fifty states before, like those of the peers. Additional keys:
+//! `create_windows` (p50 and p99 of the slowest window of 100), `limit` and `limit_windows` (the
+//! same for one append and fdatasync of each record's bytes), `restore_cold` (each in a process
+//! that has read nothing yet), `lookup` (one entity at a past moment), `capture` (a whole snapshot
+//! of all entities, 25 of them changed), `syncs` per checkpoint (of the journal, including those of
+//! the other thread), `disk_killed` (bytes before the clean close).
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -51,7 +53,7 @@ fn read(stream: &Path) -> (Vec<Step>, usize) {
             steps.push(Step { at, puts: std::mem::take(&mut puts), message });
         }
     }
-    // As the peers measure it: JSON with a space behind each comma and colon.
+    // Measured like the peers: JSON with a space after each comma and colon.
     let full = state
         .into_iter()
         .map(|((kind, id), value)| spaced(&json!([kind, id, value])).len() + 2)
@@ -79,7 +81,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (start.elapsed().as_secs_f64() * 1e3, result)
 }
 
-/// The nearest rank.
+/// The percentile by the nearest-rank method.
 fn at(sorted: &[f64], share: f64) -> f64 {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted[rank.clamp(1, sorted.len()) - 1]
@@ -91,7 +93,7 @@ fn summary(times: &[f64]) -> Json {
     json!({ "p50": round(at(&sorted, 0.5)), "p99": round(at(&sorted, 0.99)), "max": round(at(&sorted, 1.0)) })
 }
 
-/// The greatest p50 and the greatest p99 of any hundred that follow each other.
+/// The greatest p50 and the greatest p99 of any hundred consecutive times.
 fn slowest_window(times: &[f64]) -> Json {
     let windows = times.chunks(100).map(|window| {
         let mut sorted = window.to_vec();
@@ -111,12 +113,12 @@ fn disk(folder: &Path) -> u64 {
     disk_but(folder, &mut BTreeSet::new())
 }
 
-/// Generations share files: each counts once.
+/// Generations share files: each file counts once.
 fn disk_but(folder: &Path, counted: &mut BTreeSet<u64>) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries
         .filter_map(|entry| {
-            // What is going away just now takes no room.
+            // A file that is being removed is skipped.
             let (entry, metadata) = entry.and_then(|one| one.metadata().map(|m| (one, m))).ok()?;
             if metadata.is_dir() {
                 return Some(disk_but(&entry.path(), counted));
@@ -154,8 +156,9 @@ fn main() {
         let checkpoint = NewCheckpoint::manual(step.message.clone()).tags(["bench"]);
         let (time, done) =
             timed(|| session.write(&act).changes(changes).checkpoint(checkpoint).commit());
-        // Kept: malloc puts off what it has to do about the ten thousand claims of the first one that the caller frees, 3 ms, until
-        // somebody asks for memory, and that would be the next checkpoint.
+        // Kept, because malloc delays its work for freed memory until the next allocation. For the
+        // ten thousand claims of the first checkpoint this takes 3 ms, and the next checkpoint
+        // would pay for it.
         kept.push(done.expect("a checkpoint"));
         creates.push(time);
     }
@@ -182,7 +185,7 @@ fn main() {
     let cold = points.iter().step_by(20).map(|point| {
         let store = Store::open(&path, Options::default()).expect("the store");
         let session = store.session("bench").expect("the session");
-        // What a process does once is not part of it.
+        // One-time work of a process is not measured.
         session.head().expect("a head");
         let _ = session.claim(point, &Key::new(Kind::Note, "none")).expect("an answer");
         timed(|| session.state(point).expect("a state").claims().len()).0
@@ -202,8 +205,8 @@ fn main() {
         assert!(!changed.expect("a diff").is_empty());
         diffs.push(time);
     }
-    // One diff of the first and the last lasts as long as two of the pauses that a busy machine makes. The peers' is made by a
-    // process that has read many states before.
+    // A single diff of the first and the last moment takes as long as two pauses of a busy machine.
+    // The peers' diff is computed by a process that has read many states before.
     let far: Vec<f64> = (0..9)
         .map(|_| {
             let store = Store::open(&path, Options::default()).expect("the store");
@@ -218,7 +221,7 @@ fn main() {
         })
         .collect();
 
-    // Last, since it adds to the history.
+    // Last, because it adds to the history.
     let mut captures = Vec::new();
     let last = session.head().and_then(|head| session.state(&head)).expect("a state");
     let mut whole: Vec<(Key, Value)> = last
@@ -241,7 +244,7 @@ fn main() {
         captures.push(time);
     }
 
-    // The bare cost of the disk, with as many bytes a time as forge wrote.
+    // The bare cost of the disk, with the same number of bytes per write as forge.
     let mut bare =
         OpenOptions::new().create(true).append(true).open(folder.join("bare")).expect("a file");
     let record = vec![0x5a_u8; (closed as usize / steps.len().max(1)).clamp(512, 65_536)];

@@ -1,7 +1,8 @@
 //! Message threads: `cargo bench --bench threads [-- MESSAGES]`.
 //!
-//! Sanitising a history of 10,000 messages, clean and with faults, from JSON text to JSON text; and appending one
-//! message to a thread of so many, durable, beside a bare append and fdatasync of as many bytes.
+//! Measures sanitising a history of 10,000 messages, without and with faults, from JSON text to
+//! JSON text; and a durable append of one message to a thread of that length, next to a bare append
+//! and fdatasync of the same number of bytes.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
@@ -19,7 +20,7 @@ fn main() {
     for form in ["openai_chat", "anthropic"] {
         let clean = history(form, messages);
         let bytes: usize = clean.iter().map(String::len).sum();
-        // Every seventh message is lost.
+        // Drops every seventh message.
         let torn: Vec<&String> =
             clean.iter().enumerate().filter(|(at, _)| at % 7 != 2).map(|(_, text)| text).collect();
         println!("{form}: {messages} messages, {:.1} MB: p50, p90, max in ms", bytes as f64 / 1e6);
@@ -40,7 +41,7 @@ fn main() {
     let path = folder.path().join("bare");
     let mut bare = OpenOptions::new().create(true).append(true).open(&path).expect("a new file");
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    // In turn, so that both see the same disk.
+    // Alternately, so that both have the same disk conditions.
     for _ in 0..APPENDS {
         ours.extend(timed(1, || {
             thread.append(&act, &message, &AppendOptions::default()).expect("it appends");
@@ -54,7 +55,7 @@ fn main() {
     println!("  ratio of the p50s: {:.2}", ours.as_secs_f64() / theirs.as_secs_f64());
 }
 
-/// Turns of five messages: a question, a call, its result, and two answers.
+/// A history of turns with five messages: a question, a call, its result, and two answers.
 fn history(form: &str, count: usize) -> Vec<String> {
     let text = "It was seen before, and is written here so that the message has a usual length. "
         .repeat(3);

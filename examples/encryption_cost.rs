@@ -1,6 +1,8 @@
-//! What encryption costs: the same history in a plain (sealed) and in an encrypted store, step by step in turn.
+//! Measures the cost of encryption: the same history in a plain (sealed) store and in an encrypted
+//! one, step by step alternately.
 //!
-//! `cargo run --release --example encryption_cost [ROUNDS]` prints medians and ratios. The disk waits are part of it.
+//! `cargo run --release --example encryption_cost [ROUNDS]` prints medians and ratios, which
+//! include waits for the disk.
 
 #![allow(clippy::print_stdout, reason = "figures must be seen")]
 
@@ -83,7 +85,7 @@ fn act(second: usize) -> WriteContext {
     )
 }
 
-/// About 300 bytes that do not compress to nothing.
+/// A claim of about 300 bytes that does not compress to almost nothing.
 fn claim(place: usize, step: usize) -> ClaimChange {
     let hash = blake3::hash(&[place.to_le_bytes(), step.to_le_bytes()].concat()).to_hex();
     let text =
@@ -92,7 +94,7 @@ fn claim(place: usize, step: usize) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, format!("note-{place:05}")), value)
 }
 
-/// Does a step; how long it took, each time.
+/// Executes a step several times, and returns how long it took each time.
 fn run(step: usize, store: &Store, place: &Place) -> Outcome<Vec<f64>> {
     let mut times = Vec::new();
     let mut timed = |work: &mut dyn FnMut() -> Outcome| -> Outcome {

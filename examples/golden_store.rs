@@ -1,7 +1,8 @@
-//! Makes a golden store: one of everything that a store can hold, and what it says of it.
+//! Creates a golden store: a store with data of every kind, and its manifest.
 //!
-//! `cargo run --release --example golden_store tests/fixtures/v2` makes the folders `store/` and the file
-//! `manifest.json` there. Do this once for each format that is released, and never again for the same one.
+//! `cargo run --release --example golden_store tests/fixtures/v2` creates the folder `store/` and
+//! the file `manifest.json` there. Do this once for each released format, and never again for the
+//! same one.
 
 #[path = "../tests/it/golden/manifest.rs"]
 mod manifest;
@@ -38,11 +39,11 @@ fn main() -> Outcome {
         .change(note("n", "in a run"))
         .commit()?;
     store.maintain(0)?;
-    // What stands in the journal only.
+    // Data that is only in the journal.
     session.write(&act(400)).change(note("late", "after the index")).commit()?;
     session.write(&act(401)).event(AutoTrigger::GapFilled).commit()?;
     session.undo(&act(402), None)?;
-    // The store ignores itself in git, and would ignore this one.
+    // The store's own file would make git ignore it.
     std::fs::remove_file(path.join(".gitignore"))?;
     let manifest = manifest::manifest(&store)?;
     std::fs::write(folder.join("manifest.json"), serde_json::to_string_pretty(&manifest)? + "\n")?;
@@ -61,7 +62,7 @@ fn note(id: &str, text: &str) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, id), Value::from([("description", text.into())]))
 }
 
-/// Every way in which claims, checkpoints and branches change.
+/// Every kind of change of claims, checkpoints and branches.
 fn claims(session: &Session) -> Outcome {
     let idea = |status: &str, confidence: f64| {
         let value = Value::from([
@@ -98,7 +99,8 @@ fn claims(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// Facts in any order, versions, a hook's that a transcript's replaces, and texts too long to stand in a page.
+/// Facts in any order, several versions, a hook's fact that a transcript replaces, and texts too
+/// long for a page.
 fn facts(session: &Session) -> Outcome {
     let act = act(100);
     let fact = |kind, id: &str, minute, origin, value| Fact {
@@ -124,7 +126,7 @@ fn facts(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// Enough to replay for a full state to be kept, and a claim that is a blob.
+/// Enough changes that a full state is stored, and a claim in a blob of its own.
 fn large(session: &Session) -> Outcome {
     session.write(&act(150)).change(note("long", &"0123456789abcdef".repeat(600))).commit()?;
     for minute in 151..=158_i64 {
@@ -135,7 +137,7 @@ fn large(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// A source that grows, kept byte for byte.
+/// A source that grows, stored byte for byte.
 fn source(session: &Session) -> Outcome {
     let act = act(200);
     let mut bookmark = SourceBookmark::default();

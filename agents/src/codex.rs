@@ -1,8 +1,9 @@
-//! Rollouts of Codex: one JSON object a line, with a time, a type and a payload.
+//! Rollouts of Codex: one JSON object per line, with a time, a type and a payload.
 //!
-//! Messages, calls and their results are `response_item` lines. `event_msg` lines report most of it once more for the
-//! screen; what they alone report is read from them: prompts as they were typed, ends of commands in the background and
-//! in scripts, patches, tokens. `docs/transcripts.md` has the table.
+//! Messages, calls and their results are `response_item` lines. `event_msg` lines repeat most of it
+//! for the screen. Only what no other line has is read from them: prompts as they were typed, ends
+//! of commands in the background and in scripts, patches, tokens. `docs/transcripts.md` has the
+//! table.
 
 mod agent;
 mod call;
@@ -45,7 +46,7 @@ pub(crate) struct CodexLine<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-/// What a payload may hold, whatever its type.
+/// The fields of a payload, of any type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CodexPayload<'a> {
@@ -133,7 +134,7 @@ struct CodexGitState<'a> {
     branch: LenientText<'a>,
 }
 
-/// What a line says of itself.
+/// The metadata of a line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CodexLineMetadata {
@@ -157,11 +158,11 @@ const READ_LINE_TYPES: [&str; 6] = [
     "token_usage_record",
 ];
 
-/// Reads a line: what it says goes into the work.
+/// Reads a line into the piece.
 ///
 /// # Errors
 ///
-/// Why it cannot be read.
+/// The reason why the line cannot be read.
 pub(crate) fn line(
     work: &mut PieceBuilder<'_>,
     line: &CodexLine<'_>,
@@ -169,14 +170,15 @@ pub(crate) fn line(
     recorded_at: Timestamp,
 ) -> Result<(), String> {
     let Some(raw) = line.payload else {
-        // The first Codex wrote messages without a time.
+        // The first versions of Codex wrote messages without a time.
         return if line.kind.is("message") { Err("has no time".to_owned()) } else { Ok(()) };
     };
     let kind = line.kind.text().unwrap_or_default();
     if !READ_LINE_TYPES.contains(&kind) {
         return Ok(());
     }
-    // A payload that is no object says nothing; a list would be read as the fields in their order.
+    // A payload that is not an object is ignored; serde would read a list as the fields in their
+    // order.
     if !raw.get().starts_with('{') {
         return Ok(());
     }
@@ -210,7 +212,7 @@ pub(crate) fn line(
         cwd: cwd.as_deref(),
         git_branch: git_branch.as_deref(),
     };
-    // Few lines have an id of their own; what is written the same twice at one time is one.
+    // Few lines have an id of their own; equal lines with equal times get one id.
     let own = || hash(&format!("{at}{}", raw.get())).get(..16).unwrap_or_default().to_owned();
     let id = payload.id.text().map_or_else(own, str::to_owned);
     match kind {
@@ -236,8 +238,8 @@ fn note(field: &mut Option<String>, word: &LenientText<'_>) {
     }
 }
 
-/// The first line of a rollout names its session. Of a fork the lines of the session it came from follow, the first of
-/// them too.
+/// Reads the first line of a rollout, which names its session. In a fork, the lines of the original
+/// session follow, with its first line too.
 fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<Timestamp>) {
     let id = meta.id.text().or(meta.session_id.text());
     let state = &mut work.carry.other.codex;
@@ -389,7 +391,7 @@ fn thought(
     id: &str,
     payload: &CodexPayload<'_>,
 ) {
-    // Most of it is encrypted; the summary is not.
+    // Most of the reasoning is encrypted; the summary is not.
     let said = long_text::content_text(payload.summary, "/summary")
         .or_else(|| long_text::content_text(payload.content, "/content"));
     let Some((text, pointer)) = said else { return };
@@ -433,7 +435,7 @@ fn call(
     let call = call::CodexCall {
         id: call_id,
         name,
-        // The model's own tools have a space of names too.
+        // The model's own tools have a namespace too.
         namespace: payload.namespace.text().filter(|space| *space != "functions"),
         arguments: payload.arguments.text(),
         input: payload.input.text(),

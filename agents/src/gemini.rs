@@ -1,8 +1,9 @@
-//! Recordings of Gemini CLI: one JSON object a line; before version 0.40 one document for a session.
+//! Recordings of Gemini CLI: one JSON object per line; before version 0.40, one document per
+//! session.
 //!
-//! A message is written again as its calls go on; the last version counts, and each call makes its fact once, when it has
-//! ended. `$set` lines change what is known of the session. `$rewindTo` takes messages back for the model alone: what
-//! happened has happened.
+//! A message is written again as its calls progress. The last version counts, and each call becomes
+//! a fact once, when it has ended. `$set` lines change the data of the session. `$rewindTo` removes
+//! messages for the model only: the facts stay.
 
 mod call;
 mod prompt;
@@ -29,14 +30,14 @@ pub(crate) struct GeminiLine<'a> {
     last_updated: LenientText<'a>,
     #[serde(borrow)]
     directories: Option<&'a RawValue>,
-    /// `subagent` where the conversation is one of an agent with another.
+    /// `subagent` in a conversation of one agent with another.
     #[serde(borrow, rename = "kind")]
     conversation: LenientText<'a>,
     #[serde(borrow)]
     messages: Option<&'a RawValue>,
     #[serde(borrow, rename = "$set")]
     set: Option<&'a RawValue>,
-    // What follows is of messages.
+    // Fields of messages.
     id: LenientId,
     #[serde(borrow)]
     timestamp: LenientText<'a>,
@@ -56,7 +57,7 @@ pub(crate) struct GeminiLine<'a> {
     tool_calls: Option<&'a RawValue>,
 }
 
-/// What the provider counted of one answer.
+/// The token counts of one answer, from the provider.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct GeminiTokenUsage {
@@ -74,11 +75,11 @@ struct GeminiThought<'a> {
     description: LenientText<'a>,
 }
 
-/// Reads a line: what it says goes into the work.
+/// Reads a line into the piece.
 ///
 /// # Errors
 ///
-/// Why it cannot be read.
+/// The reason why the line cannot be read.
 pub(crate) fn line(
     work: &mut PieceBuilder<'_>,
     line: &GeminiLine<'_>,
@@ -93,7 +94,7 @@ pub(crate) fn line(
     if line.id.0.is_none() || line.session_id.0.is_some() {
         session(work, line);
         for (index, message) in objects::<GeminiLine<'_>>(line.messages) {
-            // One message that cannot be read is not the whole session's end.
+            // One unreadable message must not end the session.
             let _ = message_at(work, &message, place, recorded_at, &format!("/messages/{index}"));
         }
         return Ok(());
@@ -118,7 +119,7 @@ fn session(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) {
     }
 }
 
-/// The history as the agent wrote it again: a summary in it means that it was compressed.
+/// Reads a history that the agent wrote again: a summary in it means that it was compressed.
 fn rewritten(
     work: &mut PieceBuilder<'_>,
     set: &GeminiLine<'_>,
@@ -140,7 +141,7 @@ fn rewritten(
         let Some(id) = message.id.0.clone().filter(|id| !work.carry.other.mark_reported(id)) else {
             continue;
         };
-        // The summary has the time it was written at, or the rewriting has.
+        // The time of the summary or, without one, of the rewriting.
         let at = message.timestamp.text().or(set.last_updated.text());
         let at = at.and_then(Timestamp::parse_rfc3339).ok_or("has a summary without a time")?;
         let summary = long_text::value(&text, place, || format!("{base}{pointer}"));
@@ -221,7 +222,7 @@ fn message_at(
     Ok(())
 }
 
-/// What an answer of the model says besides its text.
+/// The fields of an answer of the model besides its text.
 fn model_answer_fields(
     message: &GeminiLine<'_>,
     calls: &[(usize, call::GeminiCall<'_>)],
@@ -232,7 +233,7 @@ fn model_answer_fields(
             parts.map(|word| word.text().unwrap_or_default()).join(": ")
         });
     let thinking = thoughts.collect::<Vec<_>>().join("\n");
-    // Of several pieces, so that nothing can point at it.
+    // It is joined from several pieces, so that no pointer can refer to it.
     let thinking = Some(long_text::beginning(&thinking, long_text::INLINE_BYTES));
     let tokens: GeminiTokenUsage = object(message.tokens);
     fields([
@@ -245,7 +246,7 @@ fn model_answer_fields(
     ])
 }
 
-/// A list as it is in a fact: there when something is in it.
+/// A list as the value of a fact: null if it is empty.
 fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::List(items) }
 }

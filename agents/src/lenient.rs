@@ -1,12 +1,12 @@
-//! Fields that take what they can use and read anything else as absent: transcripts have no schema to hold
-//! them to.
+//! Field types that accept what they can use and read anything else as absent, because transcripts
+//! have no schema.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// What any of the fields below may hold.
+/// The value of a field of any type.
 enum LenientScalar<'a> {
     Text(Cow<'a, str>),
     Whole(i64),
@@ -56,12 +56,12 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     }
 }
 
-/// Text, if the field holds one.
+/// A text; absent if the field holds anything else.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 
 impl LenientText<'_> {
-    /// The text, if there is any in it.
+    /// The text, unless it is blank.
     pub(crate) fn text(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
@@ -81,7 +81,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     }
 }
 
-/// Text, or a whole number written as text: ids come as both. Nothing between two quotes names nothing.
+/// A text, or a whole number written as text: ids come as both. An empty string is absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LenientId(pub(crate) Option<String>);
 
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for LenientId {
     }
 }
 
-/// Whether the field is true.
+/// `true` if the field is true, and `false` for anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LenientFlag(pub(crate) bool);
 
@@ -105,7 +105,7 @@ impl<'de> Deserialize<'de> for LenientFlag {
     }
 }
 
-/// The whole number the field holds, if it does.
+/// A whole number; absent if the field holds anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LenientInteger(pub(crate) Option<i64>);
 
@@ -118,8 +118,8 @@ impl<'de> Deserialize<'de> for LenientInteger {
     }
 }
 
-/// A list of JSON. An element that cannot be read is an empty one at its place; what is no list has no
-/// elements.
+/// A list of JSON. An unreadable element becomes the default at its place; anything but a list has
+/// no elements.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LenientList<T>(pub(crate) Vec<T>);
 
@@ -136,7 +136,8 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for LenientList<T> {
     }
 }
 
-/// The elements of a JSON list as [`List`] has them; `instead` reads an element that is no `T`.
+/// The elements of a JSON list, as [`LenientList`] has them; `instead` reads an element that is not
+/// a `T`.
 pub(crate) fn elements<'a, T: Deserialize<'a> + Default>(
     json: &'a str,
     instead: impl Fn(&'a str) -> Option<T>,
@@ -154,14 +155,15 @@ pub(crate) fn elements<'a, T: Deserialize<'a> + Default>(
     })
 }
 
-/// An object that can be read; anything else reads as the empty one. A list would be read as the fields in their order.
+/// Parses an object; anything else gives the default. serde would read a list as the fields in
+/// their order.
 pub(crate) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
     let raw = raw.filter(|raw| raw.get().starts_with('{'));
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
-/// The objects of a list that can be read, each with its place in the list. Any other element is passed over, so that
-/// one bad element does not lose its neighbours.
+/// Parses the objects of a list, each with its index. Other elements are skipped, so that one bad
+/// element does not affect its neighbours.
 pub(crate) fn objects<'a, T: Deserialize<'a>>(list: Option<&'a RawValue>) -> Vec<(usize, T)> {
     let items: Vec<&RawValue> =
         list.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
@@ -213,8 +215,7 @@ mod tests {
 
     #[test]
     fn nothing_between_two_quotes_names_nothing() {
-        // A message whose id is "" became a fact without an id, which no store takes: the whole recording was
-        // refused.
+        // A message with the id "" would become a fact without an id, which the store refuses.
         let fields: Fields<'_> = serde_json::from_str(r#"{"name":""}"#).unwrap();
         assert_eq!(fields.name, LenientId(None));
     }

@@ -1,15 +1,19 @@
-//! What forge knows of coding agents: their transcripts, read as plain data.
+//! Readers for the formats of coding agents: their transcripts, hooks and statements.
 //!
-//! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read piece by piece as the file grows;
-//! * the same reader reads Codex's rollouts and Gemini CLI's recordings ([`claude_code::TranscriptDialect`]);
-//! * [`trajectory`]: the records of runs that ended, of SWE-agent, mini-swe-agent and OpenHands, read whole;
-//! * [`hook`]: what agents tell their hooks, and how to answer them;
-//! * [`inference`]: what their sentences state, read by rules.
+//! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read in pieces as the
+//!   file grows;
+//! * the same reader reads Codex's rollouts and Gemini CLI's recordings
+//!   ([`claude_code::TranscriptDialect`]);
+//! * [`trajectory`]: the records of ended runs of SWE-agent, mini-swe-agent and OpenHands, read
+//!   whole;
+//! * [`hook`]: what agents send to their hooks, and the replies;
+//! * [`inference`]: what their sentences state, found by rules.
 //!
-//! Nothing here stores anything: a reader turns bytes into a [`TranscriptPiece`] of facts and checkpoints, and what a later
-//! piece needs to know of earlier ones is a value that the caller keeps. `docs/transcripts.md` says what each line
-//! becomes. Long texts are not copied: a fact holds a reference to them ([`forge_store::model::TextRef`]), and
-//! [`resolve`] reads the text again from the line it stands in.
+//! Nothing here stores anything: a reader turns bytes into a [`TranscriptPiece`] of facts and
+//! checkpoints. What a later piece needs to know about earlier ones is a value that the caller
+//! keeps. `docs/transcripts.md` says what each line becomes. Long texts are not copied: a fact
+//! holds a reference to them ([`forge_store::model::TextRef`]), and [`resolve`] reads the text
+//! again from its line.
 
 pub mod claude_code;
 mod codex;

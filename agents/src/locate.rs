@@ -1,4 +1,4 @@
-//! Where agents other than Claude Code keep their transcripts.
+//! Finds the transcripts of agents other than Claude Code on disk.
 
 use crate::claude_code::TranscriptFile;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -8,14 +8,15 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// How far into a rollout its working directory is looked for, in bytes.
+/// How many bytes of a rollout are searched for its working directory.
 const FIRST_LINE_BYTES: u64 = 64 << 20;
 
-/// The rollouts of Codex's sessions that began in one of these directories or below it, oldest first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed rollouts (`.jsonl.zst`) are among
-/// them.
+/// Returns the rollouts of Codex's sessions that began in one of these directories or below, oldest
+/// first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed rollouts
+/// (`.jsonl.zst`) are included.
 ///
 /// # Errors
-/// A folder is there and cannot be read.
+/// A folder exists and cannot be read.
 pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<TranscriptFile>> {
     let mut found = Vec::new();
     // sessions/YEAR/MONTH/DAY/, and all archived ones in one folder.
@@ -33,7 +34,7 @@ pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Trans
     Ok(sorted(found))
 }
 
-/// Whether a file is a rollout. A compressed one beside the file it was made from is being written.
+/// Whether a file is a rollout. A compressed one next to its original is still being written.
 fn is_rollout(path: &Path) -> bool {
     if is_named(path, "rollout-", "jsonl") {
         return true;
@@ -42,17 +43,18 @@ fn is_rollout(path: &Path) -> bool {
     is_named(path, "rollout-", "zst") && is_named(&plain, "rollout-", "jsonl") && !plain.exists()
 }
 
-/// Whether a directory is one of these or below one, as it is written or by the links in it.
+/// Whether a directory is one of these or below one, as written or with its links resolved.
 fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
     let within = |it: &Path| projects.iter().any(|project| it.starts_with(project));
     within(directory) || fs::canonicalize(directory).is_ok_and(|it| within(&it))
 }
 
-/// The recordings of Gemini CLI's sessions in one of these directories or below it, oldest first. `home` is its own directory, usually
-/// `~/.gemini`. A folder of recordings says in `.project_root` whose it is.
+/// Returns the recordings of Gemini CLI's sessions in one of these directories or below, oldest
+/// first. `home` is its own directory, usually `~/.gemini`. The file `.project_root` in a folder of
+/// recordings names the project.
 ///
 /// # Errors
-/// A folder is there and cannot be read.
+/// A folder exists and cannot be read.
 pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<TranscriptFile>> {
     let mut found = Vec::new();
     for folder in entries(&home.join("tmp"))? {
@@ -102,10 +104,10 @@ fn sorted(mut found: Vec<TranscriptFile>) -> Vec<TranscriptFile> {
     found
 }
 
-/// The directory that a rollout's first line names. The line holds Codex's instructions and may be long: it is read no
-/// further than to the directory.
+/// Returns the directory that a rollout's first line names. The line contains Codex's instructions
+/// and may be long: it is read only up to the directory.
 fn began_in(path: &Path) -> Option<PathBuf> {
-    // A pipe would keep whoever opens it waiting.
+    // Opening a pipe would block.
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let file = File::open(path).ok()?;
     let bytes: Box<dyn Read> = if path.extension() == Some(OsStr::new("zst")) {
@@ -116,12 +118,12 @@ fn began_in(path: &Path) -> Option<PathBuf> {
     let mut cwd = None;
     let mut json =
         serde_json::Deserializer::from_reader(BufReader::new(bytes.take(FIRST_LINE_BYTES)));
-    // Stops with an error where the directory is found.
+    // Stops with an error once the directory is found.
     let _ = json.deserialize_map(NestedFieldSeed { names: &["payload", "cwd"], found: &mut cwd });
     cwd
 }
 
-/// Looks for the text under these names, one inside the other, and reads no further.
+/// Looks for the text under these names, one inside the other, and stops there.
 struct NestedFieldSeed<'n, 'f> {
     names: &'n [&'n str],
     found: &'f mut Option<PathBuf>,
@@ -194,7 +196,7 @@ mod tests {
             ("sessions/2026/05/01/rollout-tree.jsonl", first(&elsewhere.join("src")).as_bytes()),
             ("archived_sessions/rollout-b.jsonl", small.as_bytes()),
             ("archived_sessions/rollout-c.jsonl.zst", &packed),
-            // Half written beside the file it is made from, of another project, and no rollout.
+            // Half written next to its original, of another project, and not a rollout.
             ("sessions/2026/05/01/rollout-a.jsonl.zst", &packed[..4]),
             ("sessions/2026/05/01/rollout-other.jsonl", first(&root.join("pp")).as_bytes()),
             ("sessions/2026/05/01/notes.jsonl", small.as_bytes()),

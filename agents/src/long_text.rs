@@ -1,9 +1,10 @@
-//! Long texts: a reference in the fact, the text itself where it stands in the source.
+//! Long texts: the fact holds a reference, and the text itself stays in the source.
 //!
-//! A pointer (RFC 6901) leads to a value of the JSON document at the reference's place. What that value says as text:
-//! a string says itself; a list of texts and content blocks says theirs, one after the other with a line break between;
-//! an edit (an object with a patch, replacements or content) says its unified patch. `#from-to` behind the pointer
-//! takes these bytes of that text. `#json` and a second pointer lead into the JSON that a string holds.
+//! A pointer (RFC 6901) leads to a value in the JSON document at the reference's position. The text
+//! of that value is: for a string, the string itself; for a list of texts and content blocks, their
+//! texts joined by line breaks; for an edit (an object with a patch, replacements or content), its
+//! unified patch. `#from-to` after the pointer selects these bytes of that text. `#json` and a
+//! second pointer lead into the JSON that a string holds.
 
 use crate::lenient::LenientText;
 use crate::patch::EditDescription;
@@ -13,15 +14,15 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Texts up to this many bytes stand in a fact as they are.
+/// Texts up to this many bytes are stored in the fact itself.
 pub const INLINE_BYTES: usize = 256;
 
 const PREVIEW_BYTES: usize = 200;
 
-/// Where the JSON document that holds a text lies in its file: offset and length in bytes.
+/// The position of the JSON document that contains a text in its file: offset and length in bytes.
 pub(crate) type SourceSpan = (u64, u64);
 
-/// This text as the value of a fact: itself if it is short, else a reference.
+/// This text as the value of a fact: the text itself if it is short, otherwise a reference.
 pub(crate) fn value(text: &str, place: SourceSpan, pointer: impl FnOnce() -> String) -> Value {
     if text.len() <= INLINE_BYTES {
         return text.into();
@@ -36,7 +37,7 @@ pub(crate) fn value(text: &str, place: SourceSpan, pointer: impl FnOnce() -> Str
     .into_value()
 }
 
-/// This part of a text, as [`value`] does it.
+/// This part of a text as the value of a fact, as [`value`] does it.
 pub(crate) fn part(
     text: &str,
     range: Range<usize>,
@@ -49,13 +50,15 @@ pub(crate) fn part(
     })
 }
 
-/// The longest beginning of at most so many bytes that cuts neither a character nor the mark of a secret.
+/// The longest prefix of at most this many bytes that splits neither a character nor the mark of a
+/// secret.
 pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
     let place = text.floor_char_boundary(bytes);
     text.get(..mark_around(text, place).map_or(place, |mark| mark.start)).unwrap_or(text)
 }
 
-/// The longest end of at most so many bytes that cuts neither a character nor the mark of a secret.
+/// The longest suffix of at most this many bytes that splits neither a character nor the mark of a
+/// secret.
 pub(crate) fn ending(text: &str, bytes: usize) -> &str {
     let place = text.ceil_char_boundary(text.len().saturating_sub(bytes));
     text.get(mark_around(text, place).map_or(place, |mark| mark.end)..).unwrap_or(text)
@@ -76,7 +79,7 @@ fn mark_around(text: &str, place: usize) -> Option<Range<usize>> {
     })
 }
 
-/// The first line that says something, cut to about 80 characters.
+/// The first line that is not blank, cut to about 80 characters.
 pub(crate) fn headline(text: &str) -> Option<String> {
     const CHARACTERS: usize = 80;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
@@ -87,15 +90,17 @@ pub(crate) fn headline(text: &str) -> Option<String> {
     Some(short)
 }
 
-/// The whole text that a reference points to: `document` is the JSON at the reference's place, `pointer` its pointer.
+/// Returns the whole text that a reference points to: `document` is the JSON at the reference's
+/// position, `pointer` its pointer.
 ///
-/// `None` if the document is no JSON or says nothing there.
+/// `None` if the document is not JSON or has no text there.
 #[must_use]
 pub fn resolve(document: &[u8], pointer: &str) -> Option<String> {
     resolve_each(document, [pointer]).pop()?
 }
 
-/// The whole texts that several references to one document point to, each as [`resolve`] reads it.
+/// Returns the whole texts that several references to one document point to, each as [`resolve`]
+/// does.
 #[must_use]
 pub fn resolve_each<'p>(
     document: &[u8],
@@ -145,10 +150,10 @@ fn value_text(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// This JSON with `\\ufffd` for every escape of half a character.
+/// Returns this JSON with `\\ufffd` in place of every escaped lone surrogate.
 ///
-/// JavaScript cuts texts between the two halves of a character and writes the half it has; no text in Rust can hold it.
-/// The length stays the same, and so does what points into the document.
+/// JavaScript cuts texts between the two surrogates of a character and writes the one that remains;
+/// a Rust string cannot hold it. The length and the pointers into the document stay the same.
 pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     if !json.contains("\\ud") && !json.contains("\\uD") {
         return Cow::Borrowed(json);
@@ -165,7 +170,7 @@ pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
                 }
                 6
             }
-            // Whatever is escaped, a second backslash too.
+            // Any other escape, also of a backslash.
             (None, _) => 2,
         };
         rest = json.get(at + length..).unwrap_or_default();
@@ -178,7 +183,7 @@ enum SurrogateHalf {
     Low,
 }
 
-/// Which half of a character the escape at this place stands for, if it does.
+/// Which surrogate the escape at this position is, if it is one.
 fn half(json: &str, at: usize) -> Option<SurrogateHalf> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     match u16::from_str_radix(digits, 16).ok()? {
@@ -188,7 +193,7 @@ fn half(json: &str, at: usize) -> Option<SurrogateHalf> {
     }
 }
 
-/// A content block, as far as it says something.
+/// A content block with its text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TextBlock<'a> {
@@ -196,8 +201,8 @@ struct TextBlock<'a> {
     text: LenientText<'a>,
 }
 
-/// What a text, a content block or a list of these says, with the pointer to it, as [`resolve`] reads it; `pointer` leads
-/// to the whole. `None` if it says nothing.
+/// Returns the text of a string, a content block or a list of these, with its pointer for
+/// [`resolve`]. `pointer` leads to the whole. `None` if there is no text.
 pub(crate) fn content_text(content: Option<&RawValue>, pointer: &str) -> Option<(String, String)> {
     let content = content?.get();
     let (text, below) = if content.starts_with('[') {
@@ -216,19 +221,19 @@ pub(crate) fn content_text(content: Option<&RawValue>, pointer: &str) -> Option<
     (!text.is_empty()).then(|| (text, format!("{pointer}{below}")))
 }
 
-/// What a text or a content block says, and what leads to it from there.
+/// The text of a string or content block, and the pointer to it from there.
 fn block_text(json: &str) -> Option<(Cow<'_, str>, &'static str)> {
     let (word, below) = match json.as_bytes().first()? {
         b'"' => (serde_json::from_str(json).ok()?, ""),
         b'{' => (serde_json::from_str::<TextBlock<'_>>(json).ok()?.text, "/text"),
-        // A list would be read as the fields of a block in their order.
+        // serde would read a list as the fields of a block in their order.
         _ => return None,
     };
     let LenientText(text) = word;
     Some((text?, below))
 }
 
-/// The texts of several content blocks as one.
+/// Joins the texts of several content blocks by line breaks.
 pub(crate) fn join<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -238,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_text_stands_as_it_is_and_a_long_one_is_found_again() {
+    fn a_short_text_is_stored_and_a_long_one_is_resolved() {
         assert_eq!(value("short", (0, 9), || "/a".to_owned()), Value::from("short"));
         let long = "ü".repeat(300);
         let document = serde_json::json!({ "a": { "b/c": long } }).to_string();
@@ -285,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_content_says_is_found_again_by_its_pointer() {
+    fn the_text_of_a_content_is_resolved_by_its_pointer() {
         let long = "z".repeat(300);
         for (content, says, points) in [
             (serde_json::json!("a\nb"), Some("a\nb"), "/c"),
@@ -293,7 +298,7 @@ mod tests {
             (serde_json::json!(["a"]), Some("a"), "/c/0"),
             (serde_json::json!([{"text": "a"}]), Some("a"), "/c/0/text"),
             (serde_json::json!([{"text": "a"}, {"image": 1}, {"text": "b"}]), Some("a\nb"), "/c"),
-            // A text may stand beside blocks.
+            // Strings and blocks may be mixed.
             (serde_json::json!(["a", {"text": long}]), Some(&*format!("a\n{long}")), "/c"),
             (serde_json::json!([{"text": "a"}, "b", 3, null, ["c"]]), Some("a\nb"), "/c"),
             (serde_json::json!([["a"]]), None, ""),
@@ -311,7 +316,7 @@ mod tests {
                 assert_eq!(resolve(document.as_bytes(), &pointer), Some(text), "{content}");
             }
         }
-        // However deep lists stand in each other.
+        // Deeply nested lists.
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let deep: Box<RawValue> = serde_json::from_str(&deep).unwrap();
         assert_eq!(content_text(Some(&deep), "/c"), None);

@@ -3,7 +3,7 @@
 use crate::lenient::LenientText;
 use serde::Deserialize;
 
-/// What an agent's edit says of itself: the call's input or its result, whichever is at hand.
+/// The description of an edit in a call's input or its result.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct EditDescription<'a> {
@@ -23,7 +23,7 @@ pub(crate) struct EditDescription<'a> {
     new_string: LenientText<'a>,
     #[serde(borrow)]
     new_source: LenientText<'a>,
-    // OpenHands' names, which its calls have beside an empty `content`.
+    // OpenHands' names, which its calls have next to an empty `content`.
     #[serde(borrow)]
     path: LenientText<'a>,
     #[serde(borrow)]
@@ -63,12 +63,12 @@ pub(crate) struct UnifiedPatch {
 }
 
 impl EditDescription<'_> {
-    /// The file it changes, if it says so.
+    /// The file that it changes, if it names one.
     pub(crate) fn path(&self) -> Option<&str> {
         self.file_path.text().or(self.path.text())
     }
 
-    /// The change as a unified patch; `None` if this describes no change.
+    /// Returns the change as a unified patch; `None` if this describes no change.
     ///
     /// A hunk whose place in the file is not known has `?` for its line numbers.
     pub(crate) fn patch(&self) -> Option<UnifiedPatch> {
@@ -86,11 +86,11 @@ impl EditDescription<'_> {
             patch.heading(path, path);
             patch.replacement(self.old_str.text(), self.new_str.text());
         } else if self.kind.is("update") {
-            // A file written again with the content it had.
+            // A file that was rewritten with the same content.
         } else if let (Some(kind @ ("add" | "delete")), Some(content)) =
             (self.kind.text(), &self.content.0)
         {
-            // Codex names the file beside its change, not in it.
+            // Codex names the file next to its change, not in it.
             let mark = if kind == "add" { '+' } else { '-' };
             patch.whole(mark, content);
         } else if let Some(content) = &self.content.0 {
@@ -150,7 +150,7 @@ impl UnifiedPatch {
         self.whole('+', content);
     }
 
-    /// All lines of a file, added or taken away.
+    /// Adds all lines of a file that was added or deleted.
     fn whole(&mut self, mark: char, content: &str) {
         let lines = content.lines().count();
         if lines == 0 {
@@ -165,7 +165,8 @@ impl UnifiedPatch {
         }
     }
 
-    /// One text in place of another, somewhere in the file; what both begin and end with is context.
+    /// Adds the replacement of one text by another, at an unknown place in the file. Common lines
+    /// at the beginning and the end are context.
     fn replacement(&mut self, old: Option<&str>, new: Option<&str>) {
         let old: Vec<&str> = old.unwrap_or_default().lines().collect();
         let new: Vec<&str> = new.unwrap_or_default().lines().collect();

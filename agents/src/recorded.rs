@@ -1,8 +1,10 @@
-//! Recorded sessions for tests: not part of the project, so a test that has none says so and passes.
+//! Recorded sessions for tests. They are not part of the project: a test without them prints a note
+//! and passes.
 
 use std::path::PathBuf;
 
-/// This file of the recorded data: in `FORGE_DATA`, else in `../shared/data` beside the workspace.
+/// Reads this file of the recorded data: from `FORGE_DATA`, or else from `../shared/data` next to
+/// the workspace.
 pub(crate) fn read(agent: &str, file: &str) -> Option<Vec<u8>> {
     let folder = std::env::var_os("FORGE_DATA").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),

@@ -1,4 +1,5 @@
-//! Uses of tools that are no command, edit, task list or sub-agent: what was read, searched, fetched or asked.
+//! Uses of tools other than commands, edits, task lists and sub-agents: reads, searches, fetches
+//! and questions.
 
 use crate::claude_code::line_context::{LineContext, fields};
 use crate::lenient::LenientText;
@@ -9,14 +10,15 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The most fields and elements of an input that its fact holds.
+/// The maximum number of fields or elements of an input in its fact.
 const MAX_ENTRIES: usize = 32;
-/// Lists and objects that are deeper than this in an input are kept as JSON, if they are short.
+/// Lists and objects of an input that are nested deeper than this are stored as JSON text, if they
+/// are short.
 const MAX_LEVELS: usize = 2;
 /// The largest input whose fields are kept, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The names that tools give to what a fact names too, in the order they are looked for.
+/// Names that tools use for a field of the fact, in the order of preference.
 const PATH: &[&str] = &[
     "file_path",
     "absolute_path",
@@ -31,11 +33,12 @@ const PATTERN: &[&str] = &["pattern", "glob_pattern", "regex"];
 const ADDRESS: &[&str] = &["url", "uri", "address"];
 const QUERY: &[&str] = &["query", "search_query", "q"];
 
-/// The fields that the input of a call gives its fact: `path`, `pattern`, `address` and `query` where the input has
-/// them, and the `input` as a whole. `pointer` leads to the input in the line.
+/// Returns the fields that a fact gets from the input of its call: `path`, `pattern`, `address` and
+/// `query` where the input has them, and the `input` as a whole. `pointer` leads to the input in
+/// the line.
 ///
-/// A long text is a reference. Lists and objects inside are kept up to two levels and 32 entries each; a deeper one is
-/// a text of JSON, if that is short.
+/// A long text is a reference. Lists and objects are stored up to two levels and 32 entries each; a
+/// deeper one is stored as JSON text, if that is short.
 pub(crate) fn input_fields(
     scene: &LineContext<'_>,
     input: Option<&RawValue>,
@@ -67,7 +70,7 @@ pub(crate) fn input_fields(
     made
 }
 
-/// The entries of an object; none of anything else.
+/// The entries of an object; anything else has none.
 fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
     #[derive(Deserialize)]
     #[serde(transparent)]
@@ -76,7 +79,7 @@ fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
     entries.map(|entries| entries.0).unwrap_or_default()
 }
 
-/// A value of an input as a fact holds it; `pointer` leads to it.
+/// A value of an input as a fact stores it; `pointer` leads to it.
 pub(crate) fn kept(scene: &LineContext<'_>, value: Value, pointer: &str, level: usize) -> Value {
     match value {
         Value::Text(text) => scene.text(&text, pointer),
@@ -102,7 +105,7 @@ pub(crate) fn kept(scene: &LineContext<'_>, value: Value, pointer: &str, level: 
     }
 }
 
-/// A name as a part of a pointer (RFC 6901).
+/// Escapes a name for a pointer (RFC 6901).
 fn escaped(name: &str) -> Cow<'_, str> {
     if name.contains(['~', '/']) {
         name.replace('~', "~0").replace('/', "~1").into()
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_is_no_object_says_nothing() {
+    fn an_input_that_is_not_an_object_gives_no_fields() {
         for json in ["null", "3", "[1]", "\"a\"", "{}"] {
             let raw: Box<RawValue> = serde_json::from_str(json).unwrap();
             assert_eq!(input_fields(&scene(), Some(&raw), ""), FieldMap::new(), "{json}");

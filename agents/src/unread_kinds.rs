@@ -1,8 +1,8 @@
-//! Counts the kinds of lines in a transcript that the readers do not use, so that a change of a client is
-//! seen.
+//! Counts the kinds of lines in a transcript that the readers do not use, to notice changes of a
+//! client.
 //!
-//! Nothing here lists what is read. Each line is given to the reader of its agent; a kind is used if one of
-//! its lines made a fact or a checkpoint, or changed what later lines are read with.
+//! There is no list of what is read. Each line is passed to the reader of its agent. A kind counts
+//! as used if one of its lines made a fact or a checkpoint, or changed the state for later lines.
 
 use crate::claude_code::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, TranscriptState,
@@ -11,8 +11,8 @@ use forge_store::model::Timestamp;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kinds of lines of Claude Code that are left out on purpose: they repeat what others say, or serve the
-/// client alone. `docs/transcripts.md` says why.
+/// Kinds of lines that are ignored on purpose: they repeat what others say, or serve only the
+/// client. `docs/transcripts.md` gives the reasons.
 const IGNORED_KINDS: [&str; 73] = [
     "agent-color",
     "agent-name",
@@ -75,7 +75,7 @@ const IGNORED_KINDS: [&str; 73] = [
     "progress/mcp_progress",
     "progress/query_update",
     "progress/search_results_received",
-    // Codex's.
+    // Kinds of Codex.
     "event_msg/agent_message",
     "event_msg/agent_reasoning",
     "event_msg/context_compacted",
@@ -90,8 +90,8 @@ const IGNORED_KINDS: [&str; 73] = [
     "world_state",
 ];
 
-/// How many lines of each kind a transcript has that no reader uses, besides those that are left out on
-/// purpose.
+/// Counts the lines of each kind in a transcript that no reader uses, without the kinds that are
+/// ignored on purpose.
 #[must_use]
 pub fn count_unread_kinds(transcript: &[u8]) -> BTreeMap<String, u64> {
     let dialect = dialect(transcript);
@@ -111,7 +111,7 @@ pub fn count_unread_kinds(transcript: &[u8]) -> BTreeMap<String, u64> {
         }
         before = after;
     }
-    // A kind is left out with all that is below it.
+    // An ignored kind includes all kinds below it.
     let is_part =
         |below: Option<&str>| below.is_some_and(|it| it.is_empty() || it.starts_with('/'));
     let left_out = |kind: &str| IGNORED_KINDS.iter().any(|name| is_part(kind.strip_prefix(name)));
@@ -119,14 +119,14 @@ pub fn count_unread_kinds(transcript: &[u8]) -> BTreeMap<String, u64> {
     counts
 }
 
-/// What later lines are read with, without what changes with each line.
+/// The state for later lines, without what changes with each line.
 fn known(carry: &TranscriptState, dialect: TranscriptDialect) -> Value {
     let mut known = serde_json::to_value(carry).unwrap_or_default();
     for name in ["offset", "lines", "tail"] {
         known[name] = Value::Null;
     }
     if dialect == TranscriptDialect::ClaudeCode {
-        // Any line may say these.
+        // Any line may set these.
         for name in ["id", "cwd", "git_branch"] {
             known["session"][name] = Value::Null;
         }
@@ -134,7 +134,7 @@ fn known(carry: &TranscriptState, dialect: TranscriptDialect) -> Value {
     known
 }
 
-/// What a line is: its type, and what it holds where that has a type of its own.
+/// The kind of a line: its type, and the type of its content if that has one.
 fn kind(line: &[u8], dialect: TranscriptDialect) -> Option<String> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -159,7 +159,7 @@ fn kind(line: &[u8], dialect: TranscriptDialect) -> Option<String> {
     Some(below.map_or(kind.clone(), |below| format!("{kind}/{below}")))
 }
 
-/// Whose transcript it is, by the form of its first records.
+/// The dialect of a transcript, by the form of its first records.
 fn dialect(transcript: &[u8]) -> TranscriptDialect {
     for line in transcript.split(|byte| *byte == b'\n') {
         let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };

@@ -1,6 +1,8 @@
-//! What hooks cost an agent, as whole processes: `cargo bench -p forge-cli --bench hooks`. One line of JSON a figure.
+//! Measures what hooks cost an agent, as whole processes: `cargo bench -p forge-cli --bench hooks`.
+//! One line of JSON per figure.
 //!
-//! `FORGE_MEGABYTES` lists the lengths of transcripts (default `4,16,64`), `FORGE_RUNS` how often each is measured.
+//! `FORGE_MEGABYTES` lists the lengths of transcripts (default `4,16,64`), `FORGE_RUNS` sets how
+//! often each is measured.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench that cannot go on stops")]
 
@@ -13,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// So much of a transcript is new at each call.
+/// How much of a transcript is new at each call.
 const NEW_BYTES: usize = 200 << 10;
-/// A checkout has so many files.
+/// The number of files in a checkout.
 const FILES: usize = 500;
 
 fn main() {
@@ -30,7 +32,7 @@ fn main() {
     hand_back(runs);
 }
 
-/// A project with a store, a transcript beside it, and perhaps a git repository.
+/// A project with a store, a transcript next to it, and optionally a git repository.
 struct Bench {
     root: tempfile::TempDir,
     lines: u64,
@@ -87,7 +89,7 @@ impl Bench {
         command
     }
 
-    /// Appends so many bytes of conversation.
+    /// Appends this many bytes of conversation.
     fn grow(&mut self, bytes: usize) {
         let mut text = String::with_capacity(bytes + 4096);
         while text.len() < bytes {
@@ -97,7 +99,7 @@ impl Bench {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// A command with an output of about 2 kB, and what is said about it.
+    /// A command with an output of about 2 kB, and a message about it.
     fn exchange(&mut self, text: &mut String) {
         self.lines += 1;
         self.seconds += 2;
@@ -124,12 +126,12 @@ impl Bench {
         );
     }
 
-    /// The time in the conversation.
+    /// The current time in the conversation.
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(1_750_000_000_000_000 + self.seconds * 1_000_000)
     }
 
-    /// Calls a hook as an agent does; microseconds from its start to its end.
+    /// Calls a hook as an agent does; returns the microseconds from its start to its end.
     fn hook(&self, event: &str, more: &Value) -> u64 {
         let mut input = json!({
             "session_id": "bench", "transcript_path": self.transcript(), "cwd": self.project(),
@@ -153,7 +155,7 @@ impl Bench {
         u64::try_from(took.as_micros()).unwrap()
     }
 
-    /// A field of the last line of the log.
+    /// Reads a field of the last line of the log.
     fn logged(&self, field: &str) -> Value {
         let log = fs::read_to_string(self.project().join(".forge/log/hooks.jsonl")).unwrap();
         let line: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
@@ -225,7 +227,7 @@ fn hand_back(runs: usize) {
     );
 }
 
-/// The value that so many of a hundred do not exceed, in milliseconds; null of none.
+/// A percentile in milliseconds; null without values.
 #[expect(clippy::cast_precision_loss, reason = "no call takes hours")]
 fn share(micros: &mut [u64], percent: usize) -> Value {
     micros.sort_unstable();

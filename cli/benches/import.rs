@@ -1,9 +1,10 @@
-//! What it costs to import transcripts: `cargo bench -p forge-cli --bench import -- speed FILE [RUNS]` and
-//! `... -- saves FILE`. Each prints one JSON line.
+//! Measures the import of transcripts: `cargo bench -p forge-cli --bench import -- speed FILE
+//! [RUNS]` and `... -- saves FILE`. Each prints one JSON line.
 //!
-//! `speed` imports the file into a new store each time: megabytes of transcript a second, by wall clock and by processor
-//! time of all threads, with secrets looked for as the command does. For one core run it under `taskset -c 0`. `saves`
-//! imports the parts that `FILE`'s `.cuts.json` names, one after the other, and tells what each added to the disk.
+//! `speed` imports the file into a new store each time: megabytes of transcript per second, by wall
+//! clock and by the processor time of all threads, with redaction as in the command. For one core,
+//! run it under `taskset -c 0`. `saves` imports the parts in `FILE`'s `.cuts.json`, one after the
+//! other, and prints what each added to the disk.
 
 #![expect(
     clippy::print_stdout,
@@ -27,7 +28,7 @@ fn import(store: &Store, file: &Path) {
     Importer::new(store, &act, How::default(), &|_| {}).file(file).expect("an import");
 }
 
-/// As the command opens a store: secrets are looked for.
+/// Opens a store like the command, with redaction.
 fn create(folder: &Path) -> Store {
     let redaction = Some(Arc::new(Redactor::new()));
     let options = Options { redaction, ..Options::default() };
@@ -44,7 +45,7 @@ fn disk(folder: &Path) -> u64 {
         .sum()
 }
 
-/// Processor time of this process so far, in seconds.
+/// Returns the processor time of this process so far, in seconds.
 fn processor() -> f64 {
     const TICKS_A_SECOND: f64 = 100.0;
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -95,7 +96,7 @@ fn saves(file: &Path) -> Value {
     for cut in &cuts {
         fs::write(&saved, &text[..*cut]).expect("a write");
         import(&store, &saved);
-        // As a hook leaves it: applied when the tail is long.
+        // Like after a hook: applied when the tail is long.
         store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
         let now = disk(&path);
         rows.push(json!({ "bytes": cut, "new": cut - before, "disk": now as i64 - used as i64 }));

@@ -1,5 +1,6 @@
-//! The tools, resources and prompts that the protocol's conformance suite calls by name, on the server that `forge mcp`
-//! is: same runtime, same HTTP, same guard. There is no store behind it, so it wants no token.
+//! The tools, resources and prompts that the protocol's conformance suite expects, on the same
+//! server as in `forge mcp`: same runtime, same HTTP, same checks. It has no store, so it needs no
+//! token.
 //!
 //! Prints its address and serves until its input ends.
 
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The fixture.
+/// The handler with the suite's tools, resources and prompts.
 #[derive(Clone, Copy, Debug)]
 struct Fixture;
 

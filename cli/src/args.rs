@@ -1,4 +1,4 @@
-//! What the command line says: global flags, and one subcommand.
+//! The command line: global flags, and one subcommand.
 
 pub mod later;
 pub mod moment;
@@ -95,17 +95,17 @@ pub enum Color {
     Never,
 }
 
-/// What is known of the wanted form of output when the arguments could not be parsed.
+/// The output form that the arguments ask for, known even if they cannot be parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Form {
-    /// `--json` stands among them.
+    /// Whether `--json` is among them.
     pub json: bool,
-    /// The last `--color`, if it is a known one.
+    /// The last `--color`, if its value is known.
     pub color: Option<Color>,
 }
 
 impl Form {
-    /// Reads the form from arguments that may be wrong otherwise; stops at `--`.
+    /// Reads the form from arguments that may otherwise be invalid; stops at `--`.
     pub fn of_raw(args: &[std::ffi::OsString]) -> Self {
         let mut form = Self::default();
         let mut words = args.iter().skip(1).map(|arg| arg.to_string_lossy());

@@ -1,4 +1,4 @@
-//! Running a command so that nobody notices: its output passes through as it comes, and is kept.
+//! Runs a command transparently: its output is passed through as it comes, and recorded.
 
 use forge_store::model::claim::CommandOutcome;
 use forge_store::redact::{MAX_SECRET_BYTES, Redactor, TextForm, mark};
@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How many bytes of the beginning, and of the end, of an output are kept.
+/// How many bytes are kept of the beginning, and of the end, of an output.
 const KEPT_BYTES: usize = 4096;
-/// How many are held until the secrets are taken out: one that reaches over the cut is seen whole.
+/// How many bytes are held until secrets are redacted, so that a secret across the cut is seen in
+/// full.
 const HELD_BYTES: usize = KEPT_BYTES + MAX_SECRET_BYTES;
-/// What shells answer for a command that is not there, and for one that cannot be run.
+/// The exit code that shells use for a missing command, and for one that cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 /// What shells add to the number of the signal that ended a command.
@@ -25,25 +26,26 @@ const SIGNALLED: i32 = 128;
 /// How a command ended.
 #[derive(Debug)]
 pub struct Ran {
-    /// The code it ended with; nothing if it was stopped or never ran.
+    /// Its exit code; `None` if it was stopped or never ran.
     pub exit_code: Option<i32>,
     /// The signal that stopped it.
     pub signal: Option<i32>,
-    /// How it ended.
+    /// The outcome as a claim field.
     pub outcome: CommandOutcome,
     /// Why it did not run.
     pub reason: Option<String>,
-    /// What it printed.
+    /// Its output.
     pub stdout: Kept,
-    /// What it printed on its error output.
+    /// Its error output.
     pub stderr: Kept,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
     not_run: Option<u8>,
 }
 
 impl Ran {
-    /// The code to end with in its place: its own, 128 and the signal's number, or what shells say.
+    /// Returns the exit code for forge: the command's own, 128 and the signal's number, or the code
+    /// that shells use.
     #[must_use]
     pub fn shell_code(&self) -> u8 {
         let code = self.exit_code.or(self.signal.map(|signal| SIGNALLED + signal));
@@ -68,8 +70,9 @@ impl Kept {
         self.end.drain(..self.end.len().saturating_sub(HELD_BYTES));
     }
 
-    /// The beginning and the end without their secrets, with a line between them that says how much was left out;
-    /// nothing if there was no output. A secret at the cut is taken out before the text is cut.
+    /// Returns the beginning and the end, redacted, with a line between them that says how much was
+    /// left out; `None` if there was no output. A secret at the cut is redacted before the text is
+    /// cut.
     #[must_use]
     pub fn text(&self, redactor: Option<&Redactor>) -> Option<String> {
         if self.all == 0 {
@@ -100,7 +103,7 @@ fn joined(start: &str, left_out: u64, end: &str) -> String {
     format!("{start}\n[{left_out} bytes left out]\n{end}")
 }
 
-/// A text whose secrets are known, of which a part is kept.
+/// A text with known secrets, a part of which is kept.
 struct Excerpt<'t> {
     text: &'t [u8],
     secrets: Vec<(std::ops::Range<usize>, &'static str)>,
@@ -113,14 +116,16 @@ impl<'t> Excerpt<'t> {
         Self { text, secrets: found.into_iter().map(|one| (one.range, one.kind)).collect() }
     }
 
-    /// The text up to a place, or up to the end of the secret there; and how many of its bytes that is.
+    /// The text up to a position, or up to the end of the secret there; and how many of its bytes
+    /// that is.
     fn start_to(&self, place: usize) -> (String, usize) {
         let over = self.secrets.iter().find(|(at, _)| at.start < place && place < at.end);
         let to = over.map_or(place, |(at, _)| at.end).min(self.text.len());
         (self.clean(0, to), to)
     }
 
-    /// The text from a place on, or from the beginning of the secret there; and how many of its bytes that is.
+    /// The text from a position on, or from the beginning of the secret there; and how many of its
+    /// bytes that is.
     fn end_from(&self, place: usize) -> (String, usize) {
         let over = self.secrets.iter().find(|(at, _)| at.start < place && place < at.end);
         let from = over.map_or(place, |(at, _)| at.start);
@@ -140,7 +145,7 @@ impl<'t> Excerpt<'t> {
     }
 }
 
-/// The command as a person would type it.
+/// Returns the command as a person would type it.
 #[must_use]
 pub fn command_line(command: &[OsString]) -> String {
     let words: Vec<String> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
@@ -156,13 +161,14 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Runs a command to its end. With `aside` its standard output goes to our standard error.
+/// Runs a command to its end. With `aside`, its standard output goes to forge's standard error.
 ///
-/// Interrupts reach it as they reach us, since both are in one group; we go on until it has ended.
+/// Interrupts reach it like forge itself, because both are in one process group; forge continues
+/// until it has ended.
 #[must_use]
 pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> Ran {
-    // The flags are never read: that somebody handles the signals is enough for us to outlive them. What is handled,
-    // unlike what is ignored, is not inherited by the command.
+    // The flags are never read: a handler is enough for forge to survive the signals. Unlike
+    // ignored signals, handlers are not inherited by the command.
     let seen = Arc::new(AtomicBool::new(false));
     let handlers: Vec<_> = [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT]
         .into_iter()
@@ -239,7 +245,8 @@ fn pass_on(child: &mut Child, aside: bool) -> (Kept, Kept, io::Result<ExitStatus
     })
 }
 
-/// Copies until there is no more, or nobody reads on: then the command learns so as it would without us.
+/// Copies until the end of the input, or until the reader is gone: then the command gets the same
+/// error as without forge.
 fn copy(mut from: impl Read, mut to: impl Write) -> Kept {
     let mut kept = Kept::default();
     let mut buffer = vec![0; 64 << 10];
@@ -280,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Wherever the cut falls in a secret, no part of it is kept, and no part of its mark.
+    /// Wherever the cut is in a secret, no part of the secret or of its mark is kept.
     #[test]
     fn a_secret_at_the_cut_is_taken_out_whole() {
         let secret = format!("gh{}_{}", "p", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");

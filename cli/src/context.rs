@@ -1,4 +1,4 @@
-//! Where a command runs: directory, environment, settings, clock, output.
+//! The context of a command: directory, environment, settings, clock, output.
 
 use crate::args::value::Moment;
 use crate::args::{Color, Global};
@@ -14,61 +14,62 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The environment variables of a process, taken once, so that tests can make their own.
+/// The environment variables of a process, read once, so that tests can use their own.
 #[derive(Clone, Debug, Default)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// Those of this process.
+    /// Reads the variables of this process.
     #[must_use]
     pub fn of_process() -> Self {
         Self(std::env::vars_os().collect())
     }
 
-    /// The variable, unless it is not set or empty.
+    /// Returns the variable, unless it is unset or empty.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// The variable as text, unless it is not set, empty, or no UTF-8.
+    /// Returns the variable as text, unless it is unset, empty, or not UTF-8.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.value(name)?.to_str()
     }
 
-    /// The variables that are text.
+    /// Returns the variables that are text.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)))
     }
 
-    /// The variable as a path, unless it is not set or empty.
+    /// Returns the variable as a path, unless it is unset or empty.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.value(name).map(PathBuf::from)
     }
 
-    /// The variable as a directory, unless it is not set, empty, or relative: what a relative one means would depend on
-    /// where somebody stands (XDG base directory specification).
+    /// Returns the variable as a directory, unless it is unset, empty, or relative: a relative one
+    /// would depend on the current directory (XDG base directory specification).
     #[must_use]
     pub fn directory(&self, name: &str) -> Option<PathBuf> {
         self.path(name).filter(|path| path.is_absolute())
     }
 
-    /// Where programs keep the user's settings: `$XDG_CONFIG_HOME`, by default `~/.config`.
+    /// Returns the directory for the user's settings: `$XDG_CONFIG_HOME`, by default `~/.config`.
     #[must_use]
     pub fn config_directory(&self) -> Option<PathBuf> {
         self.directory("XDG_CONFIG_HOME").or_else(|| Some(self.directory("HOME")?.join(".config")))
     }
 
-    /// Where programs keep what they note for the user: `$XDG_STATE_HOME`, by default `~/.local/state`.
+    /// Returns the directory for the state of programs: `$XDG_STATE_HOME`, by default
+    /// `~/.local/state`.
     #[must_use]
     pub fn state_directory(&self) -> Option<PathBuf> {
         let own = self.directory("XDG_STATE_HOME");
         own.or_else(|| Some(self.directory("HOME")?.join(".local/state")))
     }
 
-    /// Where the keys and witnesses of stores lie.
+    /// Returns the folder for the keys and witnesses of stores.
     #[must_use]
     pub fn keyring(&self) -> Option<PathBuf> {
         let own = self.directory("FORGE_KEYRING");
@@ -82,33 +83,33 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
     }
 }
 
-/// Where a command runs.
+/// The context of a command.
 #[derive(Debug)]
 pub struct Context {
     /// The working directory.
     pub cwd: PathBuf,
     /// The environment.
     pub environment: Environment,
-    /// The flags every command knows.
+    /// The flags of every command.
     pub global: Global,
     /// The settings.
     pub config: Config,
-    /// When the command began; all of it happens then.
+    /// When the command began, which is the time of everything that it records.
     pub now: Timestamp,
-    /// The zone in which times are read and shown.
+    /// The time zone for input and output.
     pub zone: Local,
-    /// Where results go.
+    /// The output of results.
     pub out: Out,
-    /// How the process ends if nothing goes wrong.
+    /// The exit code of the process if there is no error.
     pub exit_code: u8,
     /// Whether the process ends with the command.
     pub is_process: bool,
-    /// Whether something was read that nobody vouches for.
+    /// Whether data was read that could not be verified.
     pub unverified: Cell<bool>,
 }
 
 impl Context {
-    /// The context of this process.
+    /// Creates the context of this process.
     pub fn new(global: Global, environment: Environment) -> Result<Self, CommandError> {
         let mut context = Self::kept(global, environment)?;
         let Self { environment, global, config, .. } = &context;
@@ -126,7 +127,7 @@ impl Context {
         Ok(context)
     }
 
-    /// A context now whose commands print nothing: what they find is kept in [`Self::out`].
+    /// Creates a context whose commands print nothing: their results are kept in [`Self::out`].
     pub fn kept(global: Global, environment: Environment) -> Result<Self, CommandError> {
         let cwd = std::env::current_dir()
             .map_err(|error| CommandError::io("cannot tell the working directory", error))?;
@@ -149,11 +150,11 @@ impl Context {
         })
     }
 
-    /// Takes the settings that hold for this store, where it is not the one that was found here.
+    /// Reads the settings of this store, if it is not the one that was found here.
     ///
     /// # Errors
     ///
-    /// If its file of settings cannot be used.
+    /// If its settings file is invalid.
     pub fn take_settings_of(&mut self, store: &Path) -> Result<(), CommandError> {
         if self.store_directory().is_ok_and(|known| known == store) {
             return Ok(());
@@ -162,7 +163,7 @@ impl Context {
         Ok(())
     }
 
-    /// Says which settings of the project are ignored.
+    /// Warns about the settings of the project that are ignored.
     pub fn warn_of_ignored_settings(&self) {
         let ignored = self.config.ignored();
         if !ignored.is_empty() {
@@ -170,25 +171,26 @@ impl Context {
         }
     }
 
-    /// The time by now, for a command that goes on for long.
+    /// Returns the current time, for a long-running command.
     ///
     /// # Errors
     ///
-    /// Invalid if a test says a time that is none.
+    /// Invalid if a test sets an invalid time.
     pub fn later(&self) -> Result<Timestamp, CommandError> {
         now(&self.environment)
     }
 
-    /// The directory of the store to work in.
+    /// Returns the directory of the store.
     ///
     /// # Errors
     ///
-    /// Not found if there is none; invalid if it is no directory.
+    /// Not found if there is none; invalid if it is not a directory.
     pub fn store_directory(&self) -> Result<PathBuf, CommandError> {
         store_directory(&self.cwd, &self.global, &self.environment)
     }
 
-    /// Where `forge init` is to make a store: where it was told to, else for the project around `start`.
+    /// Returns where `forge init` creates a store: where it was told, or else for the project
+    /// around `start`.
     #[must_use]
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {
@@ -198,13 +200,14 @@ impl Context {
         }
     }
 
-    /// Where the keys and witnesses of stores lie: `FORGE_KEYRING`, by default beside what programs keep for the user.
+    /// Returns the folder for keys and witnesses of stores: `FORGE_KEYRING`, by default in the
+    /// user's state directory.
     #[must_use]
     pub fn keyring(&self) -> Option<PathBuf> {
         self.environment.keyring()
     }
 
-    /// How the process ends if nothing went wrong.
+    /// Returns the exit code of the process if there is no error.
     #[must_use]
     pub fn ending(&self) -> u8 {
         match self.exit_code {
@@ -213,17 +216,17 @@ impl Context {
         }
     }
 
-    /// The session that was asked for, by name or id.
+    /// Returns the session that was asked for, by name or id.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.global.session.as_deref().filter(|session| !session.is_empty())
     }
 
-    /// What was named, as far as the text alone says.
+    /// Parses a moment, as far as the text alone says.
     ///
     /// # Errors
     ///
-    /// Invalid if it has no form of a moment, or is a time that cannot be taken.
+    /// Invalid if it is not a moment, or is a time outside the valid range.
     pub fn moment(&self, name: &Moment) -> Result<time_grammar::MomentExpression, CommandError> {
         time_grammar::parse_moment(name.as_str(), self.now, &self.zone)
             .map_err(|error| CommandError::invalid(error.to_string()))
@@ -253,7 +256,7 @@ fn store_directory(
     }
 }
 
-/// The one place that reads the clock. `FORGE_TEST_NOW` (RFC 3339) stands in for it in tests.
+/// The only place that reads the clock. In tests, `FORGE_TEST_NOW` (RFC 3339) replaces it.
 fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
     if let Some(text) = environment.text("FORGE_TEST_NOW") {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
@@ -265,7 +268,8 @@ fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
     within_reach(Utc::now())
 }
 
-/// The time of a clock that can be right: nothing happened before 1970, and ids of that time cannot be written.
+/// Checks that a time of the clock is plausible: nothing happened before 1970, and ids of such a
+/// time cannot be encoded.
 fn within_reach(time: DateTime<Utc>) -> Result<Timestamp, CommandError> {
     if time.timestamp() >= 0 {
         return Ok(time.into());
@@ -276,7 +280,7 @@ fn within_reach(time: DateTime<Utc>) -> Result<Timestamp, CommandError> {
         .hinted("set the clock; nothing was changed"))
 }
 
-/// The pager's command line: nothing if there is to be none.
+/// The command line of the pager; `None` for none.
 fn pager(global: &Global, environment: &Environment, config: &Config) -> Option<String> {
     if global.no_pager || global.json {
         return None;
@@ -286,7 +290,8 @@ fn pager(global: &Global, environment: &Environment, config: &Config) -> Option<
     (!command.trim().is_empty() && command.trim() != "cat").then(|| command.to_owned())
 }
 
-/// Sends what the library traces to stderr: warnings, with `-v` what is done, with `-vv` all; or as FORGE_LOG says.
+/// Sends the library's log events to stderr: warnings, with `-v` also what is done, with `-vv`
+/// everything; or as FORGE_LOG says.
 fn trace(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
     use tracing_subscriber::EnvFilter;
     let filter = match (environment.text("FORGE_LOG"), verbose) {
@@ -303,7 +308,7 @@ fn trace(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .without_time();
-    // Only tests that run two commands in one process find one set already.
+    // A subscriber exists already only in tests that run two commands in one process.
     let _ = subscriber.try_init();
     Ok(())
 }

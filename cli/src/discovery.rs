@@ -1,6 +1,8 @@
-//! Where the store is: said outright, or the nearest `.forge` above, as git finds its repository.
+//! Finds the store: the given one, or the nearest `.forge` in this directory or above, as git finds
+//! its repository.
 //!
-//! In a linked git worktree the search goes on from the main checkout, so that all worktrees share one store.
+//! In a linked git worktree the search continues from the main checkout, so that all worktrees
+//! share one store.
 
 use crate::config::trust;
 use crate::context::Environment;
@@ -9,14 +11,15 @@ use forge_store::backend::plain_file;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The name of the directory a store lives in.
+/// The name of the directory of a store.
 pub const STORE_DIRECTORY: &str = ".forge";
 
-/// The store that holds for this directory.
+/// Finds the store for this directory.
 ///
 /// # Errors
 ///
-/// Not found if there is none above; invalid if what should be the store is no directory, or a link out of the project.
+/// Not found if there is none above; invalid if what should be the store is not a directory, or is
+/// a link out of the project.
 pub fn find(start: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
     for step in Ancestry::of(start) {
         let candidate = step?.join(STORE_DIRECTORY);
@@ -41,11 +44,11 @@ pub fn find(start: &Path, environment: &Environment) -> Result<PathBuf, CommandE
         .hinted("'--store PATH' or FORGE_STORE names one elsewhere"))
 }
 
-/// The store that somebody named: the directory itself, or the `.forge` in it.
+/// Finds the store at a given path: the directory itself, or the `.forge` in it.
 ///
 /// # Errors
 ///
-/// Not found if it does not exist; invalid if it is no directory.
+/// Not found if it does not exist; invalid if it is not a directory.
 pub fn named(path: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     match fs::metadata(path) {
@@ -63,17 +66,18 @@ pub fn named(path: &Path, environment: &Environment) -> Result<PathBuf, CommandE
     }
 }
 
-/// Where a store's folder leads that is a link out of its project; nothing if it is none.
+/// Returns where a store's folder leads if it is a link out of its project.
 #[must_use]
 pub fn outward(store: &Path) -> Option<PathBuf> {
     fs::symlink_metadata(store).ok().filter(fs::Metadata::is_symlink)?;
     let project = store.parent()?.canonicalize().ok()?;
-    // A link to what is not there yet leads somewhere too.
+    // A link to a path that does not exist yet leads somewhere too.
     let target = store.canonicalize().or_else(|_| fs::read_link(store)).ok()?;
     (!target.starts_with(project)).then_some(target)
 }
 
-/// The link out of its project in the place of the store that holds for this directory, if it is one.
+/// Returns the link out of its project that is in the place of the store for this directory, with
+/// its target.
 #[must_use]
 pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut places = Ancestry::of(start).flatten().map(|folder| folder.join(STORE_DIRECTORY));
@@ -81,12 +85,12 @@ pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
     outward(&store).map(|target| (store, target))
 }
 
-/// Refuses a store's folder that is a link out of its project, unless the user allowed it: what is recorded here would go into
-/// a store of another project.
+/// Refuses a store's folder that is a link out of its project, unless the user allowed it: what is
+/// recorded here would go into the store of another project.
 ///
 /// # Errors
 ///
-/// Invalid; names both.
+/// Invalid; names both paths.
 pub fn check_link(store: &Path, environment: &Environment) -> Result<(), CommandError> {
     let Some(target) = outward(store) else { return Ok(()) };
     if trust::allows_link(environment, store, &target) {
@@ -97,8 +101,8 @@ pub fn check_link(store: &Path, environment: &Environment) -> Result<(), Command
         .hinted("remove it, if it came with the project; 'forge config trust' allows it, '--store' names a store"))
 }
 
-/// Where `forge init` makes a store for the project that holds this directory: beside `.git` if it is in a checkout
-/// (the main one's), else right here.
+/// Returns where `forge init` creates a store for the project that contains this directory: next to
+/// `.git` in a checkout (the main one), or else in this directory.
 #[must_use]
 pub fn place_for(start: &Path) -> PathBuf {
     let top = start.ancestors().find(|directory| is_top(directory));
@@ -106,10 +110,10 @@ pub fn place_for(start: &Path) -> PathBuf {
     main.unwrap_or_else(|| top.unwrap_or(start).to_owned()).join(STORE_DIRECTORY)
 }
 
-/// The linked worktrees of the repository that this directory is in, and its main checkout.
+/// Returns the linked worktrees of the repository that this directory is in, and its main checkout.
 ///
-/// The repository's own directory holds a folder `worktrees/NAME` for each linked one, with the path of its `.git` in a
-/// file `gitdir` (gitrepository-layout).
+/// The repository's own directory contains a folder `worktrees/NAME` for each linked one, with the
+/// path of its `.git` in a file `gitdir` (gitrepository-layout).
 #[must_use]
 pub fn checkouts(start: &Path) -> Vec<PathBuf> {
     let Some(top) = start.ancestors().find(|directory| is_top(directory)) else {
@@ -135,10 +139,11 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A directory and those above it; a linked worktree is replaced by its main checkout.
+/// Iterates over a directory and those above it; a linked worktree is replaced by its main
+/// checkout.
 struct Ancestry {
     next: Option<PathBuf>,
-    /// Whether the main checkout was gone to already: a second time would be a circle.
+    /// Whether it already continued in the main checkout: a second time would be a cycle.
     jumped: bool,
 }
 
@@ -171,14 +176,16 @@ impl Iterator for Ancestry {
     }
 }
 
-/// The main checkout, if this directory is the top of a linked worktree of it.
+/// Returns the main checkout, if this directory is the top of one of its linked worktrees.
 ///
-/// There `.git` is a file that says `gitdir: DIR`; DIR holds a file `commondir` with the repository's own directory
-/// (gitrepository-layout). A submodule has the first but not the second and is a project of its own.
+/// There `.git` is a file with `gitdir: DIR`; DIR contains a file `commondir` with the repository's
+/// own directory (gitrepository-layout). A submodule has the first but not the second, and is a
+/// project of its own.
 ///
 /// # Errors
 ///
-/// Invalid if the repository does not know of this worktree: what is recorded here would go into another project's store.
+/// Invalid if the repository does not list this worktree: what is recorded here would go into
+/// another project's store.
 fn main_checkout(directory: &Path) -> Result<Option<PathBuf>, CommandError> {
     let dot_git = directory.join(".git");
     if !fs::symlink_metadata(&dot_git).is_ok_and(|about| about.is_file()) {
@@ -194,8 +201,8 @@ fn main_checkout(directory: &Path) -> Result<Option<PathBuf>, CommandError> {
         .hinted("'git worktree repair' mends a worktree that was moved; else remove the file"))
 }
 
-/// Whether the worktree with this `.git` file is one of the repository with this directory: then its folder lies there and
-/// names the file.
+/// Whether the repository with this directory lists the worktree with this `.git` file: then the
+/// worktree's folder is in the repository and names the file.
 fn is_worktree_of(common: &Path, dot_git: &Path) -> bool {
     let known = || {
         let top = dot_git.parent()?;
@@ -208,7 +215,7 @@ fn is_worktree_of(common: &Path, dot_git: &Path) -> bool {
     known().unwrap_or(false)
 }
 
-/// The directory that all checkouts of a repository share, by the top of one of them.
+/// Returns the directory that all checkouts of a repository share, from the top of one of them.
 fn common_directory(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     if dot_git.is_dir() {
@@ -218,12 +225,13 @@ fn common_directory(top: &Path) -> Option<PathBuf> {
     fs::canonicalize(own.join(read_small(&own.join("commondir"))?.trim())).ok()
 }
 
-/// The main checkout around the directory that all checkouts share. A bare repository has none.
+/// Returns the main checkout for the directory that all checkouts share. A bare repository has
+/// none.
 fn checkout_of(common: &Path) -> Option<PathBuf> {
     common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned)
 }
 
-/// The text of a file that ought to be a line; nothing if it is not.
+/// Reads a file that should contain one short line; `None` if it does not.
 fn read_small(path: &Path) -> Option<String> {
     plain_file::read_text(path, 64 << 10).ok()
 }
@@ -319,7 +327,7 @@ mod tests {
         assert_eq!(place_for(&path.join("elsewhere/w")), path.join("home/main/.forge"));
     }
 
-    /// What is recorded in a project whose `.git` file somebody made up would go into another project's store.
+    /// With a forged `.git` file, what is recorded would go into another project's store.
     #[test]
     fn a_worktree_that_its_repository_does_not_know_is_refused() {
         for back in ["", "home/main/.git", "elsewhere/other/.git"] {
@@ -337,7 +345,7 @@ mod tests {
             let worktree = path.join("elsewhere/w");
             assert_eq!(found(&worktree).unwrap_err().kind(), ErrorKind::Invalid, "{back}");
             assert_eq!(place_for(&worktree), worktree.join(".forge"));
-            // A folder of its own that names the file all the same.
+            // A folder of its own that names the file anyway.
             fs::write(worktree.join(".git"), "gitdir: fake").unwrap();
             assert_eq!(found(&worktree).unwrap_err().kind(), ErrorKind::Invalid, "{back}");
         }
@@ -354,7 +362,7 @@ mod tests {
         let names = |name: &str| error.message().contains(path.join(name).to_str().unwrap());
         assert!(names("a/.forge") && names("c/.forge"), "{error}");
         assert_eq!(found(&path.join("b")).unwrap(), path.join("b/.forge"));
-        // One that leads to nothing yet could be filled.
+        // A link to a path that does not exist yet could be filled later.
         fs::remove_file(path.join("c/.forge")).unwrap();
         symlink("../a/none", path.join("c/.forge")).unwrap();
         assert_eq!(found(&path.join("c")).unwrap_err().kind(), ErrorKind::Invalid);

@@ -1,4 +1,4 @@
-//! What went wrong, as the user sees it: kind, message, causes, hints, exit code.
+//! Errors as the user sees them: kind, message, causes, hints, exit code.
 
 use forge_store::backend;
 use forge_store::error as store;
@@ -22,51 +22,53 @@ exit_codes! {
     EXIT_NO = 1;
     /// Wrong usage or invalid input.
     EXIT_INVALID = 2;
-    /// What was named does not exist.
+    /// The named thing does not exist.
     EXIT_NOT_FOUND = 3;
-    /// Locked, in conflict, or not available now: trying again may help.
+    /// Locked, in conflict, or not available now: retrying may help.
     EXIT_UNAVAILABLE = 4;
     /// The store is damaged or of a version this forge does not know.
     EXIT_CORRUPT = 5;
-    /// The store is not what the holder of its key has written.
+    /// The store was not written by the holder of its key.
     EXIT_FORGED = 6;
-    /// The key of the store, or its witness, is not here: reads are not verified, writes are refused.
+    /// The key of the store, or its witness, is missing here: reads are not verified, writes are
+    /// refused.
     EXIT_UNKEYED = 7;
-    /// Done as far as it goes now, and not yet whole: somebody still holds what is to go.
+    /// Done as far as possible now, but not complete: another process still uses data that is to be
+    /// removed.
     EXIT_NOT_YET = 8;
     /// A bug in forge.
     EXIT_INTERNAL = 70;
 }
 
-/// Errors grouped by what to do next.
+/// The kind of an error, by what the user can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage,
-    /// An input is not what it should be.
+    /// An input is invalid.
     Invalid,
-    /// An input is of a form that is not known: nothing of it is answered.
+    /// An input has an unknown form: nothing in it was answered.
     UnknownForm,
-    /// What was named does not exist.
+    /// The named thing does not exist.
     NotFound,
-    /// Somebody else changed the same thing.
+    /// Another process changed the same thing.
     Conflict,
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     Locked,
-    /// The system refuses: permissions, a full disk.
+    /// The system refused: permissions, a full disk.
     Unavailable,
     /// The store is damaged.
     Corrupt,
-    /// The store is not what the holder of its key has written.
+    /// The store was not written by the holder of its key.
     Forged,
-    /// The store's key is not here.
+    /// The store's key is missing here.
     Unkeyed,
-    /// The store is of a version, or the wish of a kind, that this forge does not know.
+    /// The version of the store, or the kind of the request, is not supported by this forge.
     Unsupported,
     /// A bug in forge.
     Internal,
-    /// Whoever read our output has seen enough.
+    /// The reader of forge's output has closed it.
     BrokenPipe,
 }
 
@@ -87,7 +89,7 @@ impl From<store::ErrorKind> for ErrorKind {
     }
 }
 
-/// What went wrong.
+/// An error of a command.
 #[derive(Debug)]
 pub struct CommandError {
     kind: ErrorKind,
@@ -97,18 +99,18 @@ pub struct CommandError {
 }
 
 impl CommandError {
-    /// An error of this kind.
+    /// Creates an error of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None, hints: Vec::new() }
     }
 
-    /// Wrong usage, as clap found it.
+    /// Creates an error about wrong usage, as clap reports it.
     #[must_use]
     pub fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();
-        // An argument list of its own follows on lines that are indented.
+        // A list of arguments follows on indented lines.
         let more = lines.by_ref().take_while(|line| line.starts_with(' ')).map(str::trim);
         let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
         for line in more {
@@ -121,28 +123,28 @@ impl CommandError {
         error.hinted("'--help' after the command explains it")
     }
 
-    /// An input is not what it should be.
+    /// Creates an error about an invalid input.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// What was named does not exist.
+    /// Creates an error about something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotFound, message)
     }
 
-    /// This forge cannot do that.
+    /// Creates an error about something that this forge does not support.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// A bug in forge.
+    /// Creates an error about a bug in forge.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
             .hinted("this is a bug in forge; what was acknowledged before is safe")
     }
 
-    /// Whether it went wrong since there is no room for the store on its disk.
+    /// Whether the reason is that the store's disk is full.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         let mut next = self.source();
@@ -155,7 +157,7 @@ impl CommandError {
         false
     }
 
-    /// The system refused to do something; a broken pipe keeps its own kind.
+    /// Creates an error about a refused system call; a broken pipe keeps its own kind.
     #[must_use]
     pub fn io(what: &str, error: io::Error) -> Self {
         let kind = match error.kind() {
@@ -170,46 +172,47 @@ impl CommandError {
         Self::new(kind, what).caused_by(error)
     }
 
-    /// This error, because of that one.
+    /// Adds the cause of this error.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// An error of the same kind and hints that says what was being done, because of this one.
+    /// Wraps this error in one of the same kind, with the same hints, whose message says what was
+    /// being done.
     #[must_use]
     pub fn within(mut self, message: impl Into<String>) -> Self {
         let hints = std::mem::take(&mut self.hints);
         Self { kind: self.kind, message: message.into(), source: Some(self.into()), hints }
     }
 
-    /// This error with something to do next.
+    /// Adds a hint about what to do next.
     #[must_use]
     pub fn hinted(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// What to do next, by group.
+    /// Returns the kind of this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What went wrong.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do next.
+    /// Returns the hints about what to do next.
     #[must_use]
     pub fn hints(&self) -> &[String] {
         &self.hints
     }
 
-    /// What it goes back to, the nearest first; one that says nothing new is left out.
+    /// Returns the causes, nearest first, without those that repeat the message.
     #[must_use]
     pub fn causes(&self) -> Vec<String> {
         let mut causes: Vec<String> = Vec::new();
@@ -225,7 +228,7 @@ impl CommandError {
         causes
     }
 
-    /// How the process ends.
+    /// Returns the exit code of the process.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.kind {
@@ -315,7 +318,7 @@ impl From<store::Error> for CommandError {
             },
             _ => None,
         };
-        // The chain leaves out a cause that says the same as what it is the cause of.
+        // The chain omits a cause that repeats the error that it caused.
         let outer = Self::new(error.kind().into(), error.to_string()).caused_by(error);
         match hint {
             Some(hint) => outer.hinted(hint),

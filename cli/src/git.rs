@@ -1,5 +1,6 @@
-//! The state of a git checkout, by the `git` command. Nothing of the user's changes, and no program runs that a
-//! repository configures: git works in a repository of forge's own, whose configuration holds nothing to run.
+//! Reads the state of a git checkout, with the `git` command. Nothing of the user's is changed, and
+//! no program that a repository configures is run: git works in a repository of forge's own, whose
+//! configuration runs nothing.
 
 #[cfg(target_os = "linux")]
 pub mod guard;
@@ -19,44 +20,44 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long each git process may take where a person waits for it.
+/// The time limit of each git process if a person waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(300);
-/// How long git may take to say whether a file is tracked, which hooks wait for.
+/// The time limit for git to say whether a file is tracked, which hooks wait for.
 const TRACKED_PATIENCE: Duration = Duration::from_secs(4);
 /// The message about files that a filter would have changed.
 pub const UNFILTERED: &str = "filters of this repository were not applied";
-/// The largest new file whose patch is made.
+/// The maximum size of a new file for its patch.
 const MAX_NEW_BYTES: u64 = 32 << 20;
-/// How many bytes of patches are kept in all.
+/// The maximum size of all patches, in bytes.
 const MAX_PATCH_BYTES: u64 = 8 << 20;
-/// How many bytes of the patch of one file are kept.
+/// The maximum size of the patch of one file, in bytes.
 const MAX_FILE_BYTES: usize = 512 << 10;
 
 /// The state of a checkout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// The commit checked out; nothing before the first.
+    /// The commit that is checked out; `None` before the first one.
     pub commit: Option<String>,
-    /// The branch checked out, if one is.
+    /// The branch that is checked out, if any.
     pub branch: Option<String>,
-    /// What stands on top of the commit, new files included, a patch for each file.
+    /// The changes on top of the commit, with new files, one patch per file.
     pub patches: Vec<String>,
     /// The files git does not track yet.
     pub untracked: Vec<String>,
-    /// The files whose changes are too large to be kept.
+    /// The files whose changes are too large to be stored.
     pub left_out: Vec<String>,
-    /// The changed files that the repository has a filter for, which was not applied.
+    /// The changed files for which the repository has a filter, which was not applied.
     pub unfiltered: Vec<String>,
 }
 
 impl Captured {
-    /// Whether nothing stands on top of the commit.
+    /// Whether there are no changes on top of the commit.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.patches.is_empty() && self.left_out.is_empty()
     }
 
-    /// As the fields of a fact.
+    /// Returns the fields of a fact about it.
     #[must_use]
     pub fn value(&self, description: Option<&str>) -> Value {
         let some = |texts: &[String]| Value::from((!texts.is_empty()).then(|| texts.to_vec()));
@@ -71,11 +72,12 @@ impl Captured {
     }
 }
 
-/// Captures the checkout around this directory, with a private index in the store's folder. No object is written.
+/// Captures the checkout around this directory, with a private index in the store's folder. No git
+/// object is written.
 ///
 /// # Errors
 ///
-/// Not found if there is none, or no git; unavailable if git fails or takes too long.
+/// Not found if there is no checkout, or no git; unavailable if git fails or takes too long.
 pub fn capture(directory: &Path, store: &Path, limit: Limit) -> Result<Captured, CommandError> {
     let git = Git::at(directory, limit)?;
     let private = PrivateRepository::new(&git, store)?;
@@ -102,8 +104,8 @@ pub fn capture(directory: &Path, store: &Path, limit: Limit) -> Result<Captured,
     Ok(Captured { commit, branch, patches, untracked, left_out, unfiltered })
 }
 
-/// The lines for the index by which git compares files that it does not track yet, and those that are too large.
-/// Each is entered as an empty file of an unknown time, so that git reads the file itself.
+/// Returns the index lines with which git compares untracked files, and the files that are too
+/// large. Each is entered as an empty file with an unknown time, so that git reads the file itself.
 fn added(
     untracked: &[u8],
     top: &Path,
@@ -128,14 +130,14 @@ fn added(
     Ok((lines, left_out))
 }
 
-/// All differences of the files to this commit or tree, and whether they were cut.
+/// Returns all differences of the files from this commit or tree, and whether they were cut.
 fn diff(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, bool), CommandError> {
     let args = ["diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
     let more = ["--ignore-submodules=dirty", "--submodule=short"];
     let prefixes = ["--src-prefix=a/", "--dst-prefix=b/", base];
     let mut ended = private.some(&[&args[..], &more, &prefixes].concat(), MAX_PATCH_BYTES)?;
     let is_cut = ended.stdout.len() as u64 > MAX_PATCH_BYTES;
-    // The pipe is closed after that many bytes, so it ends by itself even if it had more to say.
+    // The pipe is closed after this many bytes, which ends git even if it had more to write.
     if !ended.status.success() && !is_cut {
         let text = format!("git diff failed: {}", ended.status);
         return Err(CommandError::new(ErrorKind::Unavailable, text)
@@ -145,12 +147,12 @@ fn diff(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, bool), Comm
     Ok((std::mem::take(&mut ended.stdout), is_cut))
 }
 
-/// Whether git leaves this file of a checkout alone; nothing if it does not say.
+/// Whether git ignores this file of a checkout; `None` if git does not say.
 #[must_use]
 pub fn ignores(directory: &Path, file: &Path) -> Option<bool> {
     let git = Git::at(directory, Limit::Each(PATIENCE)).ok()?;
     let mut command = git.command(&["check-ignore", "-q", "--"]).ok()?;
-    // check-ignore takes no pathspecs, and refuses to be told how to read them.
+    // check-ignore takes no pathspecs, and refuses options about them.
     command.arg(file).env_remove("GIT_LITERAL_PATHSPECS");
     match process::run(command, None, 0, git.limit).ok()?.status.code() {
         Some(0) => Some(true),
@@ -159,7 +161,8 @@ pub fn ignores(directory: &Path, file: &Path) -> Option<bool> {
     }
 }
 
-/// Whether git keeps this file of a checkout, and so may have brought it; nothing if it does not say.
+/// Whether git tracks this file of a checkout, and so may have brought it; `None` if git does not
+/// say.
 #[must_use]
 pub fn tracks(directory: &Path, file: &Path) -> Option<bool> {
     let git = match Git::at(directory, Limit::Each(TRACKED_PATIENCE)) {
@@ -176,7 +179,7 @@ pub fn tracks(directory: &Path, file: &Path) -> Option<bool> {
     }
 }
 
-/// The patch of each file, and the files whose patches are too large.
+/// Splits a diff into the patch of each file, and the files whose patches are too large.
 fn split(diff: &[u8], is_cut: bool) -> (Vec<String>, Vec<String>) {
     const BEGIN: &[u8] = b"diff --git ";
     let mut starts = Vec::new();
@@ -204,7 +207,7 @@ fn split(diff: &[u8], is_cut: bool) -> (Vec<String>, Vec<String>) {
     (patches, left_out)
 }
 
-/// The file a patch is of: `diff --git a/PATH b/PATH`, where both are the same.
+/// The file of a patch: `diff --git a/PATH b/PATH`, with equal paths.
 fn path_of(patch: &[u8]) -> String {
     let line = patch.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

@@ -1,4 +1,4 @@
-//! Texts that are given as themselves, as a file, or on standard input.
+//! Texts that are given directly, as a file, or on standard input.
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -7,13 +7,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A text has at most this many bytes.
+/// The maximum size of a text, in bytes.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
-/// Where a text is.
+/// The source of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// Here.
+    /// The text itself.
     Text(String),
     /// In this file.
     File(PathBuf),
@@ -24,7 +24,8 @@ pub enum Given {
 impl FromStr for Given {
     type Err = std::convert::Infallible;
 
-    /// `-` is standard input, `@FILE` a file, `@@` begins a text with one `@`, anything else is the text.
+    /// Parses an argument: `-` is standard input, `@FILE` a file, `@@` begins a text with one `@`,
+    /// anything else is the text.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match (text, text.strip_prefix('@')) {
             ("-", _) => Self::Stdin,
@@ -38,11 +39,11 @@ impl FromStr for Given {
 }
 
 impl Given {
-    /// The text.
+    /// Reads the text.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is no UTF-8 or too long.
+    /// If the file cannot be read, is not UTF-8, or is too long.
     pub fn read(&self, context: &Context) -> Result<String, CommandError> {
         match self {
             Self::Text(text) => Ok(text.clone()),
@@ -52,7 +53,7 @@ impl Given {
     }
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 ///
 /// # Errors
 ///

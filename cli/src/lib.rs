@@ -1,21 +1,23 @@
-//! The command line of forge: arguments, context, output. A library, so that the binary is a line and tests see the
-//! tree of commands.
+//! The command line of forge: arguments, context, output. It is a library, so that the binary is
+//! one line and tests can inspect the command tree.
 //!
-//! * [`args`] and [`commands`]: what can be said, and what it does.
-//! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
-//! * [`workplace`]: the store and the session a command works in.
+//! * [`args`] and [`commands`]: the arguments and functions of all commands.
+//! * [`context`], [`config`], [`discovery`]: the context of a command: directory, store, settings,
+//!   clock.
+//! * [`workplace`]: the store and the session of a command.
 //! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
-//! * [`transcript`]: recorded agent sessions on their way into the store.
-//! * [`given`]: texts given as themselves, as a file, or on standard input.
+//! * [`transcript`]: imports recorded agent sessions into the store.
+//! * [`given`]: texts that are given directly, as a file, or on standard input.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`compaction`]: compactions of an agent's context, and what is lost in them.
-//! * [`hook`]: what happens when a coding agent calls one of its hooks.
-//! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
+//! * [`hook`]: handles the hooks of coding agents.
+//! * [`report`] and [`output`]: the results of commands, and how they are printed: as text for
+//!   people or as one JSON document.
 //! * [`mcp`]: the same commands for coding agents, over the Model Context Protocol.
-//! * [`zone`]: whether the zone in which times are read and shown is known.
-//! * [`child`] and [`git`]: what is run outside.
-//! * [`integration`] and [`doctor`]: what makes forge part of a coding agent, and whether that works.
-//! * [`error`]: what went wrong, the exit code, and what to do next.
+//! * [`zone`]: whether the time zone for input and output is known.
+//! * [`child`] and [`git`]: external programs.
+//! * [`integration`] and [`doctor`]: install forge in a coding agent, and check that it works.
+//! * [`error`]: errors with exit codes and hints.
 
 pub mod args;
 pub mod child;
@@ -49,7 +51,8 @@ use context::{Context, Environment};
 use error::CommandError;
 use std::ffi::OsString;
 
-/// Runs `forge` with these arguments, the first of which is its own name, and says how to exit.
+/// Runs `forge` with these arguments, the first of which is its own name, and returns the exit
+/// code.
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> u8 {
     #[cfg(target_os = "linux")]
@@ -61,7 +64,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     let hook = hook_words(&arguments);
     let outcome = panic::guarded(|| parse_and_run(arguments, &environment, &mut form));
     match (outcome, hook) {
-        // Anything else would stop the agent that called it.
+        // Any other exit code would stop the agent that called the hook.
         (Ok(_), Some(_)) => error::EXIT_OK,
         (Err(error), Some(words)) => {
             hook::note_failure(&environment, &words, &error);
@@ -75,11 +78,12 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Ends the process with this code. What RocksDB has put down to be done at the end waits for its idle threads to wake up and end
-/// themselves, half a millisecond that nothing is gained by: files were synced when they were written.
+/// Ends the process with this exit code, without RocksDB's exit handlers. These wait half a
+/// millisecond for idle threads to end, without any benefit: files were synced when they were
+/// written.
 pub fn end(code: u8) -> ! {
     use std::io::Write;
-    // Without a reader there is nobody to tell.
+    // Without a reader, a failure cannot be reported.
     let _ = std::io::stdout().flush();
     #[cfg(unix)]
     signal_hook::low_level::exit(code.into());
@@ -87,7 +91,7 @@ pub fn end(code: u8) -> ! {
     std::process::exit(code.into());
 }
 
-/// What follows `forge hook`, if that is what was called.
+/// Returns the words after `forge hook`, if that is the called command.
 fn hook_words(arguments: &[OsString]) -> Option<Vec<String>> {
     let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
     (words.next()? == "hook").then(|| words.collect())
@@ -125,29 +129,29 @@ fn parse_and_run(
     }
     args.command.run(&mut context)?;
     context.out.flush()?;
-    // Some hundred commands with their arguments: the system frees them faster.
+    // About a hundred commands with their arguments: the system frees them faster.
     std::mem::forget(tree);
     Ok(context.ending())
 }
 
-/// What the arguments say if the command they name were the only one: each further one is given a copy of every flag that all
-/// know, half a megabyte that most calls have no use for. `None` where that is not enough: only the whole tree can say what is
-/// wrong, or help.
+/// Parses the arguments with a tree that contains only the command that they name: each further
+/// command would get a copy of every global flag, half a megabyte that most calls do not need.
+/// `None` if that is not enough: only the whole tree can report errors or print help.
 fn parse_alone(tree: &clap::Command, arguments: &[OsString]) -> Option<clap::ArgMatches> {
     let named = arguments.iter().skip(1).find_map(|word| tree.find_subcommand(word))?;
     let alone = args::Global::augment_args(clap::Command::new(tree.get_name().to_owned()));
     alone.subcommand(named.clone()).try_get_matches_from(arguments).ok()
 }
 
-/// Of a command that there is, but under another: where.
+/// Adds to an error about an unknown command where a command of that name exists under another one.
 fn told_where(tree: clap::Command, error: clap::Error) -> clap::Error {
-    // Where more have one it says nothing: each kind of entity has a list.
+    // A name with more matches gives no hint: each kind of entity has a `list`.
     const MOST: usize = 3;
     let (mut tree, mut error) = (tree, error);
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
-    // What stands under a command is made when it is called.
+    // The subcommands of a command are built when it is called.
     tree.build();
     let under = tree.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
     let found: Vec<_> = under.map(|group| format!("{} {word}", group.get_name())).collect();
@@ -157,7 +161,8 @@ fn told_where(tree: clap::Command, error: clap::Error) -> clap::Error {
     error
 }
 
-/// Help and version are answers; the rest is wrong usage, which clap explains better than we could.
+/// Handles help and version, which are results; anything else is wrong usage, which clap explains
+/// best.
 fn not_parsed(error: &clap::Error, form: Form) -> Result<u8, CommandError> {
     let asked = matches!(error.kind(), ClapKind::DisplayHelp | ClapKind::DisplayVersion);
     if !asked && form.json {

@@ -1,10 +1,10 @@
-//! What a broken invariant looks like from outside: a short report and exit code 70.
+//! Panics as the user sees them: a short report and exit code 70.
 
 use crate::error::CommandError;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::{Mutex, PoisonError};
 
-/// What the first panic said and where.
+/// The message of the first panic, and where it happened.
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs `work`; a panic in it becomes an internal error.

@@ -1,11 +1,11 @@
-//! Files and directories that are the user's alone, whatever the umask.
+//! Files and directories that are private to the user, whatever the umask.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Makes this directory and those above it that are missing, each with mode 0700.
+/// Creates this directory and the missing ones above it, each with mode 0700.
 pub fn create_directories(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -14,22 +14,23 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
         create_directories(parent)?;
     }
     match DirBuilder::new().mode(0o700).create(path) {
-        // The umask may have taken bits away.
+        // The umask may have removed permissions.
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700)),
-        // Somebody else was faster: just as well.
+        // Another process has created it in the meantime.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Replaces the contents of this file as one step, with mode 0600; readers see the old or the new text.
+/// Replaces the contents of this file atomically, with mode 0600; readers see the old or the new
+/// text.
 pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     replace_file_with(path, contents, 0o600)
 }
 
-/// The same with this mode, for files that others may read.
+/// Replaces a file in the same way with this mode, for files that others may read.
 pub fn replace_file_with(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
-    // A link stays a link: what it points to is replaced.
+    // A link stays a link: its target is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
@@ -37,7 +38,7 @@ pub fn replace_file_with(path: &Path, contents: &[u8], mode: u32) -> io::Result<
     let written =
         write_new(&temporary, contents, mode).and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
-        // What remains of it is of no use; the first error is the one to tell.
+        // The temporary file is useless now; the first error is the one to report.
         let _ = fs::remove_file(&temporary);
     }
     written

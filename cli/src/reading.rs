@@ -1,4 +1,4 @@
-//! How commands read: a store, a session, a point in it, what is known there.
+//! How commands read: a store, a session, a moment, and what is known at it.
 
 use crate::args::value::{EntityName, Moment};
 use crate::context::Context;
@@ -9,7 +9,7 @@ use forge_store::error::Error;
 use forge_store::model::{ClaimEntry, Key, Kind, Timestamp};
 use forge_store::store::{FactClock, ResolvedMoment, Session, SourcedFact, StateAt, Store};
 
-/// How many matches an ambiguity names.
+/// The maximum number of matches in an error about an ambiguous name.
 const MATCHES: usize = 8;
 
 /// A store and a session to read.
@@ -32,7 +32,7 @@ impl Reading {
         Ok(Self { store, session })
     }
 
-    /// What is to be done after the answer was printed.
+    /// Does the work after the result was printed.
     pub fn finish(&self, context: &Context) {
         workplace::finish(&self.store);
         if context.is_process {
@@ -40,7 +40,7 @@ impl Reading {
         }
     }
 
-    /// The point that a moment names; all that is recorded if none does.
+    /// Resolves a moment; without one, the head.
     ///
     /// # Errors
     ///
@@ -56,14 +56,14 @@ impl Reading {
         }
     }
 
-    /// The time that a moment names; what is after any time if it names all that is recorded.
+    /// Returns the time of a moment; the greatest time for the head.
     ///
     /// # Errors
     ///
     /// As resolving does.
     pub fn time(&self, context: &Context, at: &Moment) -> Result<Timestamp, CommandError> {
         use forge_store::model::time_grammar::MomentBase;
-        // A time is taken as it is, even one before anything happened.
+        // A time counts as given, even if it is before the first event.
         let moment = workplace::moment(context, &self.session, at)?;
         if let MomentBase::Time(time) = moment.base
             && moment.back == 0
@@ -74,7 +74,7 @@ impl Reading {
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 
-    /// What was known at a point.
+    /// Returns the state at a point.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Reading {
         Ok(self.session.state_by(point, clock)?)
     }
 
-    /// The texts of this session.
+    /// Returns a reader of this session's texts.
     #[must_use]
     pub fn texts(&self, length: Length) -> Texts<'_> {
         Texts::new(&self.session, length)
@@ -141,7 +141,7 @@ impl Known {
         }
     }
 
-    /// Its fields, to be taken out.
+    /// Its fields, as a mutable reference.
     pub const fn value_mut(&mut self) -> &mut forge_store::model::Value {
         match self {
             Self::Claim(_, entry) => &mut entry.value,
@@ -159,7 +159,7 @@ impl Known {
     }
 }
 
-/// All entities of a kind in a state, sorted by their own time, then id.
+/// Returns all entities of a kind in a state, sorted by their own time, then id.
 ///
 /// # Errors
 ///
@@ -172,7 +172,7 @@ pub fn known_of(state: &StateAt, kind: Kind) -> Result<Vec<Known>, CommandError>
     Ok(state.facts_of(kind)?.into_iter().map(Known::Fact).collect())
 }
 
-/// The entity of this kind that was named by its id or the beginning of it.
+/// Finds the entity of this kind by its id or a prefix of it.
 ///
 /// # Errors
 ///
@@ -185,11 +185,11 @@ pub fn one_of(state: &StateAt, kind: Kind, name: &str) -> Result<Known, CommandE
     Ok(known.swap_remove(place))
 }
 
-/// The entity of any kind that was named.
+/// Finds the entity of any kind with this name.
 ///
 /// # Errors
 ///
-/// Not found, with the nearest ids; ambiguous, also where entities of several kinds have this id.
+/// Not found, with the nearest ids; ambiguous, also if entities of several kinds have this id.
 pub fn entity(state: &StateAt, name: &EntityName) -> Result<Known, CommandError> {
     if let Some(kind) = name.kind {
         return one_of(state, kind, &name.id);

@@ -1,4 +1,4 @@
-//! Texts of facts and claims as they are printed: whole, or cut with the hash of the whole.
+//! Texts of facts and claims for output: in full, or cut with the hash of the full text.
 
 use crate::error::{CommandError, ErrorKind};
 use forge_store::error::Error;
@@ -7,17 +7,17 @@ use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
 use std::mem;
 
-/// Longer texts are cut in JSON, in bytes.
+/// The length at which texts are cut in JSON, in bytes.
 pub const CUT_BYTES: usize = 4096;
 
 /// How much of a text is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// Its beginning as the fact carries it: nothing else is read.
+    /// The beginning, as the fact contains it: nothing else is read.
     Preview,
-    /// Up to [`CUT_BYTES`]; of a longer one the beginning, with length and hash.
+    /// Up to [`CUT_BYTES`]; of a longer text the beginning, with its length and hash.
     Cut,
-    /// All of it.
+    /// The full text.
     Whole,
 }
 
@@ -25,23 +25,23 @@ pub enum Length {
 pub struct Texts<'a> {
     session: &'a Session,
     length: Length,
-    /// The document read last: several texts often stand in one.
+    /// The document that was read last: it often contains several texts.
     last: Option<(String, (u64, u64), Vec<u8>)>,
 }
 
 impl<'a> Texts<'a> {
-    /// Those of this session, so long.
+    /// Creates a reader of this session's texts, for this length.
     #[must_use]
     pub fn new(session: &'a Session, length: Length) -> Self {
         Self { session, length, last: None }
     }
 
-    /// The value as it is printed: a reference to a text is replaced by the text, and what is too long is cut.
-    /// `source` is where the references of a fact point into.
+    /// Returns the value for output: references are replaced by their texts, and long texts are
+    /// cut. `source` is the source that the references of a fact point into.
     ///
     /// # Errors
     ///
-    /// Corrupt if a text cannot be found where it should be.
+    /// Corrupt if a text is missing from its source.
     pub fn shown(&mut self, source: Option<&str>, value: Value) -> Result<Value, CommandError> {
         if let Some(text) = TextRef::from_value(&value) {
             return self.referred(source, &text);
@@ -62,7 +62,7 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// The source that the first reference in this value points into, where nothing else says so.
+    /// Returns the source of the first reference in this value, if nothing else names it.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The whole of a text; `None` if it was pruned and only its beginning is left.
+    /// Reads the full text; `None` if it was pruned and only its beginning is left.
     fn read(
         &mut self,
         source: Option<&str>,
@@ -107,7 +107,8 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// The value with every reference to a text replaced by the text's beginning: what needs no reading.
+/// Returns the value with every reference replaced by the beginning of its text, which needs no
+/// read.
 #[must_use]
 pub fn previewed(value: &Value) -> Value {
     if let Some(text) = TextRef::from_value(value) {
@@ -133,7 +134,7 @@ fn first_reference(value: &Value) -> Option<TextRef> {
     }
 }
 
-/// A text, or the object that stands for one that is too long.
+/// The text, or an object in place of one that is too long.
 fn cut(text: String) -> Value {
     if text.len() <= CUT_BYTES {
         return Value::Text(text);
@@ -236,7 +237,7 @@ mod tests {
             ..SourceChunk::default()
         };
         session.import_chunk(&act, OperationId::from_bytes([1; 16]), "source", taken).unwrap();
-        // Another source that says something else at that place.
+        // Another source with another text in that place.
         let other = line.replace(['x', 'y'], "z");
         let taken = SourceChunk {
             bytes: store.redact_source(other.as_bytes(), TextForm::Json, PartEnding::End),
@@ -260,7 +261,7 @@ mod tests {
         let body = Value::List(vec![known.fact.value.clone()]);
         let reader = Texts::new(&session, Length::Whole);
         assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"));
-        // Read again from its beginning a source has another blob, in which its new texts stand.
+        // When a source is read again from its beginning, its new texts are in another blob.
         let again = line.replace(['x', 'y'], "v");
         let taken = SourceChunk {
             bytes: store.redact_source(again.as_bytes(), TextForm::Json, PartEnding::End),

@@ -1,4 +1,4 @@
-//! Where a command works: its store, its session, a point in it.
+//! The context of a command in the store: its store, its session, a moment.
 
 use crate::args::value::Moment;
 use crate::config::key;
@@ -20,36 +20,36 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use strsim::levenshtein;
 
-/// What a command is going to do with the store.
+/// How a command uses the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Only look, at one moment: works where nothing may be written.
+    /// Read at one moment: works even if nothing can be written.
     Read,
-    /// Only look, at what others write meanwhile too.
+    /// Read, with what others write in the meantime.
     Follow,
     /// Write.
     Write,
 }
 
-/// What a command does where no session has been begun.
+/// What a command does if there is no session yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// It has nothing to say.
+    /// It needs an existing session.
     Existing,
-    /// It begins one, named after the project's directory.
+    /// It creates one, named after the project's directory.
     OrNew,
 }
 
-/// The session that one begins in if its directory has no name that could be one.
+/// The name of a new session if the directory's name cannot be one.
 const UNNAMED: &str = "project";
-/// How many ids a hint names.
+/// The maximum number of ids in a hint.
 const NEAREST: usize = 3;
 
 /// Opens the store.
 ///
 /// # Errors
 ///
-/// Not found if there is none; as the library says if it cannot be used.
+/// Not found if there is none; the errors of the library.
 pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
     let path = context.store_directory()?;
     if access == Access::Write {
@@ -63,7 +63,7 @@ pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
     Ok(store)
 }
 
-/// Says what of the store nobody vouches for, and has the process end accordingly.
+/// Warns about unverified data, and sets the exit code accordingly.
 fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError> {
     let missing = match store.seal_status() {
         SealStatus::Unsealed => return Ok(()),
@@ -93,7 +93,7 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
     Ok(())
 }
 
-/// How a command uses a store.
+/// Returns the options with which a command opens a store.
 #[must_use]
 pub fn options(context: &Context, access: Access) -> Options {
     Options {
@@ -102,12 +102,13 @@ pub fn options(context: &Context, access: Access) -> Options {
         redaction: redactor(context).map(Arc::new),
         keyring: context.keyring(),
         encrypted: false,
-        // A command ends soon: what it would remember of more, nobody would come back to.
+        // A command ends soon, so caching more would have no benefit.
         head_bytes: 64 << 20,
     }
 }
 
-/// What takes secrets out, with what the settings and flags let through; `None` if they are to be stored.
+/// Returns the redactor, with the exceptions of the settings and flags; `None` if secrets are to be
+/// stored.
 #[must_use]
 pub fn redactor(context: &Context) -> Option<Redactor> {
     let config = &context.config;
@@ -119,10 +120,10 @@ pub fn redactor(context: &Context) -> Option<Redactor> {
     })
 }
 
-/// Refuses a text that cannot be stored without what looks like a secret in it.
+/// Refuses a text that contains a probable secret and cannot be stored without it.
 ///
 /// # Errors
-/// What kind of secret it looks like.
+/// Names the kind of secret.
 pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), CommandError> {
     match redactor(context).and_then(|redactor| redactor.secret_in_name(text)) {
         None => Ok(()),
@@ -134,7 +135,7 @@ pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), Co
     }
 }
 
-/// The text without what looks like a secret in it.
+/// Returns the text without probable secrets.
 #[must_use]
 pub fn without_secrets(context: &Context, text: &str) -> String {
     redactor(context).map_or_else(
@@ -143,8 +144,8 @@ pub fn without_secrets(context: &Context, text: &str) -> String {
     )
 }
 
-/// What is to be said and done after the answer was printed: brings the index up to date if much was written since.
-/// Nobody waits for this, and nothing is lost if it fails.
+/// Updates the index after the result was printed, if much was written since the last time. No
+/// caller waits for this, and nothing is lost if it fails.
 pub fn finish(store: &Store) {
     let applied = store.maintain(APPLY_BYTES).and_then(|applied| {
         if applied {
@@ -159,16 +160,17 @@ pub fn finish(store: &Store) {
     }
 }
 
-/// The session to work in: the one asked for, else that of the agent whose process this one runs in, else the current
-/// one. Where it is an agent's, that is said.
+/// Returns the session of a command: the one that was given, or else that of the agent whose
+/// process this one runs in, or else the current one. If it is an agent's, this is reported.
 ///
 /// # Errors
 ///
-/// Not found if there is no such session, or none at all and one is needed.
+/// Not found if there is no such session, or no session at all and one is needed.
 pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, CommandError> {
     if let Some(name) = context.session() {
         return match named_session(store, name) {
-            // An agent that has recorded nothing yet names its session too, through its shell's variables.
+            // An agent that has recorded nothing yet names its session too, with the variables of
+            // its shell.
             Err(error) if need == Need::OrNew && is_of_agent(context, store, name) => {
                 agents_first(context, store, name, None).map_err(|_| error)
             }
@@ -201,11 +203,11 @@ pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, 
     }
 }
 
-/// The agent's own id of the session that this command is called from.
+/// Returns the agent's own id of the session that this command is called from.
 ///
 /// # Errors
 ///
-/// Invalid if it is called from none.
+/// Invalid if it is not called from an agent's session.
 pub fn agent_session(context: &Context, store: &Store) -> Result<String, CommandError> {
     if let Some(name) = context.session() {
         if is_of_agent(context, store, name) {
@@ -233,7 +235,7 @@ fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
         || (by_shell && process::is_noted(store.notes().as_deref(), name))
 }
 
-/// The session of an agent that has recorded nothing yet.
+/// Creates the session of an agent that has recorded nothing yet.
 fn agents_first(
     context: &Context,
     store: &Store,
@@ -247,7 +249,7 @@ fn agents_first(
     Ok(store.session_for_agent(&act(context, "session new"), new)?)
 }
 
-/// The session of this name or id.
+/// Finds the session with this name or id.
 ///
 /// # Errors
 ///
@@ -264,13 +266,13 @@ fn first_session(context: &Context, store: &Store) -> Result<Session, CommandErr
     let name = project_name(context, store);
     let act = act(context, "session new");
     match create(context, store, &act, NewSession::named(name.clone())) {
-        // Somebody else was faster.
+        // Another process created it first.
         Err(Error::Duplicate { .. }) => Ok(store.session(&name)?),
         made => Ok(made?),
     }
 }
 
-/// Begins a session, with the schedule that the settings ask for.
+/// Creates a session, with the schedule in the settings.
 ///
 /// # Errors
 ///
@@ -297,7 +299,8 @@ fn create(
     Ok(session)
 }
 
-/// The name of the directory that the store lies in, or of this one if the store has a place of its own.
+/// The name of the directory that contains the store, or of the current one if the store is
+/// elsewhere.
 fn project_name(context: &Context, store: &Store) -> String {
     let beside = store.path().filter(|path| path.file_name().is_some_and(|n| n == STORE_DIRECTORY));
     let project = beside.and_then(|path| path.parent()).unwrap_or(&context.cwd);
@@ -305,13 +308,13 @@ fn project_name(context: &Context, store: &Store) -> String {
     name.filter(|name| claim::check_id(name).is_ok()).unwrap_or_else(|| UNNAMED.to_owned())
 }
 
-/// Who does what now: the person or agent at the command line.
+/// Returns the context of a write: the person or agent at the command line, now.
 #[must_use]
 pub fn act(context: &Context, verb: &str) -> WriteContext {
     WriteContext::asked(verb, context.now)
 }
 
-/// The point that a moment names; where none is named, now.
+/// Resolves a moment; without one, the head.
 ///
 /// # Errors
 ///
@@ -327,12 +330,12 @@ pub fn point_or_head(
     }
 }
 
-/// A moment as this session takes it: a number that nothing is called there is a time. What was decided about a clock
-/// that was changed is said on stderr.
+/// Parses a moment in the context of this session: a number that is not an id there is a time. A
+/// note about ambiguous local times is printed to stderr.
 ///
 /// # Errors
 ///
-/// Invalid if it is no moment; ambiguous.
+/// Invalid if it is not a moment; ambiguous.
 pub fn moment(
     context: &Context,
     session: &Session,
@@ -347,11 +350,11 @@ pub fn moment(
     Ok(moment)
 }
 
-/// The point that a moment names. What was decided about a clock that was changed is said on stderr.
+/// Resolves a moment to a point. A note about ambiguous local times is printed to stderr.
 ///
 /// # Errors
 ///
-/// Invalid if it is no moment; not found; ambiguous.
+/// Invalid if it is not a moment; not found; ambiguous.
 pub fn point(
     context: &Context,
     session: &Session,
@@ -360,11 +363,11 @@ pub fn point(
     resolve(context, session, &self::moment(context, session, moment)?)
 }
 
-/// The point that a moment is in a session.
+/// Resolves a parsed moment in a session.
 ///
 /// # Errors
 ///
-/// Not found; ambiguous. The hints say what else may have been meant.
+/// Not found; ambiguous. The hints name other possible meanings.
 pub fn resolve(
     context: &Context,
     session: &Session,
@@ -390,7 +393,7 @@ pub fn resolve(
             if !nearest.is_empty() {
                 hints.push(format!("the nearest are {}", nearest.join(", ")));
             }
-            // A word that is nothing else may have been meant as one.
+            // An unknown word may have been meant as one.
             if what == "tag, branch or id"
                 && let Err(no_time) = parse_time(name, context.now, &context.zone)
             {
@@ -402,7 +405,7 @@ pub fn resolve(
     })
 }
 
-/// The id of the claim of this kind that was named: by its whole id, or the beginning of one alone.
+/// Returns the id of the claim of this kind with this name: its full id or a unique prefix.
 ///
 /// # Errors
 ///
@@ -412,7 +415,7 @@ pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, Comma
     id_among(kind, name, known)
 }
 
-/// The id that was named among those known: by its whole, or the beginning of it alone.
+/// Finds a name among the known ids: a full id or a unique prefix.
 ///
 /// # Errors
 ///
@@ -443,7 +446,7 @@ pub fn id_among(
     })
 }
 
-/// The branches and tags of a session.
+/// Returns the branches and tags of a session.
 fn names(session: &Session) -> Result<Vec<String>, CommandError> {
     let branches = session.branches(&session.head()?)?.into_iter().map(|branch| branch.name);
     let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
@@ -452,7 +455,7 @@ fn names(session: &Session) -> Result<Vec<String>, CommandError> {
     Ok(names.into_iter().collect())
 }
 
-/// The few ids that are most like a name.
+/// Returns the ids that are most similar to a name.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
     let mut nearest: Vec<(usize, &String)> =

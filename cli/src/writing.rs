@@ -1,4 +1,4 @@
-//! How commands write: one operation, its automatic checkpoint, and what is told of it.
+//! How commands write: one operation, its automatic checkpoint, and the report of it.
 
 use crate::args::value::Moment as Given;
 use crate::context::Context;
@@ -12,16 +12,16 @@ use forge_store::store::{
     ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport,
 };
 
-/// How often an id is looked for again when somebody else took it meanwhile.
+/// How often a free id is searched again because another process took it in the meantime.
 const ATTEMPTS: usize = 20;
 
-/// A store and a session to write to, and who does it.
+/// A store and a session to write to, with the context of the write.
 pub struct Writing {
     /// The store.
     pub store: Store,
     /// The session.
     pub session: Session,
-    /// Who does what, when.
+    /// The author, verb and time of the write.
     pub act: WriteContext,
     triggers: Triggers,
 }
@@ -39,7 +39,7 @@ impl Writing {
         Ok(Self { store, session, act: workplace::act(context, verb), triggers })
     }
 
-    /// The id of the claim that was named: its whole, or the beginning of it alone.
+    /// Returns the id of the claim with this name: its full id or a unique prefix.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Writing {
         workplace::claim_id(&self.session.state(&head)?, kind, name)
     }
 
-    /// The ids of the claims that were named.
+    /// Returns the ids of the claims with these names.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Writing {
         names.iter().map(|name| self.claim_id(kind, name)).collect()
     }
 
-    /// Writes what a rule makes of the claims as they stand.
+    /// Applies a rule to the current claims and writes the outcome.
     ///
     /// # Errors
     ///
@@ -73,7 +73,8 @@ impl Writing {
         Ok(self.write_by_rule(&rule)?)
     }
 
-    /// Writes a new claim, under this id or the next free one, as `rule` says it is added. Returns its id too.
+    /// Writes a new claim, under this id or the next free one; `rule` computes the changes. Also
+    /// returns its id.
     ///
     /// # Errors
     ///
@@ -124,7 +125,7 @@ impl Writing {
         self.add_value_with(kind, id, value, |_| None)
     }
 
-    /// Writes a new claim with these fields, and with it the fact that tells of its id.
+    /// Writes a new claim with these fields, together with a fact that refers to its id.
     ///
     /// # Errors
     ///
@@ -148,7 +149,7 @@ impl Writing {
         })
     }
 
-    /// Changes fields of a claim; those that are null stay as they are.
+    /// Changes fields of a claim; null fields stay unchanged.
     ///
     /// # Errors
     ///
@@ -189,7 +190,7 @@ impl Writing {
         Ok(write.commit()?)
     }
 
-    /// Refuses a fact under an id that somebody chose and another fact has.
+    /// Refuses a fact whose id was chosen and belongs to another fact already.
     ///
     /// # Errors
     ///
@@ -203,18 +204,18 @@ impl Writing {
         Ok(())
     }
 
-    /// Whether the event of this trigger makes a checkpoint.
+    /// Whether an event with this trigger makes a checkpoint.
     #[must_use]
     pub fn makes_checkpoint(&self, trigger: AutoTrigger) -> bool {
         self.triggers.of_event(Some(trigger)) == Some(trigger)
     }
 
-    /// Something to be written by this act.
+    /// Starts a write in this context.
     pub fn write(&self) -> SessionWrite<'_> {
         self.session.write(&self.act)
     }
 
-    /// To be called after the answer was printed.
+    /// Does the work after the result was printed.
     pub fn finish(&self) {
         workplace::finish(&self.store);
     }
@@ -225,7 +226,7 @@ impl Writing {
     ) -> Result<WriteReport, Error> {
         let guarded = |claims: &HeadClaims| {
             let mut outcome = rule(claims)?;
-            // What stands so already is no change, and no reason for a checkpoint.
+            // An unchanged claim is not a change, and not a reason for a checkpoint.
             outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
             let event = match outcome.changes.as_slice() {
                 [] => None,
@@ -240,7 +241,8 @@ impl Writing {
         self.write().rule(guarded).commit()
     }
 
-    /// The next free id of a kind: free on all branches, so that two of them do not mean different things by one id.
+    /// Returns the next free id of a kind: free on all branches, so that one id does not have two
+    /// meanings.
     fn free_id(&self, kind: Kind) -> Result<String, Error> {
         let letter = initial(kind);
         let head = self.session.head()?;
@@ -263,8 +265,8 @@ impl Writing {
     }
 }
 
-/// A number from 1 on that is free while the one before it is taken: the first free one if they were taken in order.
-/// Asks for as many numbers as it has binary digits, twice.
+/// Returns a free number from 1 on whose predecessor is taken: the first free one if they were
+/// taken in order. Calls `is_taken` as often as twice the number of its binary digits.
 fn first_free<E>(is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
     let (mut taken, mut free) = (0, 1);
     while is_taken(free)? {
@@ -282,7 +284,7 @@ fn first_free<E>(is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
     Ok(free)
 }
 
-/// The outcome of one claim coming to these fields.
+/// Returns the outcome of changing one claim to these fields.
 #[must_use]
 pub fn changed(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOutcome {
     let event = forge_store::model::rule::trigger_of(kind, old, &new);
@@ -294,7 +296,7 @@ pub fn changed(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOut
     }
 }
 
-/// What new ids of a kind begin with.
+/// The prefix of new ids of a kind.
 fn initial(kind: Kind) -> &'static str {
     match kind {
         Kind::Hypothesis => "H",
@@ -306,11 +308,11 @@ fn initial(kind: Kind) -> &'static str {
     }
 }
 
-/// A fact that somebody records now, under this id or one of its own.
+/// Creates a fact that is recorded now, under this id or a generated one.
 ///
 /// # Errors
 ///
-/// If the system gives no random numbers.
+/// If the system has no random numbers.
 pub fn new_fact(
     kind: Kind,
     id: Option<&str>,
@@ -326,27 +328,27 @@ pub fn new_fact(
     Ok(Fact { kind, id, at, origin: FactOrigin::Recorded, place, recorded_at: now, value })
 }
 
-/// A time that somebody gave, or now.
+/// A time that was given, or now.
 #[derive(Debug)]
 pub enum PastTime<'a> {
-    /// It is known without looking at the session.
+    /// It is known without reading the session.
     Known(Timestamp),
-    /// It is that of a moment of the session.
+    /// It is the time of a moment of the session.
     Of(&'a Given),
 }
 
-/// The time that was given for something that happened, read before anything is written.
+/// Parses the time that was given for a fact, before anything is written.
 ///
 /// # Errors
 ///
-/// Invalid if it is no moment.
+/// Invalid if it is not a moment.
 pub fn past_time<'a>(
     context: &Context,
     given: Option<&'a Given>,
 ) -> Result<PastTime<'a>, CommandError> {
     let Some(given) = given else { return Ok(PastTime::Known(context.now)) };
     match context.moment(given)? {
-        // Facts may be older than the session, so this is not looked up in it.
+        // Facts may be older than the session, so a plain time is not looked up in it.
         MomentExpression { base: MomentBase::Time(time), back: 0 } => {
             if let Some(note) = &time.note {
                 context.out.warn(&note.to_string());
@@ -358,7 +360,7 @@ pub fn past_time<'a>(
 }
 
 impl PastTime<'_> {
-    /// The time.
+    /// Returns the time.
     ///
     /// # Errors
     ///
@@ -381,8 +383,8 @@ impl PastTime<'_> {
     }
 }
 
-/// An id that no other fact has. Facts of one kind and id are versions of one thing, so a count would lose some where
-/// two processes record at once.
+/// Generates an id that no other fact has. Facts with one kind and id are versions of one fact, so
+/// with counted ids, two processes that record at the same time would overwrite each other's facts.
 fn fact_id(kind: Kind) -> Result<String, CommandError> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|error| {
@@ -392,7 +394,7 @@ fn fact_id(kind: Kind) -> Result<String, CommandError> {
     Ok(format!("{letter}-{:016x}", u64::from_be_bytes(bytes)))
 }
 
-/// Which events make checkpoints here and now.
+/// The events that make checkpoints now.
 struct Triggers {
     on: Vec<AutoTrigger>,
     /// Whether significant time has passed since the last checkpoint.
@@ -416,7 +418,7 @@ impl Triggers {
         Ok(Self { significant: passed && on.contains(&AutoTrigger::SignificantTimePassed), on })
     }
 
-    /// The event to make a checkpoint for: this one, else that time has passed.
+    /// Returns the event to make a checkpoint for: this one, or else that time has passed.
     fn of_event(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
         event
             .filter(|event| self.on.contains(event))
@@ -424,7 +426,7 @@ impl Triggers {
     }
 }
 
-/// The triggers, each with the setting that switches it.
+/// The triggers, each with its setting.
 const TRIGGERS: [(AutoTrigger, &str); 8] = [
     (AutoTrigger::HypothesisStatusChange, "auto_checkpoint.hypothesis_status_change"),
     (AutoTrigger::NewContradictionDetected, "auto_checkpoint.new_contradiction_detected"),
@@ -464,7 +466,7 @@ mod tests {
         for taken in 0..70 {
             assert_eq!(first_free(|number| Ok::<_, ()>(number <= taken)), Ok(taken + 1));
         }
-        // Where there are holes, one of them will do.
+        // If there are gaps, one of them is returned.
         let holed = |number| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
         assert_eq!(first_free(holed), Ok(6));
     }

@@ -1,21 +1,22 @@
-//! Whether the time zone that the variable `TZ` names is known. chrono passes over one that is not, without a word.
+//! Checks whether the time zone in the variable `TZ` is known; chrono silently ignores an unknown
+//! one.
 
 use crate::context::Context;
 use forge_store::model::Timestamp;
 use std::path::Path;
 
-/// Where chrono looks for the files of zones.
+/// The directories in which chrono looks for the files of zones.
 const DIRECTORIES: [&str; 4] =
     ["/usr/share/zoneinfo", "/share/zoneinfo", "/etc/zoneinfo", "/usr/share/lib/zoneinfo"];
 
-/// Warns on stderr if `TZ` names no known zone, and says which zone is used instead.
+/// Warns on stderr if the zone in `TZ` is unknown, and names the zone that is used instead.
 pub fn warn_if_unknown(context: &Context) {
     let Some(name) = context.environment.text("TZ").filter(|_| cfg!(unix)) else { return };
     if is_known(name, &DIRECTORIES) {
         return;
     }
     let used = offset(context.now, context);
-    // Without the files of zones UTC is not found either, and is what is used all the same.
+    // Without the files of zones UTC is not found either, but is used anyway.
     if used == "+00:00" && ["UTC", "GMT", "Z"].contains(&name) {
         return;
     }
@@ -29,18 +30,19 @@ fn offset(now: Timestamp, context: &Context) -> String {
     now.to_datetime().with_timezone(&context.zone).offset().to_string()
 }
 
-/// Whether chrono takes this value of `TZ`: the name or the path of a file, or a rule as POSIX has them.
+/// Whether chrono accepts this value of `TZ`: the name or the path of a file, or a POSIX rule.
 fn is_known(name: &str, directories: &[&str]) -> bool {
     if name == "localtime" {
         return true;
     }
     let path = name.strip_prefix(':').unwrap_or(name);
-    // A path that is absolute replaces the directory.
+    // An absolute path replaces the directory.
     let is_file = directories.iter().any(|directory| Path::new(directory).join(path).is_file());
     is_file || is_posix_rule(name.trim_ascii())
 }
 
-/// Whether this is a rule such as `CET-1CEST,M3.5.0,M10.5.0/3`. That days exist is not checked.
+/// Whether this is a rule such as `CET-1CEST,M3.5.0,M10.5.0/3`. It is not checked that the days
+/// exist.
 fn is_posix_rule(rule: &str) -> bool {
     let Some(rest) = after_offset(after_name(rule).unwrap_or_default()) else { return false };
     if rest.is_empty() {
@@ -56,7 +58,8 @@ fn is_posix_rule(rule: &str) -> bool {
     })
 }
 
-/// What follows the abbreviation of a zone: three letters or more, or anything of them and digits in `<>`.
+/// Returns what follows the abbreviation of a zone: three letters or more, or letters and digits in
+/// `<>`.
 fn after_name(text: &str) -> Option<&str> {
     if let Some((name, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) {
         let is_name = |next: char| next.is_ascii_alphanumeric() || next == '+' || next == '-';
@@ -66,7 +69,7 @@ fn after_name(text: &str) -> Option<&str> {
     (text.len() - rest.len() >= 3).then_some(rest)
 }
 
-/// What follows an offset: `-1`, `5`, `+05:30`.
+/// Returns what follows an offset: `-1`, `5`, `+05:30`.
 fn after_offset(text: &str) -> Option<&str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let rest = digits.trim_start_matches(|next: char| next.is_ascii_digit() || next == ':');

@@ -1,4 +1,4 @@
-//! What agents write: transcripts and hook payloads.
+//! Input from agents: transcripts and hook payloads.
 
 use crate::NOW;
 use forge_agents::claude_code::{
@@ -6,7 +6,7 @@ use forge_agents::claude_code::{
 };
 use forge_agents::hook::{HookAgent, HookEvent, answer, tool_facts};
 
-/// A transcript is read or its lines are reported, whole as in parts.
+/// A transcript is read or its lines are reported, with the same result at once and in two parts.
 fn transcript(dialect: TranscriptDialect, data: &[u8]) {
     let Some((cut, text)) = data.split_first() else { return };
     let options = TranscriptOptions {
@@ -20,7 +20,7 @@ fn transcript(dialect: TranscriptDialect, data: &[u8]) {
     assert!(all.taken as usize <= text.len());
     assert!(all.facts.iter().all(|fact| !fact.id.is_empty()));
 
-    // The same in two parts, the second by a reader that goes on where the first stopped.
+    // The same in two parts: the second reader continues where the first stopped.
     let at = text.len() * usize::from(*cut) / 256;
     let mut first = TranscriptReader::new(options);
     let one = first.read(&text[..at], InputEnding::More, NOW).expect("no line is an error");
@@ -56,7 +56,7 @@ pub fn gemini(data: &[u8]) {
     transcript(TranscriptDialect::Gemini, data);
 }
 
-/// What agents hand to hooks.
+/// Hook payloads.
 pub fn hook(data: &[u8]) {
     let Some((which, input)) = data.split_first() else { return };
     let agent = HookAgent::ALL[usize::from(*which) % HookAgent::ALL.len()];

@@ -1,4 +1,4 @@
-//! What others hand in as a bundle.
+//! Bundles, which come from other stores.
 
 use forge_store::format::{
     BUNDLE_HEADER_BYTES, BundleChain, BundleEnd, BundleItemKind, ITEM_CHECK_BYTES, bundle_header,
@@ -10,14 +10,14 @@ use std::io::Cursor;
 
 const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);
 
-/// A bundle is imported whole, or what came in of it can be read; taken twice it is taken once.
+/// A bundle is imported completely, or what was imported can be read. A second import adds nothing.
 pub fn bundle(data: &[u8]) {
     import(data);
-    // A wrong checksum would hide everything else.
+    // A wrong checksum would hide all other faults.
     import(&mended(data));
 }
 
-/// The items in these bytes, as far as there are any, with right checksums and counts.
+/// The items in these bytes, if there are any, with corrected checksums and counts.
 fn mended(data: &[u8]) -> Vec<u8> {
     let header = bundle_header();
     let mut chain = BundleChain::begin(&header).expect("a header");

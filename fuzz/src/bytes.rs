@@ -1,4 +1,4 @@
-//! Bytes on disk: whatever they are, they decode to what encodes again, or are refused.
+//! Bytes on disk: all bytes are either refused or decode to a value that encodes again.
 
 use forge_store::format::{
     BookmarkRow, CheckpointRow, CompressionEffort, Delta, DeltaSide, DeltaSideRange, FactPage,
@@ -8,8 +8,8 @@ use forge_store::format::{
     sealed_id,
 };
 
-/// What decodes encodes, and that decodes to what encodes to the same: bytes are compared, since a number that is none
-/// equals nothing.
+/// Decoded bytes must encode, and decoding that must give a value with the same encoding. The bytes
+/// are compared, because NaN is not equal to itself.
 macro_rules! comes_back {
     ($kind:ty, $bytes:expr) => {
         if let Ok(known) = <$kind>::decode($bytes) {
@@ -39,7 +39,7 @@ pub fn record(data: &[u8]) {
 const KINDS: [ObjectKind; 4] =
     [ObjectKind::Delta, ObjectKind::Chunk, ObjectKind::Page, ObjectKind::Blob];
 
-/// Stored objects: as they are, and sealed from these bytes with or without a prefix.
+/// Stored objects: decoded, and sealed from these bytes with or without a prefix.
 pub fn object(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else { return };
     let kind = KINDS[usize::from(*which) % 4];
@@ -65,7 +65,7 @@ pub fn object(data: &[u8]) {
     }
 }
 
-/// Deltas: taken apart and only looked through, they say the same.
+/// Deltas: decoding and scanning give the same result.
 pub fn delta(data: &[u8]) {
     let scanned = Delta::scan(data);
     let decoded = Delta::decode(data);
@@ -92,8 +92,8 @@ pub fn delta(data: &[u8]) {
     assert_eq!(Delta::decode(&again), Ok(decoded));
 }
 
-/// These bytes behind a mark, their length and the beginning of their hash, as `docs/format.md` has it: what is behind
-/// a hash is decoded too.
+/// Frames the content with a mark, its length and the beginning of its hash, as in
+/// `docs/format.md`, so that the decoders get past the hash.
 fn wrapped(mark: &[u8; 4], content: &[u8]) -> Vec<u8> {
     let mut out = mark.to_vec();
     out.extend_from_slice(&(content.len() as u32).to_le_bytes());
@@ -102,7 +102,8 @@ fn wrapped(mark: &[u8; 4], content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Rows of the index, chunks of states, pages of facts, spooled writes, the marker of a store, keys and entries.
+/// Rows of the index, chunks of states, pages of facts, spooled writes, store markers, keys,
+/// entries.
 pub fn rows(data: &[u8]) {
     let Some((which, content)) = data.split_first() else { return };
     let mark = if which % 15 == 12 { b"fSp1" } else { b"fRw1" };

@@ -5,15 +5,15 @@ use forge_store::systems::thread::{
     HistoryDocument, OrphanPolicy, SanitizeOptions, apply, sanitize_history,
 };
 
-/// Whatever history goes in, it is refused or its provider takes what comes out, and a second time changes nothing, unless
-/// all that told the form was taken out.
+/// Any history is refused, or its provider accepts the result. Sanitising the result changes
+/// nothing, unless everything that identified the form was removed.
 pub fn thread(data: &[u8]) {
     let Some((which, text)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
     let Ok(document) = HistoryDocument::parse(text) else { return };
     let orphans = if which & 1 == 1 { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
     let options = SanitizeOptions { orphans, ..SanitizeOptions::default() };
-    // A number that no float holds is JSON all the same, but the rules here cannot read it.
+    // A number that does not fit a float is valid JSON, but the rules here cannot read it.
     let is_too_large = |text: &String| {
         let read = serde_json::from_str::<serde_json::Value>(text);
         read.is_err_and(|error| error.to_string().starts_with("number out of range"))
@@ -27,7 +27,7 @@ pub fn thread(data: &[u8]) {
         .iter()
         .map(|text| serde_json::from_str(text).expect("what comes out is JSON"))
         .collect();
-    // LangChain's messages of functions and of roles of one's own are not judged: the rules know nothing of them.
+    // LangChain's function messages and custom roles are not checked: the rules do not know them.
     if let Err(fault) = rules::of(done.form.word(), &out)
         && !fault.starts_with("unexpected message type")
     {

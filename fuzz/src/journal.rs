@@ -1,4 +1,4 @@
-//! The journal: whatever becomes of its files, no record comes out that was not put in.
+//! The journal: whatever happens to its files, it returns no record that was not appended.
 
 use forge_store::backend::WriteAheadLog as _;
 use forge_store::backend::journal::Journal;
@@ -42,7 +42,7 @@ fn make() -> Place {
     Place { _directory: directory, folder, files, payloads }
 }
 
-/// One file of a journal is changed: all of it, a stretch of it, cut, grown or taken away.
+/// One file of a journal is changed: replaced, overwritten in part, cut, extended or removed.
 pub fn journal(data: &[u8]) {
     static PLACE: OnceLock<Place> = OnceLock::new();
     let place = PLACE.get_or_init(make);

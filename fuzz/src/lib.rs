@@ -1,5 +1,5 @@
-//! What is fuzzed, each a function of bytes that panics where a law is broken. `targets/` hands each of them to
-//! libFuzzer; `docs/reliability.md` says what was tried.
+//! The fuzz targets: each is a function of bytes that panics if a property is violated. `targets/`
+//! passes each of them to libFuzzer; `docs/reliability.md` says what was tried.
 
 mod agent;
 mod bundle;
@@ -27,5 +27,5 @@ pub use text::{moment, redact, screen, template};
 
 use forge_store::model::Timestamp;
 
-/// The time at which everything happens.
+/// The time of every event in the tests.
 const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);

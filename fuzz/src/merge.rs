@@ -1,4 +1,4 @@
-//! The laws of differences and of merging three states.
+//! Properties of diffs and of three-way merges.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use forge_store::diff::{
@@ -42,7 +42,8 @@ fn state(bytes: &mut Unstructured<'_>) -> Result<ClaimMap> {
     Ok(state)
 }
 
-/// Differences lead from one state to the other and back; what both sides changed is merged or reported.
+/// A diff leads from one state to the other and back; what both sides changed is merged or
+/// reported.
 pub fn merge(data: &[u8]) {
     let mut bytes = Unstructured::new(data);
     let Ok([base, ours, theirs]) = (|| {

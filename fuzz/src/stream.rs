@@ -1,4 +1,4 @@
-//! What others hand in as JSON: streams of events, documents of progress.
+//! JSON from other programs: streams of events, documents of progress.
 
 use crate::NOW;
 use forge_store::format::EventLine;
@@ -9,7 +9,7 @@ use forge_store::systems::progress::{
 };
 use std::io::{BufReader, Cursor};
 
-/// A stream of events is imported whole or not at all.
+/// A stream of events is imported completely or not at all.
 pub fn events(data: &[u8]) {
     for line in data.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok())
     {
@@ -39,7 +39,7 @@ pub fn events(data: &[u8]) {
     }
 }
 
-/// Documents of progress: judged without a panic, and kept as they were.
+/// Documents of progress: judged without a panic, and stored unchanged.
 pub fn progress(data: &[u8]) {
     let Some((which, text)) = data.split_first() else { return };
     let Ok(value) = serde_json::from_slice::<Value>(text) else { return };

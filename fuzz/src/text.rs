@@ -1,4 +1,4 @@
-//! Words that people and models write.
+//! Texts that people and models write.
 
 use crate::NOW;
 use forge_store::model::text::{NewlineMode, has_hidden, sanitise};
@@ -26,7 +26,8 @@ pub fn moment(data: &[u8]) {
     }
 }
 
-/// What is shown on a terminal: nothing of it drives or hides anything, and what was plain stays as it was.
+/// Text for a terminal: no control sequence or hidden character remains, and plain text is
+/// unchanged.
 pub fn screen(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for newlines in [NewlineMode::Escape, NewlineMode::Keep] {
@@ -43,7 +44,7 @@ pub fn screen(data: &[u8]) {
     }
 }
 
-/// Templates: filled without a hole, or refused.
+/// Templates: filled completely, or refused.
 pub fn template(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (text, value) = text.split_once('\u{1}').unwrap_or((text, "ok"));
@@ -68,7 +69,7 @@ pub fn template(data: &[u8]) {
     }
 }
 
-/// Secrets: what is taken out stays out.
+/// Secrets: redacting a redacted text changes nothing.
 pub fn redact(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(bytes) else { return };

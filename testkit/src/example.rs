@@ -1,4 +1,4 @@
-//! The README's example as a session, written with the clocks it tells of.
+//! The README's example as a session, written with the times in its events.
 
 use forge_store::error::{Error, Result};
 use forge_store::model::{
@@ -7,13 +7,13 @@ use forge_store::model::{
 use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Session, Store, WriteContext};
 use serde_json::Value as Json;
 
-/// The events of the example, one JSON document a line.
+/// The events of the example, one JSON document per line.
 pub const EVENTS: &str = include_str!("../../docs/example/session.jsonl");
 
 /// Writes the example into a store, as its newest session.
 ///
 /// # Errors
-/// If the example is not what it should be, or the store refuses.
+/// If the example is invalid, or the store returns an error.
 pub fn fill(store: &Store) -> Result<Session> {
     let bad = |what: &str| Error::invalid(format!("the example has a bad {what}"));
     let mut session: Option<Session> = None;

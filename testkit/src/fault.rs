@@ -1,4 +1,5 @@
-//! What faults are made with in more than one binary of tests: programs, copies of a store, and numbers that a seed decides.
+//! Helpers for fault injection in several test binaries: programs, copies of a store, and seeded
+//! random numbers.
 
 #![expect(clippy::unwrap_used, reason = "what a fault cannot be made with fails the test")]
 #![expect(clippy::print_stderr, reason = "a seed must be seen")]
@@ -9,29 +10,30 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::Command;
 
-/// A number from the environment, for longer runs.
+/// A number from an environment variable, for longer runs; `usual` without one.
 pub fn count(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Runs a program; whether it succeeded.
+/// Runs a program and returns whether it succeeded.
 pub fn run(program: &str, arguments: &[&str]) -> bool {
     let output = Command::new(program).args(arguments).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder with its content.
 ///
 /// # Panics
-/// If it cannot.
+/// If the copy fails.
 pub fn copy(from: &Path, to: &Path) {
     copy_but(from, to, &|_| false);
 }
 
-/// As [`copy`], of a folder in which others put files in the place of others: what is gone when its turn comes is left out.
+/// Copies a folder like [`copy`] while other processes replace files in it: a file that no longer
+/// exists is skipped.
 ///
 /// # Panics
-/// If it cannot.
+/// If the copy fails.
 pub fn copy_in_use(from: &Path, to: &Path) {
     copy_but(from, to, &|error| error.kind() == ErrorKind::NotFound);
 }
@@ -48,7 +50,7 @@ fn copy_but(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
     }
 }
 
-/// Whether calls of processes can be met with faults here; if not, that is said loudly.
+/// Whether faults can be injected into system calls here; if not, the test is reported as skipped.
 pub fn can_strike(test: &str) -> bool {
     let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
     if !can {
@@ -57,12 +59,12 @@ pub fn can_strike(test: &str) -> bool {
     can
 }
 
-/// Numbers that a seed decides (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 #[derive(Debug)]
 pub struct Numbers(pub u64);
 
 impl Numbers {
-    /// From `FORGE_SEED`, or at random; says which.
+    /// Creates them from `FORGE_SEED`, or from a random seed, and prints the seed.
     ///
     /// # Panics
     /// If the system has no random numbers.
@@ -72,7 +74,7 @@ impl Numbers {
         Self(seed)
     }
 
-    /// The next one.
+    /// The next number.
     #[expect(clippy::should_implement_trait, reason = "there always is one")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -82,7 +84,7 @@ impl Numbers {
         z ^ (z >> 31)
     }
 
-    /// The next one, below this.
+    /// The next number, less than `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }

@@ -1,20 +1,21 @@
-//! Made-up secrets in the shapes of real ones, the same in every run.
+//! Invented secrets in the formats of real ones, the same in every run.
 //!
-//! No one was ever valid. The source holds no whole one, so that no scanner takes it for a leak.
+//! None of them was ever valid. The source contains no complete one, so that no scanner reports it
+//! as a leak.
 
-/// A made-up secret.
+/// An invented secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fake {
-    /// Its shape.
+    /// The name of its format.
     pub shape: &'static str,
     /// The part that must never be stored.
     pub secret: String,
-    /// A text in which it stands, as it is meant.
+    /// A text that contains it in a typical context.
     pub text: String,
 }
 
 impl Fake {
-    /// Whether its shape alone says what it is, without what stands around it.
+    /// Whether the secret is recognised by its format alone, without its context.
     #[must_use]
     pub fn speaks_for_itself(&self) -> bool {
         self.text == said(self.secret.clone()).1
@@ -29,7 +30,7 @@ const DIGITS: &str = "0123456789";
 const URL64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Random enough, and the same in every run (Marsaglia's xorshift).
+/// Pseudo-random numbers, the same in every run (Marsaglia's xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -58,7 +59,8 @@ impl Dice {
             .collect()
     }
 
-    /// With at least one digit and one letter, first and last a letter or digit.
+    /// Draws a text with at least one digit and one letter, whose first and last characters are a
+    /// letter or digit.
     fn mixed(&mut self, from: &str, count: usize) -> String {
         loop {
             let text = self.draw(from, count);
@@ -74,7 +76,7 @@ impl Dice {
 
 type Make = fn(&mut Dice) -> (String, String);
 
-/// The token itself, in a sentence.
+/// The token alone, and in a sentence.
 fn said(token: String) -> (String, String) {
     let text = format!("it answered with {token} and went on");
     (token, text)
@@ -223,13 +225,13 @@ static SHAPES: &[(&str, Make)] = &[
     }),
 ];
 
-/// How many shapes there are.
+/// The number of formats.
 #[must_use]
 pub fn shapes() -> usize {
     SHAPES.len()
 }
 
-/// So many secrets of every shape.
+/// This many secrets of every format.
 #[must_use]
 pub fn fakes(of_each: u64) -> Vec<Fake> {
     let make = |(shape, make): &(&'static str, Make), number| {

@@ -81,7 +81,7 @@ class Frame:
         self.header, self.payload = bytearray(header), payload
 
     def _text(self):
-        """Where the message stands: its prefix, its first byte, and the byte behind it."""
+        """The position of the message: its prefix, its first byte, and the byte after it."""
         at = self.payload.index(b"\xa7message") + 8
         kind = self.payload[at]
         if 0xA0 <= kind <= 0xBF:
@@ -200,7 +200,7 @@ class ForgeAdapter(MemoryAdapter):
     def append_genuine(self):
         self._save("first", "late")
 
-    # What the store keeps on disk; the key and the witness lie elsewhere.
+    # The data of the store on disk; the key and the witness are elsewhere.
 
     @property
     def store(self):
@@ -213,7 +213,7 @@ class ForgeAdapter(MemoryAdapter):
         shutil.rmtree(self.store)
         shutil.copytree(token, self.store)
 
-    # Records as they stand in the journal.
+    # Records in the journal.
 
     @property
     def segment(self):
@@ -295,10 +295,10 @@ class ForgeAdapter(MemoryAdapter):
     def owner_of(self, record):
         return record.fields["context"]
 
-    # What forge says.
+    # The output of forge.
 
     def reload(self):
-        """Every command opens the store anew."""
+        """Nothing to do: every command opens the store again."""
 
     def verify(self):
         self.verify_detail = None

@@ -1,4 +1,4 @@
-"""Runs coding agents against stand-ins for their models and checks what forge has of it.
+"""Runs coding agents against stand-ins for their models, and checks what forge recorded.
 
     python3 tests/clients --forge BINARY [--keep] CLIENT=PROGRAMS...
 
@@ -28,7 +28,7 @@ CLIENTS = {client.name: client for client in (ClaudeCode, Codex, GeminiCli, Open
 
 
 def raise_loopback():
-    """Brings up the loopback interface of a new network, where it is down."""
+    """Brings up the loopback interface of a new network namespace, where it is down."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sh14x", b"lo", 0)
         flags = struct.unpack("16sh14x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request))[1]

@@ -46,7 +46,7 @@ class ClaudeCode(Client):
             ANTHROPIC_API_KEY="sk-ant-api03-stand-in",
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
             DISABLE_AUTOUPDATER="1",
-            # It refuses to skip permissions for root otherwise.
+            # Otherwise it refuses to skip permissions for root.
             IS_SANDBOX="1",
         )
         self.scratch.write(self.file, PERSONS_SETTINGS)
@@ -119,7 +119,7 @@ class ClaudeCode(Client):
         self.look_at_background(commands)
 
     def more(self):
-        """Has it send a sub-agent, which ends in the background: the client then begins a turn of its own."""
+        """Lets the agent start a sub-agent, which ends in the background: the client then starts a turn of its own."""
         agent = {"description": "Look", "prompt": SUB_AGENT_PROMPT, "subagent_type": "general-purpose"}
         self.stand_in.play(
             Step(calls=[Call("Agent", agent)]),
@@ -148,7 +148,7 @@ class ClaudeCode(Client):
         self.checks.equal("a sub-agent ends as it ended", ends, [("completed", "In calc.py.")])
 
     def rewrite(self):
-        """Runs it with permissions asked for. What the person allows for good, the client writes down."""
+        """Runs it with permission prompts. The client saves what the person allows permanently."""
         client = self.start("--permission-prompt-tool", "stdio")
         try:
             self.stand_in.play(
@@ -188,7 +188,7 @@ class ClaudeCode(Client):
 
     @staticmethod
     def permission(arguments: dict) -> dict:
-        """The person allows the command for good, and nothing else."""
+        """The person allows this command permanently, and nothing else."""
         if arguments.get("command") != YEAR:
             return {"behavior": "deny", "message": "No."}
         update = {

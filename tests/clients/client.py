@@ -1,4 +1,4 @@
-"""What every client is tried for, and the story it is taken through."""
+"""The checks of every client, and the story that each goes through."""
 
 import json
 import re
@@ -31,7 +31,7 @@ class Checks:
 
 
 class Client:
-    """A client in its scratch home. A subclass knows how it is set up, run and asked."""
+    """A client in its scratch home. A subclass sets it up, runs it and prompts it."""
 
     name: str
     service: type[StandIn]
@@ -59,10 +59,10 @@ class Client:
         raise NotImplementedError
 
     def more(self):
-        """Runs and checks what only this client has, in sessions of their own."""
+        """Runs and checks the features that only this client has, in sessions of their own."""
 
     def rewrite(self):
-        """Has the client write its own settings, so that they are not as forge left them."""
+        """Makes the client write its own settings, so that they differ from what forge wrote."""
         raise NotImplementedError
 
     def test(self):
@@ -116,14 +116,14 @@ class Client:
         raise NotImplementedError
 
     def parsed(self, settings: bytes) -> dict:
-        """The values of a file of settings, without what the client notes for itself."""
+        """The values of a settings file, without the notes of the client itself."""
         raise NotImplementedError
 
     def rewritten(self, settings: dict):
         """Changes the values as the story does."""
 
     def look_at_settings(self, before: bytes, after: bytes):
-        """Holds the settings after all against those that the person had."""
+        """Compares the settings at the end with those that the person had."""
         wanted = self.parsed(before)
         self.rewritten(wanted)
         self.checks.equal("the person's settings are whole", self.parsed(after), wanted)
@@ -131,7 +131,7 @@ class Client:
         self.checks.equal("the person's comments are whole", lost, [])
 
     def look(self):
-        """Checks what forge has of the story."""
+        """Checks what forge recorded of the story."""
         self.look_at_hooks()
         sessions = [one for one in self.scratch.forge("session", "list")["sessions"] if one["agent"]]
         self.checks.equal("the work is in one session of the agent", len(sessions), 1)
@@ -154,7 +154,7 @@ class Client:
         self.checks.that("each compaction was handed back", all(one["handed_at"] for one in found), found)
 
     def look_at_brief(self, what: str, count: int):
-        """Checks that the client has had `count` summaries made, and the brief is in its next request."""
+        """Checks that the client requested `count` summaries, and that the brief is in its next request."""
         requests = self.stand_in.requests
         summaries = [at for at, request in enumerate(requests) if request.kind == SUMMARY]
         self.checks.equal(f"{what} is real", len(summaries), count)
@@ -191,7 +191,7 @@ class Client:
         self.checks.equal("a background command has its own end", end.get("exit_code"), 7)
 
     def session_of(self, what: str, thread: str) -> str | None:
-        """The session of forge in which a session of the client is."""
+        """The session of forge that contains a session of the client."""
         sessions = self.scratch.forge("session", "list")["sessions"]
         names = [one["name"] for one in sessions if one["agent_session"] == thread]
         self.checks.equal(f"{what}: the work is in one session of the agent", len(names), 1)
@@ -210,11 +210,11 @@ class Client:
 
 
 def has_brief(request) -> bool:
-    """Whether a request hands the hypothesis over otherwise than by the command that recorded it."""
+    """Whether a request contains the hypothesis outside of the command that recorded it."""
     return story.HYPOTHESIS in request.text.replace(story.ADD_HYPOTHESIS, "")
 
 
 def without_comments(text: bytes) -> dict:
-    """The settings of a file in which a comment has a line of its own."""
+    """The settings in a file whose comments are on lines of their own."""
     lines = text.decode().splitlines()
     return json.loads("\n".join(line for line in lines if not line.strip().startswith("//")))

@@ -115,7 +115,7 @@ class Codex(Client):
         self.look_at_background(commands)
 
     def more(self):
-        """Runs a model that writes code which calls its tools."""
+        """Runs a model that calls its tools from code that it writes."""
         patch = json.dumps(PATCH.replace("\n-", "\n~").replace("\n+", "\n-").replace("\n~", "\n+"))
         poll = "await tools.write_stdin({session_id: begun.session_id, chars: '', yield_time_ms: 5000});"
         server = Server(self)
@@ -149,7 +149,7 @@ class Codex(Client):
         self.look_at_edit("code mode: the edit is kept", session)
 
     def rewrite(self):
-        """Runs it with approvals, and has it add a server to its settings and remove it."""
+        """Runs it with approvals, and lets it add a server to its settings and remove it."""
         server = Server(self)
         try:
             thread = server.start_thread(approvalPolicy="untrusted", sandbox="danger-full-access")
@@ -169,7 +169,7 @@ class Codex(Client):
 
     def parsed(self, settings):
         values = tomllib.loads(settings.decode())
-        # What the client noted of projects and of trust in hooks is its own.
+        # The client's notes about projects and about trust in hooks are its own.
         return {name: value for name, value in values.items() if name not in ("projects", "hooks")}
 
 
@@ -224,7 +224,7 @@ class Server:
         self._child.write_json({"id": request["id"], "result": {"decision": "accept"}})
 
     def trust_hooks(self):
-        """Trusts the hooks as a person does with /hooks, which the client notes in its settings."""
+        """Trusts the hooks as a person does with /hooks, which the client saves in its settings."""
         hooks = self.ask("hooks/list", cwds=[self.project])["data"][0]["hooks"]
         trusted = {hook["key"]: {"trusted_hash": hook["currentHash"]} for hook in hooks}
         edit = {"keyPath": "hooks.state", "mergeStrategy": "upsert", "value": trusted}

@@ -1,4 +1,4 @@
-"""Gemini CLI, run once for each prompt, since it has no conversation on a pipe."""
+"""Gemini CLI, run once per prompt, because it has no conversation mode on a pipe."""
 
 import json
 
@@ -60,7 +60,7 @@ class GeminiCli(Client):
             Step(calls=[shell(story.BACKGROUND, is_background=True)]),
             Step(calls=[shell(story.UNLISTED)]),
             Step(calls=[shell("sleep 2")]),
-            # The only place in which the client tells how it ended.
+            # The only place where the client reports how it ended.
             Step(calls=[Call("list_background_processes", {})]),
             Step("calc.py is fixed."),
         )
@@ -76,19 +76,19 @@ class GeminiCli(Client):
         )
         self.say(story.GO_ON, "--approval-mode", "yolo", "--resume", "latest")
         requests = self.stand_in.requests
-        # It has a summary made, and then looked over once more.
+        # It requests a summary, and then a review of it.
         summaries = [at for at, request in enumerate(requests) if request.kind == SUMMARY]
         self.checks.equal("the compaction by the number of tokens is real", len(summaries), 2)
         early = [request for request in requests[: (summaries or [None])[0]] if has_brief(request)]
         self.checks.equal("nothing is handed back before it", len(early), 0)
-        # The first hook after it that takes a text for the model is that of a tool.
+        # The first hook after it that accepts a text for the model is the hook of a tool.
         after = [has_brief(request) for request in requests[summaries[-1] + 1 :]] if summaries else []
         self.checks.equal("the brief is in the request after the next tool", after, [False, True])
         self.stand_in.play(Step("All is done."))
         self.say(story.FURTHER, "--approval-mode", "yolo", "--resume", "latest")
 
     def add_precompress(self):
-        """Adds the hook that an earlier forge installed. It is called before every request of the model."""
+        """Adds the hook that an earlier forge installed. It is called before every request to the model."""
         path = self.scratch.root / self.file
         text = path.read_text()
         if "PreCompress" not in text:
@@ -101,7 +101,7 @@ class GeminiCli(Client):
         self.look_at_background(commands)
 
     def rewrite(self):
-        """Runs it where it asks, which without a terminal is a refusal, and has it write its settings."""
+        """Runs it in the mode that asks, which without a terminal means a refusal, and lets it write its settings."""
         self.stand_in.play(
             Step(calls=[Call("mcp_forge_brief", {})]),
             Step(calls=[shell("forge status")]),
@@ -129,6 +129,6 @@ def shell(command: str, **more) -> Call:
 
 
 def tool_answer(body: dict) -> dict:
-    """What the client says that the tool of the last step answered: an output or an error."""
+    """The response of the last step's tool, as the client reports it: an output or an error."""
     parts = body["contents"][-1]["parts"]
     return next((part["functionResponse"]["response"] for part in parts if "functionResponse" in part), {})

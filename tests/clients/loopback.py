@@ -1,4 +1,4 @@
-"""Servers on loopback, and a proxy that leads nowhere else."""
+"""Servers on loopback, and a proxy that refuses all other addresses."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,7 +33,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Outside:
-    """A proxy that lets nothing out: it refuses every request and keeps the addresses that were asked for."""
+    """A proxy that refuses every request and records the requested addresses."""
 
     def __init__(self):
         self.asked: list[str] = []

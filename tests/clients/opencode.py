@@ -56,7 +56,7 @@ class OpenCode(Client):
             OPENCODE_DISABLE_MODELS_FETCH="1",
             OPENCODE_DISABLE_LSP_DOWNLOAD="1",
             OPENCODE_DISABLE_DEFAULT_PLUGINS="1",
-            # Beside a plugin it installs a package of its own, which forge's does not need.
+            # For a plugin it also installs a package of its own, which forge's plugin does not need.
             npm_config_offline="true",
         )
         self.scratch.write(self.file, PERSONS_SETTINGS % self.stand_in.server.url)
@@ -112,7 +112,7 @@ class OpenCode(Client):
         self.look_at_every_brief("a compaction by command", 2)
 
     def look_at_every_brief(self, what: str, count: int):
-        """Checks the requests after the last compaction: its system prompt is made for each of them."""
+        """Checks the requests after the last compaction: the system prompt is built for each of them."""
         requests = self.stand_in.requests
         summaries = [at for at, request in enumerate(requests) if request.kind == SUMMARY]
         after = requests[summaries[-1] + 1 :] if summaries else []
@@ -140,7 +140,7 @@ class OpenCode(Client):
         self.checks.equal("only what is on no list is asked about", asked, [year])
 
     def rewrite(self):
-        """Has the client write its settings: it adds a server, which its command line cannot remove again."""
+        """Lets the client write its settings: it adds a server, which its command line cannot remove again."""
         self.scratch.run("opencode", "mcp", "add", "other", "--", "true")
 
     def parsed(self, settings):
@@ -152,7 +152,7 @@ class OpenCode(Client):
 
 
 class Server:
-    """The client's server, spoken to with HTTP."""
+    """The client's server, which is used over HTTP."""
 
     def __init__(self, client: Client):
         scratch = client.scratch
@@ -183,7 +183,7 @@ class Server:
         self.ask("POST", f"/session/{session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
     def say_and_permit(self, session: str, text: str) -> list[str]:
-        """Permits each command that it asks about, and tells which those were."""
+        """Permits each command that it asks about, and returns these commands."""
         asked = []
         with ThreadPoolExecutor() as pool:
             turn = pool.submit(self.say, session, text)

@@ -1,4 +1,4 @@
-"""Child processes with a limit of time, that leave no process of their group."""
+"""Child processes with a time limit, which leave no process of their group."""
 
 import contextlib
 import json
@@ -11,11 +11,11 @@ import time
 
 
 class Stuck(Exception):
-    """A client did not do in time what it was waited for."""
+    """A client did not do the expected thing in time."""
 
 
 def run(command, *, env, cwd, limit, log=None, stdin=""):
-    """Runs a command to its end and gives its exit code and what it printed on stdout."""
+    """Runs a command to its end, and returns its exit code and its output on stdout."""
     child = Child(command, env=env, cwd=cwd, log=log)
     try:
         child.write(stdin)

@@ -1,4 +1,4 @@
-"""The protocols of four providers, as far as the clients use them."""
+"""The protocols of four providers, with the parts that the clients use."""
 
 import json
 
@@ -116,7 +116,7 @@ class GenerateContent(StandIn):
     """Google's Gemini API, as Gemini CLI calls it."""
 
     summary = "<state_snapshot><overall_goal>Fix calc.py, which was edited.</overall_goal></state_snapshot>"
-    # It answers each of the small questions that the client asks beside the turns.
+    # It answers each of the small questions that the client asks besides the turns.
     aside = json.dumps(
         {
             "reasoning": "It is small.",

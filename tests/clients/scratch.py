@@ -1,4 +1,4 @@
-"""A home directory and a project for one client, and what forge knows of them."""
+"""A home directory and a project for one client, and forge's data about them."""
 
 import contextlib
 import json
@@ -75,13 +75,13 @@ class Scratch:
         self.outside.server.close()
 
     def write(self, name: str, text: str):
-        """Writes a file below the root, in a directory that is made if need be."""
+        """Writes a file below the root; its directory is created if necessary."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
     def run(self, *command: str, limit: float = 180) -> str:
-        """What a command printed that must end with 0."""
+        """The output of a command that must end with exit code 0."""
         code, said = process.run(list(command), env=self.env, cwd=self.project, limit=limit, log=self.log)
         if code != 0:
             raise RuntimeError(f"'{' '.join(command)}' ended with {code}: see {self.log}")
@@ -100,7 +100,7 @@ class Scratch:
             time.sleep(0.05)
 
     def snapshot(self) -> dict[str, bytes]:
-        """The files at home and in the project, without what forge and git keep of their own."""
+        """The files in the home directory and in the project, without the data of forge and git."""
         files = {}
         for path in sorted([*self.home.rglob("*"), *self.project.rglob("*")]):
             name = path.relative_to(self.root)

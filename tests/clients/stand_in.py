@@ -1,4 +1,4 @@
-"""Stand-ins for the services of model providers: they answer a script on loopback and keep every request."""
+"""Stand-ins for the services of model providers: they answer by a script on loopback and record every request."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ class Call:
 
 @dataclass
 class Step:
-    """One answer of the model: a text, calls, and how many tokens the request is said to have had."""
+    """One answer of the model: a text, calls, and the reported number of tokens of the request."""
 
     text: str = ""
     calls: list[Call] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Step:
 
 @dataclass
 class Request:
-    """A request that arrived: its address, its body, and what the client wanted by it."""
+    """A request that arrived: its address, its body, and its purpose."""
 
     path: str
     body: dict
@@ -45,7 +45,7 @@ TURN, SUMMARY, ASIDE, OTHER = "turn", "summary", "aside", "other"
 
 
 class StandIn:
-    """A server that answers a client's turns with the steps of a script, one a request.
+    """A server that answers a client's turns with the steps of a script, one per request.
 
     Requests for a summary of the conversation are answered with `summary`, other requests beside turns, as
     for a title, with `aside`. A subclass knows one provider's protocol.
@@ -90,11 +90,11 @@ class StandIn:
         return self.answer(kind, path, body, step, number)
 
     def kind(self, path: str, body: dict) -> str:
-        """What a request is for: a turn, a summary, an aside or something else."""
+        """The purpose of a request: a turn, a summary, an aside or something else."""
         raise NotImplementedError
 
     def is_of_sub_agent(self, body: dict) -> bool:
-        """Whether a request is of a sub-agent, whose steps come at any time between those of the agent."""
+        """Whether a request comes from a sub-agent, whose steps may come at any time between the agent's."""
         return False
 
     def answer(self, kind: str, path: str, body: dict, step: Step, number: int) -> tuple[str, bytes]:

@@ -1,4 +1,4 @@
-"""What the person types and the agent does, in every client."""
+"""The person's prompts and the agent's actions, the same in every client."""
 
 PROMPT = "Fix the rounding in calc.py"
 TYPED = "Never touch test_calc.py"

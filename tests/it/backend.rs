@@ -1,4 +1,4 @@
-//! The conformance suites, on every backend.
+//! Runs the conformance suites on every backend.
 
 mod spread;
 
@@ -67,7 +67,7 @@ fn encrypted_indexes_conform() {
         let hiding = move || EncryptedIndex::new(index.clone(), cipher(), |_| None);
         move || Box::new(hiding()) as Box<dyn Index>
     });
-    // Behind, before and around what stays.
+    // Hidden ranges after, before and around the bytes that stay readable.
     let hidden = [
         |table: TableId| (table != OBJECTS).then_some(HiddenKeyBytes::new(0, 16)),
         |table: TableId| (table != OBJECTS).then_some(HiddenKeyBytes::new(2, 14)),
@@ -90,7 +90,7 @@ fn encrypted_indexes_conform() {
 const CRASHED_INDEX: &str = "FORGE_TEST_CRASHED_INDEX";
 const ROWS: TableId = TableId(1);
 
-/// Not a test of its own: what the next one starts and kills. Publishes until then.
+/// Not a test of its own: the next test starts it and kills it. Publishes generations until then.
 #[test]
 #[ignore = "started by killed_appliers_leave_a_whole_generation"]
 fn applies_until_it_is_killed() {
@@ -120,7 +120,7 @@ fn killed_appliers_leave_a_whole_generation() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        // Each round ends a little later within an apply than the one before.
+        // Each round is killed a little later within an apply than the one before.
         while index.position().unwrap() == before {
             assert!(child.try_wait().unwrap().is_none(), "the applier ended by itself");
         }

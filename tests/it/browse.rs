@@ -1,4 +1,4 @@
-//! The history in pieces: whatever the size of a page, nothing is left out and nothing comes twice.
+//! Reads the history in pages: for every page size, nothing is missing and nothing is repeated.
 
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 use forge_store::store::{
@@ -13,7 +13,7 @@ fn session() -> Session {
     example::fill(&Store::in_memory().expect("a store")).expect("the example")
 }
 
-/// The whole history, page by page.
+/// Reads the whole history, page by page.
 fn walk(session: &Session, way: PageDirection, limit: usize) -> Vec<PageItem> {
     let (mut items, mut from) = (Vec::new(), None);
     loop {
@@ -43,7 +43,7 @@ fn pages_of_any_size_and_either_way_hold_the_same_history() {
 }
 
 #[test]
-fn a_page_begins_behind_its_place_and_holds_one_branch_where_asked() {
+fn a_page_begins_after_its_position_and_may_be_limited_to_a_branch() {
     let session = session();
     let whole = walk(&session, PageDirection::Newer, 10_000);
     let middle = whole[40].place;
@@ -124,9 +124,10 @@ fn command(origin: FactOrigin, seconds: i64, place: u64, text: &str) -> Fact {
     }
 }
 
-/// A hook and the transcript both tell of one call. The page showed it twice, the state once.
+/// Regression: a hook and the transcript report the same call. The page showed it twice, the state
+/// once.
 #[test]
-fn a_fact_of_a_hook_that_another_source_knows_too_comes_once() {
+fn a_fact_of_a_hook_and_another_source_is_listed_once() {
     let session = Store::in_memory().unwrap();
     let now = Timestamp::from_micros(1_741_683_840_000_000);
     let session = session
@@ -153,7 +154,7 @@ fn a_fact_of_a_hook_that_another_source_knows_too_comes_once() {
         let found = said(walk(&session, way, 10));
         assert!(found.len() == 1 && found[0].contains("as recorded"), "{found:?}");
     }
-    // A later version with the same time and place counts instead of the earlier one.
+    // A later version with the same time and place replaces the earlier one.
     let mut again = command(FactOrigin::Recorded, 2, 0, "as corrected");
     again.recorded_at = again.recorded_at.plus_micros(60_000_000);
     add(again);

@@ -1,4 +1,4 @@
-//! Connected systems: recorded together, brought back together, or not at all.
+//! Connected systems are captured together, and are restored together or not at all.
 
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{AutoTrigger, Key, Kind, Timestamp, Value};
@@ -165,7 +165,7 @@ fn a_system_that_cannot_be_restored_leaves_all_as_they_were() {
     rest.put(Kind::Note, "n", "now");
     let now = (ideas.holds(), rest.holds());
     let point = recorder.session().at_checkpoint(&then).unwrap();
-    // Capturing works, restoring does not.
+    // Captures succeed, but restores fail.
     struct Stubborn;
     impl ConnectedSystem for Stubborn {
         fn name(&self) -> &str {
@@ -207,7 +207,7 @@ fn what_a_restore_replaces_is_recorded_and_undo_leads_back_to_it() {
 }
 
 #[test]
-fn what_others_recorded_of_other_kinds_stays_and_of_the_same_kinds_goes() {
+fn a_restore_replaces_claims_of_its_kinds_and_keeps_other_kinds() {
     use forge_store::store::ClaimChange;
     let (recorder, ideas, _rest) = two();
     let value = || Value::from([("description", "x".into())]);
@@ -237,7 +237,7 @@ fn only_time_that_passed_is_throttled() {
 }
 
 #[test]
-fn a_query_goes_by_time_then_number_then_checkpoint_then_tag() {
+fn a_query_is_ordered_by_time_number_checkpoint_and_tag() {
     let (recorder, ideas, _rest) = two();
     let mut made = Vec::new();
     for second in 1..=4 {
@@ -281,7 +281,7 @@ fn systems_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn a_recovery_point_says_how_to_go_on() {
+fn a_recovery_point_describes_how_to_continue() {
     use forge_store::model::{Fact, FactOrigin};
     let (recorder, _ideas, _rest) = two();
     assert_eq!(recorder.session().recovery_point().unwrap(), None);

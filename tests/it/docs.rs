@@ -1,4 +1,5 @@
-//! The pages of the project: their links lead somewhere, every page is reached, and the example is what it says.
+//! Checks the project's pages: their links are valid, every page is linked, and the example is up
+//! to date.
 
 use crate::source::files;
 use serde_json::Value;
@@ -24,7 +25,7 @@ fn prose(page: &str) -> String {
 /// The targets of the links `[text](target)` of a page.
 fn links(page: &str) -> Vec<String> {
     let prose = prose(page);
-    // What stands in code is no link; the text of a link may be code.
+    // Code contains no links; the text of a link may be code.
     let prose: String = prose
         .split('`')
         .enumerate()
@@ -34,7 +35,7 @@ fn links(page: &str) -> Vec<String> {
     targets.map(str::to_owned).collect()
 }
 
-/// The anchor that a heading gets: small letters, hyphens for spaces, no other punctuation.
+/// The anchor of a heading: lower-case letters, hyphens for spaces, no other punctuation.
 fn anchor(heading: &str) -> String {
     heading
         .trim_start_matches('#')
@@ -50,7 +51,7 @@ fn has_anchor(page: &str, wanted: &str) -> bool {
     prose(page).lines().any(|line| line.starts_with('#') && anchor(line) == wanted)
 }
 
-/// The path without `.` and `..`.
+/// Normalises a path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -65,7 +66,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Where a link of this page leads: file and anchor; `None` for other hosts.
+/// The target of a link on this page: file and anchor; `None` for other hosts.
 fn target(page: &Path, link: &str) -> Option<(PathBuf, Option<String>)> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
@@ -127,7 +128,7 @@ fn every_page_is_reached_from_the_readme() {
 }
 
 #[test]
-fn links_are_found_and_anchors_made_as_they_are_shown() {
+fn links_are_found_and_anchors_are_those_of_the_rendered_page() {
     let page =
         "see [a](x.md#b) and [c](../y)\n```text\n[no](link)\n```\n## What it's *for*, in short\n";
     assert_eq!(links(page), ["x.md#b", "../y"]);
@@ -162,12 +163,12 @@ fn what_each_promise_is_shown_by_is_there() {
     }
 }
 
-/// A contributor looks for the files that this page names.
+/// Contributors look for the files that this page names.
 #[test]
 fn every_path_in_the_page_for_contributors_is_there() {
     let page = read(&root().join("CONTRIBUTING.md"));
     let is_path = |code: &&str| {
-        // `NAME` is a file that the contributor makes, `/1` the version of a JSON document.
+        // `NAME` is a file that the contributor creates, `/1` the version of a JSON document.
         code.contains('/') && !code.contains(' ') && !code.contains("NAME") && !code.ends_with("/1")
     };
     let paths: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_path).collect();
@@ -218,7 +219,7 @@ fn every_test_that_the_page_on_reliability_names_is_there() {
     }
 }
 
-/// A target that nobody describes is one that nobody runs.
+/// A target without a description would not be run.
 #[test]
 fn every_fuzz_target_is_built_and_described() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();

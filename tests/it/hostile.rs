@@ -1,4 +1,5 @@
-//! A store that somebody else made, in a project that was fetched: it is data, and leads nowhere.
+//! A malicious store in a downloaded project: it is treated as data, and its links are not
+//! followed.
 
 use crate::fault::run;
 use forge_store::error::ErrorKind;
@@ -27,7 +28,7 @@ fn segment(store: &Path) -> PathBuf {
     entries.into_iter().find(|path| path.extension().is_some_and(|it| it == "log")).unwrap()
 }
 
-/// No way to use the store goes through what stands there.
+/// No way to open the store follows what is there.
 fn refused(path: &Path, why: &str) {
     for read_only in [false, true] {
         let error = Store::open(path, Options { read_only, ..Options::default() }).err().unwrap();
@@ -44,7 +45,8 @@ fn refused(path: &Path, why: &str) {
     assert!(Store::repair(path, &path.with_extension("to"), TIME, None).is_err());
 }
 
-/// The end of a journal that is no record is cut off by whoever writes next: through a link that was somebody's own file.
+/// Regression: a writer cuts an incomplete end of the journal; through a link, it cut a file of the
+/// user.
 #[test]
 fn a_link_in_a_store_is_refused_and_what_it_leads_to_stays_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
@@ -83,7 +85,7 @@ fn a_pipe_in_a_store_keeps_nobody_waiting() {
     }
 }
 
-/// A store that lies elsewhere is its owner's own affair.
+/// The owner of a project may place the store elsewhere.
 #[test]
 fn a_link_to_a_store_is_followed() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,7 +96,7 @@ fn a_link_to_a_store_is_followed() {
     assert_eq!(store.session("s").unwrap().head().unwrap().revision(), Some(1));
 }
 
-/// Works on little stack: what called itself once for each revision or branch would not come back.
+/// Runs on a small stack: code that recurses once per revision or branch would overflow it.
 fn on_little_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::Builder::new().stack_size(192 << 10).spawn(work).unwrap();
     thread.join().unwrap()
@@ -104,7 +106,7 @@ fn on_little_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 fn a_chain_of_a_hundred_thousand_revisions_is_walked_in_a_loop() {
     const LENGTH: u64 = 100_000;
     on_little_stack(|| {
-        // Without an index there is no keyframe: every state is made of all that precedes it.
+        // Without an index there is no keyframe: every state is replayed from the beginning.
         let store = Store::in_memory().unwrap();
         let act =
             |second: u64| WriteContext::asked("test", TIME.plus_micros(second as i64 * 1_000_000));
@@ -154,7 +156,7 @@ fn branches_that_begin_on_one_another_without_end_are_walked_in_a_loop() {
             session.create_branch(&act(number), &name, None, Default::default()).unwrap();
             session.switch_branch(&act(number), &name, false).unwrap();
         }
-        // Nothing but the last branch's own revision lies on any of them.
+        // None of the branches has a revision of its own except the last one.
         let change =
             ClaimChange::put(Key::new(Kind::Note, "N2"), Value::from([("says", "y".into())]));
         session.write(&act(DEPTH + 1)).change(change).commit().unwrap();

@@ -1,9 +1,9 @@
-//! The house's one law: an arrow never points up. Checked on the source, where a reader would see it.
+//! Checks in the source that no layer uses a higher one.
 
 use crate::source::{files, without_comments, without_tests};
 use std::path::Path;
 
-/// The rooms of `src/` and their height. A room may use what is lower, and itself.
+/// The layers of `src/` and their height. A layer may use lower layers, and itself.
 const ROOMS: [(&str, u8); 9] = [
     ("systems", 5),
     ("store", 4),
@@ -16,14 +16,14 @@ const ROOMS: [(&str, u8); 9] = [
     ("model", 0),
 ];
 
-/// Arrows between rooms of one height, none of which may be answered by one back: from, to.
-/// The keys in `format` name the tables that the contract in `backend` is about.
+/// Permitted uses between layers of one height: from, to. None may be used in the other direction.
+/// The keys in `format` name the tables of the interface in `backend`.
 const SIDEWAYS: [(&str, &str); 1] = [("format", "backend")];
 
-/// Rooms that only compute.
+/// Layers without side effects.
 const PURE: [&str; 4] = ["model", "diff", "format", "redact"];
 
-/// What a pure room has no use for; whatever begins with one of these paths.
+/// Paths that a layer without side effects must not use, with everything below them.
 const IMPURE: [&str; 7] = [
     "std::fs",
     "std::thread",
@@ -38,14 +38,15 @@ fn height(room: &str) -> Option<u8> {
     ROOMS.iter().find(|(name, _)| *name == room).map(|(_, height)| *height)
 }
 
-/// The room of a file under `src/`: its folder there, or its own name. `lib.rs` is the door, not a room.
+/// The layer of a file under `src/`: its folder there, or its own name. `lib.rs` belongs to none.
 fn room(path: &Path) -> Option<String> {
     let first = path.components().next()?.as_os_str().to_str()?;
     let name = first.strip_suffix(".rs").unwrap_or(first);
     (name != "lib").then(|| name.to_owned())
 }
 
-/// Every path in the code that begins with `root`, nested imports unfolded: `a::{b, c::d}` is `a::b` and `a::c::d`.
+/// Every path in the code that begins with `root`, with nested imports expanded: `a::{b, c::d}` is
+/// `a::b` and `a::c::d`.
 fn paths(code: &str, root: &str) -> Vec<String> {
     let mut found = Vec::new();
     let start = format!("{root}::");
@@ -61,7 +62,7 @@ fn paths(code: &str, root: &str) -> Vec<String> {
     found
 }
 
-/// Adds the paths that begin with `prefix` and go on as `rest` does; returns what follows them.
+/// Adds the paths that begin with `prefix` and continue with `rest`; returns the text after them.
 fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
     let rest = rest.trim_start();
     if let Some(mut inside) = rest.strip_prefix('{') {
@@ -91,7 +92,7 @@ fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
     alias.map_or(after, |alias| alias.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
 }
 
-/// The imports of this code that do not point down.
+/// The imports of this code that do not point to a lower layer.
 fn upward(room: &str, code: &str) -> Vec<String> {
     let Some(own) = height(room) else {
         return vec![format!(
@@ -112,7 +113,7 @@ fn upward(room: &str, code: &str) -> Vec<String> {
     faults
 }
 
-/// What this code uses and a pure room must not.
+/// The paths in this code that a layer without side effects must not use.
 fn impure(room: &str, code: &str) -> Vec<String> {
     if !PURE.contains(&room) {
         return Vec::new();
@@ -168,7 +169,7 @@ fn an_upward_import_is_found_however_it_is_written() {
 }
 
 #[test]
-fn what_lies_below_may_be_used() {
+fn lower_layers_may_be_used() {
     for (room, code) in [
         ("store", "use crate::{engine::commit, error::{Error, ErrorKind}, model::*};"),
         ("backend", "use crate::backend::{Log, Index};\npub(crate) fn f() {}"),

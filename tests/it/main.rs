@@ -1,4 +1,5 @@
-//! forge-store from the outside, and the rules of the project's own files. One binary, one module a topic.
+//! Tests of forge-store from the outside, and of the rules for the project's files. One binary, one
+//! module per topic.
 
 mod backend;
 mod browse;
@@ -56,12 +57,12 @@ mod unfinished;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Adds the file and all files its `mod` lines lead to.
+/// Adds the file and all files that its `mod` lines lead to.
 fn reach(file: &Path, inside: &Path, reached: &mut BTreeSet<PathBuf>) {
     reached.insert(file.to_owned());
     let code = std::fs::read_to_string(file)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
-    // What has a path of its own lies elsewhere.
+    // A module with a `path` attribute is elsewhere.
     let mut elsewhere = false;
     let modules = code.lines().map(str::trim).filter_map(|line| {
         elsewhere |= line.starts_with("#[path");

@@ -1,4 +1,4 @@
-//! Merging branches: what both had in common last, and what becomes of references.
+//! Merging branches: the merge base, and the treatment of references.
 
 use forge_store::diff::{ConflictResolution, MergeSide};
 use forge_store::error::Error;
@@ -15,7 +15,7 @@ fn at(second: i64) -> WriteContext {
     WriteContext::asked("test", Timestamp::from_micros(1_767_261_600_000_000 + second * 1_000_000))
 }
 
-/// A session, and a clock that goes on by a second a verb.
+/// A session, and a clock that advances by one second per verb.
 struct Effort {
     session: Session,
     clock: std::cell::Cell<i64>,
@@ -108,20 +108,20 @@ fn a_merge_repeated_takes_what_came_since_from_the_newest_base() {
     assert_eq!(effort.held("main"), pairs(&[("a", "1"), ("b", "1"), ("c", "1")]));
     assert_eq!(effort.status("try"), BranchStatus::Merged);
     assert_eq!(effort.merge("try", "main").result, MergeResult::AlreadyMerged);
-    // What main changed of it since is no conflict with what try still has.
+    // What main changed since then does not conflict with what try still has.
     effort.put("main", "b", "mended");
     effort.put("try", "d", "1");
     let second = effort.merge("try", "main");
     assert_eq!((second.result, second.bases.as_slice()), (MergeResult::Merged, &[2][..]));
     assert_eq!(effort.held("main")[1], ("b".to_owned(), "mended".to_owned()));
-    // And the other way round there is nothing to compare.
+    // In the other direction it is a fast-forward.
     assert_eq!(effort.merge("main", "try").result, MergeResult::FastForward);
     assert_eq!(effort.held("try"), effort.held("main"));
     effort.verify();
 }
 
 #[test]
-fn a_merge_taken_back_or_gone_back_behind_can_be_made_again() {
+fn a_merge_that_was_undone_or_reset_can_be_repeated() {
     let effort = Effort::new();
     effort.put("main", "a", "1");
     effort.fork("try", "main");
@@ -133,25 +133,25 @@ fn a_merge_taken_back_or_gone_back_behind_can_be_made_again() {
         effort.held("main")
     };
     let after = merged(&effort);
-    // At once: by going back.
+    // At once: back to the claims before.
     effort.session.undo(&effort.act(), None).unwrap();
     assert_eq!((effort.held("main"), effort.status("try")), (before, BranchStatus::Active));
     assert_eq!(merged(&effort), after);
-    // With something done since: by the opposite change.
+    // After later changes: by the opposite change.
     let merge = effort.session.operations(1).unwrap()[0].id.to_string();
     effort.put("main", "e", "1");
     effort.session.undo(&effort.act(), Some(&merge)).unwrap();
     assert_eq!(effort.held("main"), pairs(&[("a", "1"), ("c", "1"), ("e", "1")]));
     let again = merged(&effort);
     assert_eq!(again, pairs(&[("a", "1"), ("b", "1"), ("c", "1"), ("e", "1")]));
-    // By a restore to before it.
+    // By a restore to before the merge.
     effort.session.restore(&effort.act(), &effort.session.at_sequence(3).unwrap()).unwrap();
     assert_eq!(merged(&effort), after);
     effort.verify();
 }
 
-/// Both had merged the same two others: with one of these alone as the base, what one side had put back on purpose
-/// was silently lost.
+/// Regression: both had merged the same two other branches. With only one of these as the merge
+/// base, what one side had restored on purpose was lost without a conflict.
 #[test]
 fn branches_that_merged_the_same_others_lose_nothing_unreported() {
     for order in [["x", "y"], ["y", "x"]] {
@@ -176,7 +176,7 @@ fn branches_that_merged_the_same_others_lose_nothing_unreported() {
 }
 
 #[test]
-fn a_claim_that_is_needed_does_not_go_unnoticed() {
+fn removing_a_needed_claim_is_a_conflict() {
     let effort = Effort::new();
     let h1 = Key::new(Kind::Hypothesis, "H1");
     effort.change("main", ClaimChange::add(h1.clone(), Value::from([("description", "x".into())])));
@@ -204,7 +204,7 @@ fn a_claim_that_is_needed_does_not_go_unnoticed() {
 }
 
 #[test]
-fn an_empty_branch_takes_and_gives_what_it_can() {
+fn an_empty_branch_can_be_merged_in_both_directions() {
     let effort = Effort::new();
     effort.fork("try", "main");
     assert_eq!(effort.merge("try", "main").result, MergeResult::AlreadyMerged);
@@ -218,9 +218,9 @@ fn an_empty_branch_takes_and_gives_what_it_can() {
     effort.verify();
 }
 
-/// The revision merged is what later merges are compared with: pruning leaves it.
+/// Later merges compare with the merged revision, so pruning keeps it.
 #[test]
-fn pruning_keeps_what_the_next_merge_stands_on() {
+fn pruning_keeps_the_merge_base_of_the_next_merge() {
     let effort = Effort::new();
     effort.put("main", "a", "1");
     effort.fork("try", "main");

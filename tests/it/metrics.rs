@@ -1,4 +1,4 @@
-//! Figures of a session, however its events lie in time.
+//! Metrics of a session, for any times of its events.
 
 use super::store::{act, note};
 use forge_store::model::claim::IDLE_AFTER;
@@ -14,11 +14,11 @@ enum Event {
     OnBranch,
     Fact,
     Checkpoint,
-    /// So many revisions, so many microseconds apart.
+    /// This many revisions, this many microseconds apart.
     Burst(u8, i64),
-    /// So many checkpoints.
+    /// This many checkpoints.
     Checkpoints(u8, i64),
-    /// A checkpoint that is taken back.
+    /// A checkpoint that is undone.
     Undone,
 }
 
@@ -76,7 +76,8 @@ fn write(session: &Session, act: &WriteContext, number: usize, event: Event) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Of revisions and checkpoints that stand close only a few are looked at; the sum is that of all of them.
+    /// Only a few of the revisions and checkpoints that are close together are read; the sum must
+    /// equal the sum of all pauses.
     #[test]
     fn the_time_in_debugging_is_the_sum_of_all_pauses_that_are_not_idle(events in events()) {
         let store = Store::in_memory().expect("a store");

@@ -1,4 +1,5 @@
-//! Programs of several agents: the race in which a program's checkpoint is out of date before it is used.
+//! Programs of several agents: the race in which a program's checkpoint is outdated before it is
+//! used.
 
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
@@ -37,7 +38,7 @@ impl Play {
         act(self.second)
     }
 
-    /// The agent's next checkpoint, under the name that it gives it: `1000_ckpt_3`.
+    /// The agent's next checkpoint, with the agent's own name for it: `1000_ckpt_3`.
     fn checkpoint(&mut self, agent: &str) -> String {
         let act = self.act();
         let count = self.made.entry(agent.to_owned()).or_default();
@@ -79,9 +80,10 @@ impl Play {
     }
 }
 
-/// The timeline in which it happened: while agent 1000 waits at its checkpoint 3, agent 1001 goes on, the program is
-/// checkpointed after each of its steps, and then 1000 goes on to 7 and nobody checkpoints the program again. Resuming
-/// from what the program's checkpoint says began the negotiation anew.
+/// The timeline of the original failure: while agent 1000 waits at its checkpoint 3, agent 1001
+/// continues, and the program is checkpointed after each of its steps. Then 1000 continues to 7
+/// without another program checkpoint. Resuming from the program's checkpoint restarted the
+/// negotiation.
 #[test]
 fn an_agent_that_went_on_after_the_programs_checkpoint_is_resumed_where_it_is() {
     let mut play = Play::new(&["1000", "1001"]);
@@ -114,7 +116,8 @@ fn an_agent_that_went_on_after_the_programs_checkpoint_is_resumed_where_it_is() 
     assert_eq!(exact, ["1000_ckpt_3", "1001_ckpt_9"]);
 }
 
-/// The flow that the same document writes out: a later program checkpoint heals one reference and is stale again.
+/// The sequence in the same document: a later program checkpoint fixes one reference and is
+/// outdated again.
 #[test]
 fn each_program_checkpoint_is_a_lower_bound_and_can_be_named() {
     let mut play = Play::new(&["1000", "1001"]);
@@ -125,7 +128,7 @@ fn each_program_checkpoint_is_a_lower_bound_and_can_be_named() {
     play.checkpoint("1001");
     let tenth = play.program(&[("1000", "1000_ckpt_3"), ("1001", "1001_ckpt_4")]);
     play.checkpoint("1001");
-    // Only the agent that moved is named; the other stays where it was.
+    // Only the agent that moved is named; the other keeps its checkpoint.
     play.program(&[("1001", "1001_ckpt_5")]);
     play.checkpoint("1000");
     play.program(&[("1000", "1000_ckpt_4")]);
@@ -163,7 +166,7 @@ fn an_agent_without_a_session_keeps_its_reference_and_is_missing() {
 }
 
 #[test]
-fn messages_tell_what_taking_the_latest_of_each_would_lose_or_deliver_twice() {
+fn messages_show_what_the_latest_checkpoints_would_lose_or_repeat() {
     let mut play = Play::new(&["buyer", "seller"]);
     play.checkpoint("buyer");
     play.checkpoint("seller");
@@ -175,7 +178,8 @@ fn messages_tell_what_taking_the_latest_of_each_would_lose_or_deliver_twice() {
         let act = play.act();
         play.program.receive(&act, id, None).unwrap();
     };
-    // The seller has received and checkpointed what the buyer has not checkpointed having sent.
+    // The seller has checkpointed receiving a message, and the buyer has not checkpointed sending
+    // it.
     send(&mut play, "offer", "buyer", "seller");
     receive(&mut play, "offer");
     send(&mut play, "counter", "seller", "buyer");
@@ -189,7 +193,8 @@ fn messages_tell_what_taking_the_latest_of_each_would_lose_or_deliver_twice() {
     let at = |place: usize| cut[place].reference.as_ref().unwrap().checkpoint.as_str();
     assert_eq!((at(0), at(1)), ("buyer_ckpt_1", "seller_ckpt_1"));
     assert!(resume.redeliver.is_empty());
-    // Once the buyer has checkpointed, nothing has to go back, and the counter offer is to be delivered again.
+    // Once the buyer has made a checkpoint, no agent must go back, and the counter offer must be
+    // delivered again.
     play.checkpoint("buyer");
     let resume = play.program.resume(&play.program.session().head().unwrap(), false).unwrap();
     assert_eq!((resume.consistent, resume.redeliver.len()), (None, 1));
@@ -202,9 +207,9 @@ fn messages_tell_what_taking_the_latest_of_each_would_lose_or_deliver_twice() {
 #[derive(Clone, Debug)]
 enum Step {
     Checkpoint(usize),
-    /// The program's checkpoint begins: it looks where the agents are.
+    /// The program's checkpoint begins: it reads the agents' positions.
     Look,
-    /// It is saved, with what was seen when it began.
+    /// It is saved, with the positions read at its beginning.
     Save,
     Send(usize, usize),
     Receive(usize),
@@ -223,11 +228,11 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However the agents and the program's checkpoints come in between each other: every agent goes on from its latest
-    /// checkpoint, never from an older one than the program's; and the consistent cut loses and doubles nothing that it
-    /// does not name.
+    /// For every interleaving of the agents and the program's checkpoints: every agent resumes from
+    /// its latest checkpoint, never from one older than the program's; and the consistent cut loses
+    /// and repeats no message that it does not report.
     #[test]
-    fn whatever_the_interleaving_nobody_goes_back(steps in prop::collection::vec(step(), 1..25)) {
+    fn no_agent_goes_back_for_any_interleaving(steps in prop::collection::vec(step(), 1..25)) {
         let names = ["a", "b", "c"];
         let mut play = Play::new(&names);
         for name in names {
@@ -235,7 +240,7 @@ proptest! {
         }
         let mut looked: BTreeMap<String, CheckpointReference> = BTreeMap::new();
         let mut saved = BTreeMap::new();
-        // By id: from, to, the count of the sender's checkpoints then, that of the receiver's.
+        // By id: from, to, the sender's checkpoint count then, and the receiver's.
         let mut sent: Vec<(usize, usize, u64, Option<u64>)> = Vec::new();
         let look = |play: &Play| -> BTreeMap<String, CheckpointReference> {
             names.iter().map(|name| ((*name).to_owned(), play.reference(name, &format!("{name}_ckpt_{}", play.made[*name])))).collect()
@@ -278,7 +283,7 @@ proptest! {
         for one in play.program.resume(&head, true).unwrap().agents {
             prop_assert_eq!(&one.at.reference, &saved[&one.agent]);
         }
-        // The messages at a cut, by counting checkpoints.
+        // The fates of messages at a cut, computed by counting checkpoints.
         let fates = |cut: &BTreeMap<&str, u64>| -> Vec<(String, MessageFate)> {
             let fate = |(id, (from, to, at, received)): (usize, &(usize, usize, u64, Option<u64>))| {
                 let is_sent = *at < cut[names[*from]];

@@ -1,4 +1,4 @@
-//! Where to go on after a crash: what is read from a session.
+//! Recovery points: what is read from a session.
 
 use forge_store::model::{Fact, FactOrigin, Key, Kind, Timestamp, Value};
 use forge_store::store::{
@@ -22,7 +22,7 @@ fn ids(list: &[SourcedFact]) -> Vec<&str> {
 }
 
 #[test]
-fn it_goes_on_from_the_last_thing_recorded_checkpoint_or_not() {
+fn the_recovery_point_is_the_last_record_with_or_without_a_checkpoint() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&at(0), NewSession::named("s")).unwrap();
     let empty = session.recovery(&session.head().unwrap()).unwrap();
@@ -60,14 +60,14 @@ fn it_goes_on_from_the_last_thing_recorded_checkpoint_or_not() {
     assert_eq!(found.revision.unwrap().sequence, 3);
     assert_eq!(found.code.unwrap().fact.id, "state");
     assert_eq!(ids(&found.edits), ["edit-1"]);
-    // A state without variables does not make those forgotten that were recorded with one before it.
+    // A state without variables does not hide variables that were recorded in an earlier one.
     assert_eq!(
         found.env_vars.into_iter().collect::<Vec<_>>(),
         [("LANG".to_owned(), "C".to_owned())]
     );
     assert_eq!(ids(&found.running), ["begun", "behind", "sub"]);
     assert_eq!((ids(&found.commands), ids(&found.tasks)), (vec!["ended"], vec!["t1"]));
-    // A past moment has what was then.
+    // A past moment has the data of that time.
     let then = session.recovery(&session.at_time(at(4).now).unwrap()).unwrap();
     assert_eq!(then.code.unwrap().fact.id, "old");
     assert_eq!((then.revisions_since, then.facts_since, then.edits.len()), (0, 2, 0));

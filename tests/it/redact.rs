@@ -1,4 +1,4 @@
-//! Secrets: what is found, what is left alone, and that nothing of it reaches a store's files.
+//! Secrets: what is found, what is left alone, and that no secret reaches a store's files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[test]
-fn made_up_secrets_of_every_shape_are_found_plain_and_in_json() {
+fn invented_secrets_of_every_format_are_found_in_text_and_json() {
     assert!(shapes() >= 40);
     let redactor = Redactor::new();
     let mut missed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -48,7 +48,7 @@ fn made_up_secrets_of_every_shape_are_found_plain_and_in_json() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// What may stand between secrets, before and behind them.
+/// Text before, between and after secrets.
 const GLUE: [&str; 52] = [
     "",
     " ",
@@ -104,7 +104,7 @@ const GLUE: [&str; 52] = [
     "redacted",
 ];
 
-/// Made-up secrets whole, cut off and without what stands around them, among all that may tell of them.
+/// Invented secrets, complete, cut, and without their context, among texts that may identify them.
 fn littered() -> impl Strategy<Value = String> {
     let fakes = fakes(25);
     let piece = (0_u8..8, any::<prop::sample::Index>(), any::<prop::sample::Index>());
@@ -133,7 +133,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn a_redacted_value_stays_what_it_is(
+    fn redacting_a_redacted_value_changes_nothing(
         fields in prop::collection::btree_map(littered(), littered(), 0..4),
         variables in prop::collection::btree_map("PATH|HOME|[A-Z]{3,6}_TOKEN", littered(), 0..3),
     ) {
@@ -160,12 +160,12 @@ fn act(second: i64) -> WriteContext {
     WriteContext::asked("test", start.plus_micros(second * 1_000_000))
 }
 
-/// One word: the secret alone, if that says what it is.
+/// One word: the secret alone, if its format identifies it.
 fn word(fake: &Fake) -> String {
     if fake.speaks_for_itself() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
 }
 
-/// Where a made-up secret is put, by every verb that takes text from outside.
+/// Writes an invented secret with every verb that takes text from outside.
 fn plant(store: &Store, fakes: &[Fake]) {
     let session = NewSession {
         agent: Some(fakes[0].text.clone()),
@@ -221,7 +221,7 @@ fn plant(store: &Store, fakes: &[Fake]) {
             .checkpoint(checkpoint)
             .commit()
             .unwrap();
-        // These cost most, and a few of each shape show the same.
+        // These are the slowest, and a few secrets per format are enough.
         if second < 3 {
             by_rarer_verbs(&session, &act, fake, &made.checkpoint.unwrap(), second);
             by_merging(&session, &act, fake, second);
@@ -277,7 +277,7 @@ fn plant(store: &Store, fakes: &[Fake]) {
     store.sync().unwrap();
 }
 
-/// By the verbs that name things, and by a whole snapshot.
+/// With verbs that name things, and with a whole snapshot.
 fn by_rarer_verbs(
     session: &Session,
     act: &WriteContext,
@@ -287,7 +287,7 @@ fn by_rarer_verbs(
 ) {
     let text = || Value::from(fake.text.as_str());
     let word = word(fake);
-    // Longer ones are no tags.
+    // Longer ones are not valid tags.
     let _ = session.tag(act, &checkpoint.id, std::slice::from_ref(&word), &[]);
     let metadata = BranchMetadata {
         hypothesis: Some(fake.text.clone()),
@@ -305,7 +305,7 @@ fn by_rarer_verbs(
     session.write(act).replace_kinds([Kind::Gap].into(), whole).commit().unwrap();
 }
 
-/// As what a conflict is settled by.
+/// As the resolution of a merge conflict.
 fn by_merging(session: &Session, act: &WriteContext, fake: &Fake, number: i64) {
     let (key, branch) = (Key::new(Kind::Note, format!("m{number}")), format!("m{number}"));
     let put = |on: &str, text: &str| {
@@ -322,7 +322,7 @@ fn by_merging(session: &Session, act: &WriteContext, fake: &Fake, number: i64) {
     assert_eq!(session.merge(act, &merging).unwrap().result, MergeResult::Merged);
 }
 
-/// By the systems that stand on a store: runs, progress, programs, threads.
+/// With the systems on top of a store: runs, progress, programs, threads.
 fn by_systems(store: &Store, act: &WriteContext, fake: &Fake, number: i64) {
     let (text, name) = (fake.text.as_str(), format!("{}-{number}", fake.shape.replace(' ', "-")));
     let run = WorkflowRun::open_or_create(store, act, &name).unwrap();
@@ -366,7 +366,8 @@ fn by_systems(store: &Store, act: &WriteContext, fake: &Fake, number: i64) {
     thread.put_result(act, "c", None).unwrap();
 }
 
-/// By those who cannot have the lock, and by those who only have something to say: what waits in the spool, as it lies there.
+/// With writers that cannot get the lock, and with hooks: returns the spooled writes as they are in
+/// the files.
 fn aside(store: &Store, path: &Path, options: &Options, fakes: &[Fake]) -> Vec<u8> {
     let session = store.every_session().unwrap().pop().unwrap().summary().unwrap().info;
     let journal = std::fs::File::open(path.join("journal/append.lock")).unwrap();
@@ -420,7 +421,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Everything the store can be made to say, and its files as they lie.
+/// Everything that the store returns, and the raw content of its files.
 fn everything(store: &Store, folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for summary in store.sessions().unwrap() {
@@ -470,13 +471,14 @@ fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<Fake>, Vec<u8
         store.maintain(forge_store::store::APPLY_BYTES).unwrap();
     }
     half.extend(everything(&store, &path));
-    // The same once the index holds what the journal held.
+    // The same after the index holds the journal's content.
     store.maintain(0).unwrap();
     let all = [half, everything(&store, &path)].concat();
     (fakes, all)
 }
 
-/// The shapes of which something is there, with how often: as they are, and as JSON writes them, in JSON too.
+/// The formats that are still found, with their counts: literally, as JSON writes them, and as JSON
+/// inside JSON.
 fn left(fakes: &[Fake], all: &[u8]) -> BTreeMap<&'static str, usize> {
     let quoted = |text: &str| {
         let quoted = json!(text).to_string();
@@ -484,7 +486,7 @@ fn left(fakes: &[Fake], all: &[u8]) -> BTreeMap<&'static str, usize> {
     };
     let forms = |fake: &Fake| {
         let forms = [fake.secret.clone(), quoted(&fake.secret), quoted(&quoted(&fake.secret))];
-        // Most are the same in all of them.
+        // Most are the same in all forms.
         let different: BTreeSet<String> = forms.into();
         different.into_iter().map(|form| (form, fake.shape)).collect::<Vec<_>>()
     };
@@ -514,7 +516,7 @@ fn without_redaction_the_same_search_finds_every_shape() {
 }
 
 #[test]
-fn what_was_taken_out_is_told_and_names_that_are_secrets_are_refused() {
+fn redactions_are_reported_and_names_that_are_secrets_are_refused() {
     let options = Options { redaction: Some(Arc::new(Redactor::new())), ..Options::default() };
     let store = Store::in_memory_with(options).unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();

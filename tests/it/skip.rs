@@ -1,4 +1,5 @@
-//! A test that cannot do here what it is for passes, and the harness keeps to itself what it said: `scripts/test` says it at its end.
+//! A test that cannot run here passes, and the harness hides its output: `scripts/test` prints the
+//! skips at its end.
 
 use forge_testkit::skip::skipped;
 use std::fs;
@@ -8,7 +9,7 @@ use std::process::Command;
 
 const SKIPS: &str = "FORGE_TEST_SKIPS";
 
-/// Not a test of its own: the body of the test that cannot be done.
+/// Not a test of its own: the body of the test that is skipped.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {
@@ -18,7 +19,8 @@ fn child() {
     }
 }
 
-/// What `scripts/test` says last, with a cargo that has nextest or not, and runs one test, which skips or not.
+/// The last lines of `scripts/test`, run with a cargo that has nextest or not, and with one test
+/// that is skipped or not.
 fn said_last(nextest: bool, skips: bool) -> String {
     let folder = tempfile::tempdir().unwrap();
     let cargo = folder.path().join("cargo");
@@ -39,7 +41,7 @@ fn said_last(nextest: bool, skips: bool) -> String {
     let path = std::env::var("PATH").unwrap();
     let mut test = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/test"));
     test.env("PATH", format!("{}:{path}", folder.path().display()));
-    // Those of the run that this test is a part of.
+    // The variables of the run that this test is a part of.
     test.env_remove(forge_testkit::skip::FILE);
     if skips {
         test.env(SKIPS, "");
@@ -51,7 +53,7 @@ fn said_last(nextest: bool, skips: bool) -> String {
 }
 
 #[test]
-fn what_is_skipped_is_said_at_the_end_with_its_reason_by_whatever_runs_the_tests() {
+fn skipped_tests_are_listed_at_the_end_with_their_reasons() {
     for nextest in [true, false] {
         assert_eq!(said_last(nextest, false), "forge: 1 passed, 0 failed, 0 skipped\n");
         let wanted = "Skipped: 1, counted as passed:\n  skip::child: there is no moon\n\

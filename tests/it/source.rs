@@ -1,9 +1,9 @@
-//! Reading the project's own files.
+//! Reads the project's own files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All files under a folder whose names end in `.extension`, sorted; build results and hidden folders left out.
+/// All files under a folder with this extension, sorted, without build results and hidden folders.
 pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -32,7 +32,7 @@ pub(crate) fn without_comments(code: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// The code up to its tests, which stand at the end of a file.
+/// The code before its tests, which are at the end of a file.
 pub(crate) fn without_tests(code: &str) -> String {
     let mut lines = code.lines().collect::<Vec<_>>();
     if let Some(tests) = lines.windows(2).position(|pair| {

@@ -1,4 +1,4 @@
-//! The facade end to end: what is written is read, at every moment, on every backend.
+//! The public API end to end: what is written is read, at every moment, on every backend.
 
 use forge_store::error::{Error, Result};
 use forge_store::model::time_grammar::parse_moment;
@@ -111,7 +111,7 @@ fn restore_brings_old_claims_back_and_loses_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_branch_goes_its_own_way_and_its_past_is_its_base() -> Result<()> {
+fn a_branch_is_independent_and_its_past_is_that_of_its_base() -> Result<()> {
     for (store, _folder) in stores() {
         let session = store.create_session(&act(0), NewSession::named("s"))?;
         session.write(&act(1)).change(note("a", "1")).commit()?;
@@ -194,11 +194,11 @@ fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A note written beside an imported transcript made a time checkpoint at the writer's clock, so the checkpoints of a
-/// session depended on whether its transcript had been imported at once or in pieces.
+/// Regression: a note written while a transcript was imported made a time checkpoint at the
+/// writer's clock, so the checkpoints of a session depended on whether its transcript was imported
+/// at once or in pieces.
 #[test]
-fn a_session_that_is_imported_gets_no_time_checkpoints_from_those_who_write_beside_it() -> Result<()>
-{
+fn an_imported_session_gets_no_time_checkpoints_from_other_writers() -> Result<()> {
     use forge_store::model::AutoTrigger;
     use forge_store::redact::{PartEnding, TextForm};
     use forge_store::store::SourceChunk;
@@ -231,10 +231,10 @@ fn an_event_has_one_checkpoint_that_is_completed_but_not_repeated() -> Result<()
         };
         let first = now(5, "announced", Value::from([("a", 1_i64.into()), ("b", 1_i64.into())]))?;
         let first = first.checkpoint.expect("it is made");
-        // Reported twice.
+        // The same event, reported twice.
         let again = now(6, "again", Value::from([("a", 2_i64.into())]))?;
         assert!(again.is_unchanged());
-        // Of a past moment: it takes the place, what was known stays.
+        // About a past moment: the time is replaced, and known fields stay.
         let past = of("done", Value::from([("b", 2_i64.into()), ("c", 3_i64.into())])).at(time(4));
         session.write(&act(7)).checkpoint(past).commit()?;
         let known = session.checkpoint_of("event")?.expect("it is there");
@@ -243,7 +243,7 @@ fn an_event_has_one_checkpoint_that_is_completed_but_not_repeated() -> Result<()
         let body = [("a", 1_i64), ("b", 2), ("c", 3)].map(|(name, n)| (name, n.into()));
         assert_eq!(known.body, Value::from(body));
         assert_eq!(session.checkpoints(&CheckpointFilter::default())?.len(), 1);
-        // Nothing but what is said of it can be amended, and each sees what was amended before.
+        // The time cannot be amended; an amendment without a difference is no change.
         for minute in [8, 9] {
             let (amended, changed) = session.amend_checkpoint(&act(minute), &known.id, |one| {
                 one.time = time(99);

@@ -1,4 +1,5 @@
-//! The stream of events: what is exported is imported as it was, and what is no stream changes nothing.
+//! The stream of events: an import of an export gives the same session, and a file that is not a
+//! stream changes nothing.
 
 use forge_store::error::Error;
 use forge_store::model::{
@@ -48,8 +49,8 @@ fn export(session: &Session) -> String {
     String::from_utf8(text).expect("JSON is UTF-8")
 }
 
-/// How far a stream was taken was noted with what its lines wrote, so that a line at its end that wrote nothing was taken again
-/// each time.
+/// Regression: the import position was recorded only with the writes of its lines, so a last line
+/// without a write was imported again each time.
 #[test]
 fn lines_that_write_nothing_are_taken_once_too() {
     let put = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"N1","value":{"description":"a"}}}"#;
@@ -65,14 +66,14 @@ fn lines_that_write_nothing_are_taken_once_too() {
         assert_eq!((taken.bytes, taken.waiting_bytes), (whole, 6), "{ends:?}");
         let again = import(&store, &text).unwrap();
         assert_eq!((again.lines, again.bytes, again.waiting_bytes), (0, 0, 6), "{ends:?}");
-        // And what comes behind them is taken as ever.
+        // The lines after them are imported as usual.
         text.push_str(r#""2026-01-01T10:00:02Z","put":{"kind":"note","id":"N2","value":{"description":"b"}}}"#);
         let more = import(&store, &text).unwrap();
         assert_eq!((more.lines, more.revisions), (1, 1), "{ends:?}");
     }
 }
 
-/// All that is known of a session at each of these times, and its checkpoints.
+/// Everything that is known about a session at each of these times, and its checkpoints.
 fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<String> {
     let mut lines = Vec::new();
     for time in times {
@@ -82,13 +83,14 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
         };
         let state = session.state(&point).expect("a state");
         let is_empty = |kind| state.facts_of(kind).expect("facts").is_empty();
-        // What was taken back at once leaves the time at which it began.
+        // A change that was undone at once still leaves the time at which it began.
         if state.claims().is_empty() && Kind::facts().all(is_empty) {
             lines.push(format!("{time}: nothing"));
             continue;
         }
         let current = state.current_branch().expect("a branch");
-        // A stream adds a number to the name of a branch that was taken back if another one has it by now.
+        // A stream adds a number to the name of an undone branch if another branch has this name by
+        // now.
         let name = current.split_once('.').map_or(current.as_str(), |(name, _)| name);
         lines.push(format!("{time}: on {name}"));
         for entry in state.claims().entries() {
@@ -100,7 +102,7 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
                 lines.push(format!("{kind} {id} {at} {value:?}"));
             }
         }
-        // Branches of one time have no order.
+        // Branches with the same time have no order.
         let mut branches = state.branches().expect("branches");
         branches.sort_by(|a, b| a.name.cmp(&b.name));
         for branch in branches {
@@ -120,7 +122,7 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
     lines
 }
 
-/// Does something to a session; what cannot be done is left.
+/// Executes an operation in a session; one that is not possible is skipped.
 fn act_on(session: &Session, act: &WriteContext, what: u8, which: u8) {
     let id = format!("n{}", which % 4);
     let note = |text: String| {
@@ -190,7 +192,7 @@ fn act_on(session: &Session, act: &WriteContext, what: u8, which: u8) {
     };
 }
 
-/// A session in which this was done, one step after the other, exported and imported into another store.
+/// Executes these steps in a session, exports it and imports it into another store.
 fn round_trip(steps: Vec<(u8, u8, i64)>) -> Result<(), TestCaseError> {
     let store = Store::in_memory().expect("it goes well");
     let session = store
@@ -200,7 +202,7 @@ fn round_trip(steps: Vec<(u8, u8, i64)>) -> Result<(), TestCaseError> {
     let mut times = vec![time(0)];
     for (what, which, pause) in steps {
         now += pause;
-        // Odd commands come from hooks, which an undo passes over.
+        // Odd commands come from hooks, which an undo skips.
         let act = match which % 11 {
             0 => WriteContext::hook("test", time(now)),
             _ => WriteContext::asked("test", time(now)),
@@ -231,14 +233,15 @@ proptest! {
     }
 }
 
-/// What was said of a branch when the clock had run back put it there before it was made.
+/// Regression: a description of a branch written after the clock ran back put the branch before its
+/// creation.
 #[test]
 fn what_is_exported_is_imported_as_it_was_where_the_clock_ran_back() {
     let steps = [(8, 63, 0), (10, 222, 0), (6, 0, -1), (0, 0, 0), (0, 0, 0), (0, 0, 0)];
     round_trip(steps.to_vec()).unwrap();
 }
 
-/// The switch back was written before the one that it followed, and meant nothing there.
+/// Regression: the switch back was written before the one that it undid, where it had no meaning.
 #[test]
 fn what_is_exported_is_imported_as_it_was_where_a_switch_was_undone_at_once() {
     let steps = [
@@ -255,9 +258,10 @@ fn what_is_exported_is_imported_as_it_was_where_a_switch_was_undone_at_once() {
     round_trip(steps.to_vec()).unwrap();
 }
 
-/// By a clock that ran back one is on a branch, at a time, that was taken back and has left its name to another.
+/// With a clock that ran back, the current branch at a time is one that was undone and whose name
+/// another branch has now.
 #[test]
-fn what_is_exported_is_imported_as_it_was_where_one_was_on_a_branch_that_was_taken_back() {
+fn an_import_equals_its_export_on_an_undone_branch() {
     let steps = [(11, 0, 0), (8, 20, 0), (9, 182, 0), (6, 0, -1), (6, 0, 0), (0, 0, 0), (8, 53, 0)];
     round_trip(steps.to_vec()).unwrap();
 }
@@ -289,17 +293,17 @@ fn every_kind_of_line_is_understood() {
     assert_eq!(at(begin + 240).branches().unwrap()[1].status, BranchStatus::Merged);
     let checkpoints = session.checkpoints(&CheckpointFilter::default()).unwrap();
     assert_eq!(checkpoints[0].tags, ["b"]);
-    // A fact was not restored away, and has no branch.
+    // A fact is not removed by a restore, and has no branch.
     assert_eq!(at(begin + 240).facts_of(Kind::Command).unwrap().len(), 1);
 }
 
 #[test]
-fn a_stream_imported_again_is_no_change_and_a_grown_one_goes_on_whatever_the_cut() {
+fn a_repeated_import_changes_nothing_and_a_grown_stream_continues_at_any_cut() {
     let whole = Store::in_memory().unwrap();
     import(&whole, LINES).unwrap();
     let wanted = export(&whole.session("test").unwrap());
     for cut in 1..LINES.len() {
-        // Between the lines of one revision a cut makes two of it; a checkpoint follows the same.
+        // A cut between the lines of one revision makes two revisions, and the same export.
         let store = Store::in_memory().unwrap();
         import(&store, &LINES[..cut]).unwrap();
         import(&store, LINES).unwrap();
@@ -321,7 +325,7 @@ fn a_stream_whose_beginning_changed_is_refused() {
         assert!(error.to_string().contains("imported before"), "{error}");
     }
     assert_eq!(store.tail_bytes().unwrap(), tail);
-    // Into another session it goes.
+    // Into another session it can be imported.
     let stream = StreamImportRequest { session: Some("another"), ..STREAM };
     import_as(&store, stream, &LINES.replacen("0.5", "0.6", 1)).unwrap();
     assert_eq!(store.sessions().unwrap().len(), 2);
@@ -397,7 +401,7 @@ fn a_bad_line_is_named_and_changes_nothing() {
         let error = import(&store, &format!("{LINES}{line}{LINES}")).unwrap_err().to_string();
         assert!(error.contains("line 11") && error.contains(why), "{line}: {error}");
         assert_eq!(store.tail_bytes().unwrap(), tail, "{line}");
-        // Nor where some of it had been taken.
+        // Also if some of it was imported before.
         import(&store, LINES).unwrap();
         let tail = store.tail_bytes().unwrap();
         let error = import(&store, &format!("{LINES}{line}")).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Threads and processes that share one store: nothing lost, nothing doubled, nothing half seen.
+//! Threads and processes that share one store: no write is lost, repeated, or visible in part.
 
 use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
@@ -19,7 +19,7 @@ const ROLE: &str = "FORGE_TOGETHER_ROLE";
 const FOLDER: &str = "FORGE_TOGETHER_FOLDER";
 const WRITER: &str = "FORGE_TOGETHER_WRITER";
 const WRITES: &str = "FORGE_TOGETHER_WRITES";
-/// Longer than anything here takes; only a fault makes anybody wait so long.
+/// Longer than anything here takes; only a fault makes a test wait this long.
 const WAIT: Duration = Duration::from_secs(60);
 
 fn act() -> WriteContext {
@@ -30,7 +30,7 @@ fn open(path: &Path) -> Store {
     Store::open(path, Options { lock_timeout: WAIT, ..Options::default() }).unwrap()
 }
 
-/// One more claim and a checkpoint of its name, in one record.
+/// Writes one more claim and a checkpoint with its name, in one record.
 fn write(session: &Session, name: &str) -> u64 {
     let value = Value::from([("description", name.into())]);
     let done = session
@@ -71,7 +71,7 @@ fn spawn(role: &str, path: &Path, writer: usize, writes: usize) -> (Child, Recei
     let (sender, lines) = channel();
     thread::spawn(move || {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            // A line that the kill cut in two says nothing; the harness has lines of its own.
+            // A line that the kill cut is ignored; the test harness prints lines of its own.
             let line = String::from_utf8_lossy(&line).into_owned();
             if let Some(said) = line.strip_suffix('.').and_then(|line| line.rsplit('>').next())
                 && line.contains('>')
@@ -101,7 +101,7 @@ fn child() {
         let journal = Journal::open(&path.join("journal")).unwrap();
         let mut keep = |_: &forge_store::backend::LogTail| {
             say("held");
-            // Until the test is over or kills it.
+            // Waits until the test ends or kills it.
             let _ = std::io::stdin().read(&mut [0]);
             None
         };
@@ -128,7 +128,8 @@ fn child() {
     });
 }
 
-/// Every number is there once, every acknowledged write is there, and every state is its predecessor and one claim.
+/// Checks that every number exists once, that every acknowledged write is there, and that every
+/// state is its predecessor and one claim.
 fn audit(session: &Session, acknowledged: &BTreeSet<String>) {
     let items = session.records(1, usize::MAX).unwrap();
     let numbers: Vec<u64> = items.iter().map(forge_store::store::LogItem::sequence).collect();
@@ -158,7 +159,7 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied_and_read() {
         (0..3).map(|writer| spawn("threads", &folder.path, writer, WRITES_EACH)).collect();
     let asked = std::env::var("FORGE_TEST_VIEWS").ok().and_then(|views| views.parse().ok());
     let (mut view, mut seen) = (0, 0);
-    // As many views as asked for, and until everything is there.
+    // As many views as requested, and until all writes are visible.
     while view < asked.unwrap_or(100) || seen < 3 * 2 * WRITES_EACH as u64 {
         view += 1;
         let options = Options { read_only: true, ..Options::default() };
@@ -189,8 +190,8 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied_and_read() {
     assert_eq!(session.summary().unwrap().last_sequence, 2 * acknowledged.len() as u64);
 }
 
-/// A log in memory was locked while a record was planned, and planning reads the log: two threads waited for each
-/// other.
+/// Regression: a log in memory was locked while a record was planned, and planning reads the log:
+/// two threads waited for each other.
 #[test]
 fn threads_share_one_store_in_memory_and_in_files_while_it_is_applied() {
     let folder = folder();
@@ -219,12 +220,12 @@ fn threads_share_one_store_in_memory_and_in_files_while_it_is_applied() {
 }
 
 #[test]
-fn what_a_killed_writer_acknowledged_is_there_and_the_next_one_goes_on() {
+fn acknowledged_writes_of_a_killed_writer_stay_and_the_next_writer_continues() {
     let folder = folder();
     let mut acknowledged = BTreeSet::new();
     for round in 0..40 {
         let (mut child, lines) = spawn("alone", &folder.path, round, 1000);
-        // Somewhere in or after a write, an application or a publication.
+        // At some point in or after a write, an application or a publication.
         for _ in 0..=round % 7 {
             acknowledged.insert(lines.recv_timeout(WAIT).unwrap());
         }
@@ -247,7 +248,7 @@ fn what_a_killed_writer_acknowledged_is_there_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn beside_a_frozen_lock_holder_writing_fails_by_name_and_reading_goes_on() {
+fn with_a_frozen_lock_holder_writes_name_it_and_reads_continue() {
     let folder = folder();
     let store = open(&folder.path);
     write(&store.session("s").unwrap(), "before");

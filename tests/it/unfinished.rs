@@ -1,5 +1,5 @@
-//! Imports of events that end in the middle: what is there of them is named, the same import takes the rest under the same name,
-//! and all of it is one operation.
+//! Imports of events that are interrupted: the imported part is reported, the same import continues
+//! under the same name, and the whole is one operation.
 
 use forge_store::error::{Error, Result};
 use forge_store::model::Timestamp;
@@ -20,7 +20,7 @@ fn act() -> WriteContext {
     WriteContext::asked("import events", Timestamp::from_micros(1_767_361_600_000_000))
 }
 
-/// Reads lines, and fails where a process would be killed.
+/// Reads lines, and fails at the point of a kill.
 struct Cut {
     lines: Cursor<Vec<u8>>,
     left: usize,
@@ -50,7 +50,7 @@ impl BufRead for Cut {
     }
 }
 
-/// Imports it; in earnest no more than these lines of it are read.
+/// Imports the text: the first pass reads it all, the pass that writes only this many lines.
 fn import(store: &Store, text: &str, lines: usize) -> Result<StreamImportReport> {
     let mut opened = 0;
     let mut open = || {
@@ -90,8 +90,8 @@ fn operations(session: &Session) -> usize {
     session.operations(usize::MAX).unwrap().len()
 }
 
-/// A kill left a part of the stream as a state that nobody named, and before the first line an empty session, beside which the
-/// same import began another one.
+/// Regression: a kill left a part of the stream as an unreported state, and before the first line
+/// an empty session, next to which the same import created another one.
 #[test]
 fn an_import_that_ends_anywhere_is_named_and_the_same_import_takes_the_rest() {
     const LINES: usize = 12;
@@ -152,15 +152,15 @@ fn what_has_come_since_is_named_too_until_all_of_it_is_there() {
         assert_eq!(store.unfinished_imports().unwrap(), []);
         assert_eq!(named(&store), [("ev".to_owned(), 9)]);
         let session = store.session("ev").unwrap();
-        // The second import alone.
+        // Undoes the second import alone.
         session.undo(&act(), None).unwrap();
         assert_eq!(named(&store), [("ev".to_owned(), 4)]);
     }
 }
 
-/// Of a killed import that is taken back nothing is named.
+/// After an undo of an interrupted import nothing is reported.
 #[test]
-fn a_half_import_can_be_taken_back() {
+fn an_interrupted_import_can_be_undone() {
     let store = Store::in_memory().unwrap();
     import(&store, &stream(6), 4).unwrap_err();
     store.session("ev").unwrap().undo(&act(), None).unwrap();
@@ -168,9 +168,9 @@ fn a_half_import_can_be_taken_back() {
     assert_eq!(store.unfinished_imports().unwrap(), []);
 }
 
-/// A name that is taken gets a number behind it, and the import that was cut goes on there.
+/// A name that is in use gets a number, and the interrupted import continues there.
 #[test]
-fn a_retry_goes_to_the_session_that_was_begun_whatever_the_stream_calls_it() {
+fn a_retry_continues_in_the_session_of_the_interrupted_import() {
     let began = r#"{"at":"2026-01-01T00:00:00Z","session":{"name":"taken"}}"#;
     let text = format!("{began}\n{}", stream(5));
     for lines in 2..6 {

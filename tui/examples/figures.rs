@@ -1,4 +1,5 @@
-//! Figures of the browser: the first screen, a keystroke to a drawn frame while another process writes, and memory.
+//! Measures the browser: the first screen, the time from a keystroke to a drawn frame while another
+//! process writes, and memory.
 //!
 //! ```text
 //! cargo run --release -p forge-tui --example figures -- make FOLDER REVISIONS
@@ -43,7 +44,7 @@ fn main() -> Result<(), Fault> {
     }
 }
 
-/// The start of the made sessions, and a step: about 12 days for 100,000 revisions.
+/// The start of the generated sessions, and a step: about 12 days for 100,000 revisions.
 const START: i64 = 1_741_683_850_000_000;
 const STEP_MICROS: i64 = 10_000_000;
 
@@ -85,7 +86,7 @@ fn make(folder: &Path, count: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Commits 50 revisions a second until its input ends.
+/// Commits 50 revisions per second until its input ends.
 fn write(folder: &Path) -> Result<(), Fault> {
     let store = Store::open(folder, Options::default())?;
     let session = store.session("figures")?;
@@ -111,7 +112,7 @@ fn now() -> Timestamp {
     chrono::Utc::now().into()
 }
 
-/// The browser with its worker in a thread, drawn as a terminal gets it, but into nothing.
+/// The browser with its worker in a thread, drawn to a terminal backend whose output is discarded.
 struct Seat<W: Write> {
     app: App,
     requests: Sender<(u64, WorkerRequest)>,

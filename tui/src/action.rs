@@ -1,10 +1,10 @@
-//! What can happen to the browser.
+//! Commands and events of the browser.
 
 use crate::answer::WorkerReply;
 use crate::key::KeyChord;
 use forge_store::model::Timestamp;
 
-/// What a key asks for.
+/// What a key asks the browser to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is explained in the map of keys")]
 pub enum BrowserCommand {
@@ -55,7 +55,7 @@ pub enum BrowserCommand {
     Quit,
 }
 
-/// What happened.
+/// An event that the browser handles.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BrowserAction {
     /// A key was pressed.
@@ -78,8 +78,8 @@ pub enum BrowserAction {
         /// Its rows.
         height: u16,
     },
-    /// It is this late.
+    /// The current time.
     Tick(Timestamp),
-    /// The worker has an answer.
+    /// The worker has answered a request.
     Reply(Box<WorkerReply>),
 }

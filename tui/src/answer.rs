@@ -1,19 +1,19 @@
-//! What comes back to the browser: plain data, made to be shown.
+//! Answers to the browser: plain data, prepared for display.
 
 use crate::effect::{MomentTarget, PageAnchor, PaneSlot};
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{ActivityHistogram, BranchTimeline, HistoryPosition};
 
-/// What stands in front of a line of the timeline.
+/// The sign before a line of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowSign {
     /// The head.
     Head,
-    /// A checkpoint somebody asked for.
+    /// A checkpoint that a person or agent asked for.
     Manual,
-    /// A checkpoint made by an event.
+    /// A checkpoint that an event triggered.
     Automatic,
-    /// A checkpoint made by the clock.
+    /// A checkpoint that was made by the clock.
     Scheduled,
     /// An agent's context was compacted.
     Compaction,
@@ -21,9 +21,9 @@ pub enum RowSign {
     Revision,
     /// A revision that changed the status of something.
     Status,
-    /// A revision that went back to earlier claims.
+    /// A revision that restored earlier claims.
     Restore,
-    /// A revision of two parents.
+    /// A revision with two parents.
     Merge,
     /// A fact.
     Fact,
@@ -36,25 +36,25 @@ pub enum RowSign {
 /// A line of the timeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineRow {
-    /// Where it stands.
+    /// Its position in the history.
     pub place: HistoryPosition,
-    /// The moment it names.
+    /// The moment that it selects.
     pub target: MomentTarget,
-    /// The branch it lies on.
+    /// The branch that it is on.
     pub branch: String,
-    /// What it is, in a sign.
+    /// The sign for what it is.
     pub sign: RowSign,
-    /// What it is, in words.
+    /// The title for what it is.
     pub title: String,
     /// The trigger of a checkpoint, the verb of a revision, the kind of a fact.
     pub by: String,
-    /// Tags.
+    /// Its tags.
     pub tags: Vec<String>,
-    /// The whole id.
+    /// The full id.
     pub id: String,
-    /// How much it matters, 0 to 3.
+    /// How important it is, from 0 to 3.
     pub weight: u8,
-    /// Of a merge, the revision merged.
+    /// For a merge, the merged revision.
     pub merged: Option<u64>,
 }
 
@@ -69,54 +69,54 @@ impl TimelineRow {
     }
 }
 
-/// What the worker answers.
+/// An answer of the worker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerReply {
-    /// Which request it answers.
+    /// The number of the request that it answers.
     pub generation: u64,
-    /// Which pane it is for.
+    /// The pane that it is for.
     pub slot: PaneSlot,
-    /// The answer, or what went wrong.
+    /// The answer, or the error.
     pub answer: Result<WorkerAnswer, WorkerFailure>,
 }
 
-/// What went wrong, and what to do about it.
+/// An error, with advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerFailure {
-    /// What.
+    /// The error message.
     pub message: String,
-    /// What to do.
+    /// What the user can do.
     pub advice: String,
     /// Whether the store is damaged.
     pub damaged: bool,
 }
 
-/// The session in short.
+/// A summary of the session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionOverview {
     /// Its name.
     pub name: String,
-    /// The branch checked out.
+    /// The current branch.
     pub branch: String,
-    /// Revisions and checkpoints.
+    /// The number of revisions and checkpoints.
     pub count: u64,
-    /// Checkpoints.
+    /// The number of checkpoints.
     pub checkpoints: u64,
-    /// Claims held.
+    /// The number of claims at the head.
     pub claims: u64,
-    /// Facts.
+    /// The number of facts.
     pub facts: u64,
-    /// The earliest event.
+    /// The time of the earliest event.
     pub first: Option<Timestamp>,
-    /// The latest.
+    /// The time of the latest event.
     pub last: Option<Timestamp>,
     /// The branches.
     pub lines: Vec<BranchTimeline>,
-    /// How far the store is written.
+    /// The end of what is written in the store.
     pub position: u64,
 }
 
-/// A kind, or kinds, of what a state holds.
+/// A tab of the state: one or several kinds of entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is a kind")]
 pub enum StateTab {
@@ -136,7 +136,7 @@ pub enum StateTab {
 }
 
 impl StateTab {
-    /// All of them, in the order they are shown.
+    /// All tabs, in display order.
     pub const ALL: [Self; 12] = [
         Self::Hypotheses,
         Self::Evidence,
@@ -152,7 +152,7 @@ impl StateTab {
         Self::Other,
     ];
 
-    /// What it is called.
+    /// Its title.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -171,7 +171,7 @@ impl StateTab {
         }
     }
 
-    /// What it shows.
+    /// The kinds that it shows.
     #[must_use]
     pub const fn kinds(self) -> &'static [Kind] {
         match self {
@@ -203,10 +203,10 @@ impl StateTab {
     }
 }
 
-/// Since the moment stood at before.
+/// How an entity changed since the moment selected before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemNovelty {
-    /// As it was.
+    /// Unchanged.
     Same,
     /// New.
     New,
@@ -217,21 +217,21 @@ pub enum ItemNovelty {
 /// A line of the state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateItem {
-    /// Which.
+    /// The entity.
     pub key: Key,
-    /// What it says.
+    /// Its text.
     pub title: String,
-    /// Its status, its exit code, who speaks.
+    /// Its status, exit code or role.
     pub status: String,
-    /// How sure somebody is of it.
+    /// Its confidence, from 0 to 1, if it has one.
     pub confidence: Option<f64>,
-    /// How it is to be seen.
+    /// The tone of the line.
     pub tone: crate::theme::TextTone,
-    /// How far it is indented: it rests on the one above.
+    /// Its depth in the tree: it rests on the entry above.
     pub depth: u16,
-    /// Since the moment stood at before.
+    /// How it changed since the moment selected before.
     pub novelty: ItemNovelty,
-    /// When it was added or happened.
+    /// When it was added, or when it happened.
     pub time: Timestamp,
 }
 
@@ -250,26 +250,26 @@ pub struct StateView {
     pub tab: StateTab,
     /// Its lines.
     pub items: Vec<StateItem>,
-    /// How many claims each tab has; of facts nothing is counted.
+    /// The number of claims in each tab; facts are not counted.
     pub counts: Vec<(StateTab, usize)>,
-    /// What is gone since the moment stood at before.
+    /// What was removed since the moment selected before.
     pub gone: Vec<Key>,
-    /// How many claims changed since, in each tab.
+    /// How many claims changed since then, in each tab.
     pub moved: Vec<(StateTab, usize)>,
 }
 
 /// A line of a sheet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SheetLine {
-    /// How it is to be seen.
+    /// The tone of the line.
     pub tone: crate::theme::TextTone,
-    /// How far it is indented.
+    /// Its indentation.
     pub indent: u16,
-    /// What it says; may be longer than the window, is one line.
+    /// One line of text, which may be longer than the window is wide.
     pub text: String,
 }
 
-/// A part of a sheet that folds.
+/// A section of a sheet, which can be folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SheetSection {
     /// Its title.
@@ -283,122 +283,122 @@ pub struct SheetSection {
 /// A text to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextSheet {
-    /// What it is about.
+    /// The title of the sheet.
     pub title: String,
     /// The command that shows the same.
     pub command: String,
-    /// What is copied.
+    /// The id that is copied to the clipboard.
     pub id: String,
-    /// Its parts.
+    /// Its sections.
     pub sections: Vec<SheetSection>,
 }
 
-/// A hypothesis as a line in a chart.
+/// The confidence of a hypothesis over time, for a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfidenceSeries {
     /// Its id.
     pub id: String,
-    /// What it says.
+    /// The text of the hypothesis.
     pub title: String,
     /// Its status at the last moment.
     pub status: String,
-    /// Times and values from 0 to 1.
+    /// Times, and confidences from 0 to 1.
     pub points: Vec<(Timestamp, f64)>,
 }
 
-/// What charts are drawn of.
+/// The data of the charts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChartValues {
     /// The first moment.
     pub from: Timestamp,
-    /// The last.
+    /// The last moment.
     pub to: Timestamp,
-    /// Confidence of hypotheses.
+    /// The confidence of each hypothesis.
     pub confidence: Vec<ConfidenceSeries>,
-    /// How much happened.
+    /// The number of events over time.
     pub activity: ActivityHistogram,
 }
 
-/// How much happened over the whole session.
+/// The number of events over the whole session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ActivityStrip {
-    /// Its first moment.
+    /// The first moment of the session.
     pub from: Timestamp,
-    /// Its last.
+    /// The last moment of the session.
     pub to: Timestamp,
-    /// What happened between them.
+    /// The number of events between them.
     pub activity: ActivityHistogram,
 }
 
-/// A session to choose.
+/// An entry in the list of sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRow {
     /// Its name.
     pub name: String,
     /// Its id.
     pub id: String,
-    /// What there is in it.
+    /// A summary of its content.
     pub about: String,
-    /// Whether it is the one shown.
+    /// Whether it is the session that is shown.
     pub current: bool,
 }
 
-/// The answers.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkerAnswer {
-    /// The session.
+    /// The session was opened.
     Opened(Box<SessionOverview>),
-    /// There is no session.
+    /// There is no session in the store.
     NoSession,
     /// A part of the timeline.
     Page {
-        /// Which.
+        /// The requested part.
         from: PageAnchor,
         /// The rows, newest first.
         rows: Vec<TimelineRow>,
-        /// Where older ones begin.
+        /// Where older rows begin, if there are any.
         older: Option<HistoryPosition>,
-        /// Where newer ones begin.
+        /// Where newer rows begin, if there are any.
         newer: Option<HistoryPosition>,
     },
-    /// The state.
+    /// The state at a moment.
     State(Box<StateView>),
-    /// A sheet.
+    /// A sheet to read.
     Sheet(Box<TextSheet>),
-    /// What a restore would do.
+    /// A preview of a restore.
     Preview {
-        /// To this moment.
+        /// The moment to restore.
         target: MomentTarget,
         /// What would change.
         sheet: Box<TextSheet>,
-        /// Whether anything would.
+        /// Whether anything would change.
         changes: bool,
     },
-    /// Charts.
+    /// The data of the charts.
     Charts(Box<ChartValues>),
-    /// The strip.
+    /// The data of the activity strip.
     Strip(Box<ActivityStrip>),
-    /// A place to go to; `None`: there is none that way.
+    /// The result of a search for a moment; `None`: there is none in that direction.
     Found {
-        /// Where.
+        /// The position that was found.
         place: Option<HistoryPosition>,
-        /// What was looked for.
+        /// What was searched for.
         what: String,
     },
-    /// The sessions.
+    /// The list of sessions.
     Sessions(Vec<SessionRow>),
-    /// How far the store is written.
+    /// The end of what is written in the store.
     Watched(u64),
-    /// What was done, and the command that does the same.
+    /// A write is done.
     Done {
-        /// What.
+        /// A message about what was done.
         said: String,
-        /// The command; empty if there is none.
+        /// The command that does the same; empty if there is none.
         command: String,
     },
 }
 
-/// A field as one line of text.
+/// Formats a field as one line of text.
 #[must_use]
 pub fn text_of(value: &Value) -> String {
     match value {

@@ -1,4 +1,4 @@
-//! All that the browser knows: plain data.
+//! The state of the browser: plain data.
 
 use crate::answer::{
     ActivityStrip, ChartValues, SessionOverview, SessionRow, StateTab, StateView, TextSheet,
@@ -14,17 +14,17 @@ use forge_store::model::time_grammar::civil_time;
 use forge_store::store::HistoryPosition;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// In which zone times are shown and read.
+/// The time zone for display and input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisplayZone {
-    /// The machine's.
+    /// The time zone of the machine.
     Local,
     /// One with a fixed offset.
     Fixed(FixedOffset),
 }
 
 impl DisplayZone {
-    /// A time as the clocks there show it, to the second.
+    /// Formats a time in this zone, to the second.
     #[must_use]
     pub fn show(self, time: Timestamp) -> String {
         let time = time.plus_micros(-time.as_micros().rem_euclid(1_000_000));
@@ -34,10 +34,10 @@ impl DisplayZone {
         }
     }
 
-    /// Reads a time.
+    /// Parses a time.
     ///
     /// # Errors
-    /// What cannot be read, in a sentence.
+    /// A sentence that says what cannot be parsed.
     pub fn read(self, text: &str, now: Timestamp) -> Result<Timestamp, String> {
         match self {
             Self::Local => crate::query::read_time(text, now, &Local),
@@ -46,20 +46,20 @@ impl DisplayZone {
     }
 }
 
-/// What there is to look at.
+/// What the browser shows as a whole.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AppStage {
     /// The store is being opened.
     Loading,
-    /// There is no session, or nothing in it.
+    /// There is no session, or it is empty.
     Empty,
-    /// The timeline.
+    /// The timeline is shown.
     Browsing,
-    /// It cannot be read.
+    /// The store cannot be read.
     Failed(WorkerFailure),
 }
 
-/// Which side the keys go to.
+/// The pane that gets the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaneFocus {
     /// The timeline.
@@ -73,7 +73,7 @@ pub enum PaneFocus {
 pub struct TimelinePane {
     /// The rows that are loaded, newest first; the first may be the head.
     pub rows: Vec<TimelineRow>,
-    /// The row stood on.
+    /// The index of the selected row.
     pub cursor: usize,
     /// The first row on the screen.
     pub top: usize,
@@ -87,62 +87,64 @@ pub struct TimelinePane {
     pub at_newest: bool,
     /// How much is shown.
     pub level: TimelineLevel,
-    /// What passes.
+    /// The filter of the rows.
     pub filter: TimelineFilter,
     /// The filter as it was typed.
     pub typed: String,
-    /// Stand at this place as soon as it is loaded.
+    /// A position to select as soon as it is loaded.
     pub seek: Option<HistoryPosition>,
 }
 
-/// The state beside it.
+/// The pane with the state at the selected moment.
 #[derive(Clone, Debug, Default)]
 pub struct StatePane {
-    /// What is shown.
+    /// The state that is shown.
     pub view: Option<StateView>,
-    /// Which kind.
+    /// The selected tab.
     pub tab: StateTab,
-    /// The line stood on.
+    /// The index of the selected line.
     pub cursor: usize,
     /// The first line on the screen.
     pub top: usize,
-    /// The moment stood at before this one.
+    /// The moment that was selected before this one.
     pub before: Option<MomentTarget>,
-    /// What went wrong.
+    /// The error, if the state could not be read.
     pub failure: Option<WorkerFailure>,
 }
 
-/// A sheet in front.
+/// A sheet in front of the other panes.
 #[derive(Clone, Debug, Default)]
 pub struct SheetPane {
-    /// What is read; `None` while it loads.
+    /// The sheet; `None` while it loads.
     pub sheet: Option<TextSheet>,
-    /// The line stood on.
+    /// The index of the selected line.
     pub cursor: usize,
     /// The first line on the screen.
     pub top: usize,
 }
 
-/// Charts, and which of their lines are drawn.
+/// The charts, and which lines are drawn in them.
 #[derive(Clone, Debug, Default)]
 pub struct ChartsPane {
-    /// What they are drawn of; `None` while it loads.
+    /// The data of the charts; `None` while it loads.
     pub data: Option<ChartValues>,
-    /// The hypotheses that are drawn, by their place in the data.
+    /// The hypotheses that are drawn, by their index in the data.
     pub chosen: BTreeSet<usize>,
-    /// The hypothesis stood on.
+    /// The index of the selected hypothesis.
     pub cursor: usize,
-    /// The first one listed.
+    /// The index of the first one listed.
     pub top: usize,
-    /// The hypothesis that somebody stood on when they asked: it alone is drawn at first.
+    /// The hypothesis that was selected when the charts were requested: only this one is drawn at
+    /// first.
     pub wanted: Option<String>,
 }
 
 impl ChartsPane {
-    /// At first so many lines are drawn, those that moved last: more cannot be told apart.
+    /// How many lines are drawn at first, those that changed last. With more, they cannot be
+    /// distinguished.
     const FIRST: usize = 8;
 
-    /// Takes in what was read, and chooses what is drawn at first.
+    /// Stores the data, and chooses the lines that are drawn at first.
     pub fn load(&mut self, data: ChartValues) {
         let wanted = self.wanted.take();
         let wanted = data.confidence.iter().position(|series| Some(&series.id) == wanted.as_ref());
@@ -160,13 +162,13 @@ impl ChartsPane {
         self.data = Some(data);
     }
 
-    /// How many hypotheses there are to choose from.
+    /// Returns the number of hypotheses.
     #[must_use]
     pub fn count(&self) -> usize {
         self.data.as_ref().map_or(0, |data| data.confidence.len())
     }
 
-    /// Draws the hypothesis stood on, or no longer.
+    /// Draws or hides the selected hypothesis.
     pub fn toggle(&mut self) {
         if self.cursor < self.count() && !self.chosen.remove(&self.cursor) {
             self.chosen.insert(self.cursor);
@@ -180,10 +182,10 @@ impl ChartsPane {
     }
 }
 
-/// What a line of text is for.
+/// The purpose of a text input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputPurpose {
-    /// Filter, as it is typed.
+    /// Filter the timeline while typing.
     Search,
     /// Go to a moment.
     Jump,
@@ -197,7 +199,7 @@ pub enum InputPurpose {
     Export,
 }
 
-/// What is in front of timeline and state.
+/// A pane in front of the timeline and the state.
 #[derive(Clone, Debug)]
 pub enum OverlayPane {
     /// A sheet.
@@ -206,83 +208,83 @@ pub enum OverlayPane {
     Charts(ChartsPane),
     /// The sessions.
     Sessions {
-        /// `None` while they load.
+        /// The sessions; `None` while they load.
         rows: Option<Vec<SessionRow>>,
-        /// The line stood on.
+        /// The index of the selected line.
         cursor: usize,
     },
-    /// A line of text.
+    /// A text input.
     Input {
-        /// For what.
+        /// Its purpose.
         purpose: InputPurpose,
-        /// So far.
+        /// The text so far.
         text: String,
     },
-    /// Yes or no?
+    /// A question to confirm.
     Confirm {
-        /// What is to be done.
+        /// The write that waits for the answer.
         change: WriteRequest,
-        /// What it would change, if that was asked.
+        /// A preview of the changes, if there is one.
         reading: SheetPane,
     },
 }
 
-/// What the last line says.
+/// The message in the status line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusMessage {
-    /// How it is to be seen.
+    /// The tone of the message.
     pub tone: crate::theme::TextTone,
-    /// What.
+    /// The text of the message.
     pub text: String,
 }
 
-/// The browser.
+/// The state of the whole browser.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// The window's columns.
+    /// The width of the window in columns.
     pub width: u16,
-    /// The window's rows.
+    /// The height of the window in rows.
     pub height: u16,
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
-    /// Where times are shown.
+    /// The time zone of all times.
     pub zone: DisplayZone,
-    /// How things look.
+    /// Colours and characters.
     pub theme: Theme,
-    /// What keys do.
+    /// The key bindings.
     pub keymap: Keymap,
-    /// What there is to look at.
+    /// What the browser shows as a whole.
     pub stage: AppStage,
     /// The session.
     pub session: SessionOverview,
-    /// The moments.
+    /// The timeline pane.
     pub timeline: TimelinePane,
-    /// The state.
+    /// The state pane.
     pub state: StatePane,
-    /// Which side the keys go to.
+    /// The pane that gets the keys.
     pub focus: PaneFocus,
-    /// What is in front, the topmost last.
+    /// The overlay panes, the topmost last.
     pub fronts: Vec<OverlayPane>,
-    /// The moment marked to compare with.
+    /// The moment that is marked for a comparison.
     pub mark: Option<MomentTarget>,
-    /// The strip.
+    /// The data of the activity strip.
     pub strip: Option<ActivityStrip>,
-    /// What the last line says.
+    /// The message in the status line.
     pub status: Option<StatusMessage>,
     /// The latest request of each pane.
     pub asked: BTreeMap<PaneSlot, u64>,
-    /// Requests so far.
+    /// The number of requests so far.
     pub generation: u64,
-    /// Whether the store is being watched just now.
+    /// Whether a request to watch the store is open.
     pub watching: bool,
-    /// When the strip was last asked for.
+    /// When the strip was last requested.
     pub strip_asked: Option<Timestamp>,
-    /// Whether to stop.
+    /// Whether the browser ends.
     pub done: bool,
 }
 
 impl App {
-    /// A browser that has not begun yet.
+    /// Creates a browser that has not loaded anything yet.
     #[must_use]
     pub fn new(width: u16, height: u16, now: Timestamp, zone: DisplayZone) -> Self {
         Self {
@@ -309,7 +311,7 @@ impl App {
         }
     }
 
-    /// What keys mean now.
+    /// Returns the mode that decides what keys do.
     #[must_use]
     pub fn mode(&self) -> KeyMode {
         match (self.fronts.last(), self.focus) {
@@ -323,26 +325,26 @@ impl App {
         }
     }
 
-    /// The row stood on.
+    /// Returns the selected row.
     #[must_use]
     pub fn row(&self) -> Option<&TimelineRow> {
         self.timeline.rows.get(self.timeline.cursor)
     }
 
-    /// The moment stood at.
+    /// Returns the selected moment.
     #[must_use]
     pub fn target(&self) -> MomentTarget {
         self.row().map_or(MomentTarget::Head, |row| row.target)
     }
 
-    /// Asks the worker for something; an answer to an earlier request of the same pane will not count.
+    /// Builds a request to the worker. Answers to earlier requests of the same pane are ignored.
     pub fn ask(&mut self, request: WorkerRequest) -> AppEffect {
         self.generation += 1;
         self.asked.insert(request.slot(), self.generation);
         AppEffect::Ask { generation: self.generation, request: Box::new(request) }
     }
 
-    /// Says something in the last line.
+    /// Sets the message in the status line.
     pub fn say(&mut self, tone: crate::theme::TextTone, text: impl Into<String>) {
         self.status = Some(StatusMessage { tone, text: text.into() });
     }

@@ -1,4 +1,4 @@
-//! What the browser asks of the world: plain data.
+//! Requests and effects of the browser: plain data.
 
 use crate::answer::{StateTab, TimelineRow};
 use crate::query::{TimelineFilter, TimelineLevel};
@@ -6,19 +6,19 @@ use forge_store::model::{Key, Timestamp};
 use forge_store::store::{HistoryPosition, PageDirection};
 use std::fmt;
 
-/// A moment to stand at.
+/// A moment that can be selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MomentTarget {
-    /// All that is recorded.
+    /// The newest revision.
     Head,
-    /// A revision or checkpoint of this number.
+    /// The revision or checkpoint with this number.
     Sequence(u64),
     /// A time.
     Time(Timestamp),
 }
 
 impl fmt::Display for MomentTarget {
-    /// As it is written on a command line.
+    /// Formats the moment as on a command line.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Head => out.write_str("HEAD"),
@@ -31,19 +31,19 @@ impl fmt::Display for MomentTarget {
 /// A part of the timeline to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageAnchor {
-    /// The newest.
+    /// The newest rows.
     Newest,
-    /// What is older than a place.
+    /// Rows older than this position.
     Before(HistoryPosition),
-    /// What is newer than a place.
+    /// Rows newer than this position.
     After(HistoryPosition),
-    /// Both sides of a place.
+    /// Rows on both sides of this position.
     Around(HistoryPosition),
-    /// The oldest.
+    /// The oldest rows.
     Oldest,
 }
 
-/// What is to be found along the timeline.
+/// Landmarks that can be searched along the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LandmarkKind {
     /// A checkpoint.
@@ -57,7 +57,7 @@ pub enum LandmarkKind {
 }
 
 impl LandmarkKind {
-    /// In words.
+    /// Its name for messages.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -69,43 +69,43 @@ impl LandmarkKind {
     }
 }
 
-/// A write, as a person asked for it.
+/// A write that a person requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteRequest {
-    /// Make a checkpoint of now, or of a past moment.
+    /// Make a checkpoint of the present or of a past moment.
     Create {
-        /// What it says.
+        /// Its message.
         message: String,
-        /// The moment; the head if it is the head.
+        /// The moment of the checkpoint.
         target: MomentTarget,
     },
-    /// Add and remove (`-word`) tags.
+    /// Add tags, and remove them (`-word`).
     Tag {
         /// The checkpoint's number.
         sequence: u64,
-        /// The words.
+        /// The tags.
         words: Vec<String>,
     },
-    /// Begin a branch.
+    /// Create a branch.
     Branch {
         /// Its name.
         name: String,
-        /// Where.
+        /// The moment where it begins.
         target: MomentTarget,
     },
-    /// Make the claims what they were.
+    /// Restore the claims of a moment.
     Restore {
-        /// Then.
+        /// The moment.
         target: MomentTarget,
     },
-    /// Take back the last operation.
+    /// Undo the last operation.
     Undo,
-    /// Take back the last undo.
+    /// Redo the last undo.
     Redo,
 }
 
 impl WriteRequest {
-    /// The command that does the same.
+    /// Returns the command that does the same.
     #[must_use]
     pub fn command(&self) -> String {
         match self {
@@ -144,7 +144,7 @@ impl WriteRequest {
     }
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,+=@%".contains(c);
@@ -155,111 +155,111 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Which pane an answer is for; of one slot only the latest request is answered.
+/// The pane that an answer is for. Only the latest request of each slot is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PaneSlot {
-    /// What comes before all others: opening and writing. Nothing here is left out.
+    /// Opening and writing, which come before all others. No request of this slot is dropped.
     Session,
     /// The timeline.
     Page,
     /// The state.
     State,
-    /// The sheet in front.
+    /// The sheet in front of the other panes.
     Sheet,
     /// The strip of activity.
     Strip,
-    /// Whether the store has moved.
+    /// Checks whether the store has changed.
     Watch,
 }
 
-/// What the worker is to do.
+/// A request to the worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkerRequest {
-    /// Begin with a session (`None`: the current one).
+    /// Open a session (`None`: the current one).
     Open(Option<String>),
     /// Load a part of the timeline.
     Page {
         /// How much is shown.
         level: TimelineLevel,
-        /// What passes.
+        /// The filter.
         filter: TimelineFilter,
-        /// Which part.
+        /// The part.
         from: PageAnchor,
-        /// At most so many rows in each direction.
+        /// The maximum number of rows in each direction.
         limit: usize,
     },
     /// Load the state.
     State {
-        /// Then.
+        /// The moment.
         target: MomentTarget,
-        /// Mark what changed since then.
+        /// The moment to compare with, whose changes are marked.
         since: Option<MomentTarget>,
-        /// The facts of this tab.
+        /// The tab whose entities are loaded.
         tab: StateTab,
     },
-    /// Load all there is to say about one entity.
+    /// Load the details of one entity.
     Detail {
-        /// Then.
+        /// The moment.
         target: MomentTarget,
-        /// Which.
+        /// The entity.
         key: Key,
     },
-    /// Load all there is to say about a line of the timeline.
+    /// Load the details of a line of the timeline.
     Moment(Box<TimelineRow>),
     /// Compare two moments.
     Compare {
-        /// From.
+        /// The earlier moment.
         from: MomentTarget,
-        /// To.
+        /// The later moment.
         to: MomentTarget,
-        /// Whether it is asked before a restore.
+        /// Whether it is the preview of a restore.
         preview: bool,
     },
-    /// Draw charts up to a moment.
+    /// Load the data of charts up to a moment.
     Charts {
-        /// The moment.
+        /// The last moment.
         target: MomentTarget,
     },
-    /// Count what happened in so many stretches.
+    /// Count the events in this many intervals.
     Strip(usize),
-    /// Find the next such thing.
+    /// Find the next landmark.
     Find {
-        /// What.
+        /// The kind of landmark.
         wanted: LandmarkKind,
-        /// From there.
+        /// Where the search starts.
         from: HistoryPosition,
-        /// That way.
+        /// The direction of the search.
         way: PageDirection,
     },
-    /// Find a moment by what somebody typed.
+    /// Find the moment for a typed text.
     Jump {
-        /// What was typed.
+        /// The typed text.
         text: String,
-        /// Now.
+        /// The current time.
         now: Timestamp,
     },
     /// List the sessions.
     Sessions,
-    /// Say whether anything was written.
+    /// Check whether anything was written.
     Watch,
-    /// Write.
+    /// Execute a write.
     Change {
-        /// What.
+        /// The write.
         change: WriteRequest,
-        /// Now.
+        /// The current time.
         now: Timestamp,
     },
-    /// Write a text to a file that must not be there yet.
+    /// Write a text to a new file, which must not exist yet.
     Export {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// The text.
+        /// The content.
         text: String,
     },
 }
 
 impl WorkerRequest {
-    /// Which pane it is for.
+    /// Returns the slot of the request.
     #[must_use]
     pub const fn slot(&self) -> PaneSlot {
         match self {
@@ -281,20 +281,20 @@ impl WorkerRequest {
     }
 }
 
-/// What the browser asks of the world.
+/// An effect that the caller of the browser executes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AppEffect {
-    /// The worker is to do this.
+    /// Send a request to the worker.
     Ask {
-        /// What the answer is to carry.
+        /// The number that the answer must have.
         generation: u64,
-        /// What.
+        /// The request.
         request: Box<WorkerRequest>,
     },
-    /// Put this into the terminal's clipboard.
+    /// Copy this text to the terminal's clipboard.
     Copy(String),
-    /// Go to the background.
+    /// Suspend the process.
     Suspend,
-    /// Draw everything afresh.
+    /// Redraw the whole screen.
     Redraw,
 }

@@ -20,39 +20,39 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the store is asked whether it moved.
+/// How often the browser checks whether the store has changed.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How to run.
+/// Options of the browser.
 #[derive(Clone, Debug, Default)]
 pub struct BrowserOptions {
-    /// How things look.
+    /// Colours and characters.
     pub theme: Theme,
-    /// Commands with other keys than the default ones.
+    /// Keys that replace the defaults, by command.
     pub keys: BTreeMap<String, String>,
 }
 
-/// How it ended.
+/// How the browser ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrowserOutcome {
-    /// Somebody quit.
+    /// The user quit.
     Quit,
-    /// A signal asked to stop: its number.
+    /// A signal stopped it: the signal's number.
     Signal(i32),
 }
 
-/// Why it cannot run.
+/// Why the browser cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowserError {
-    /// The table of keys is wrong.
+    /// The key bindings are invalid.
     #[error(transparent)]
     Keys(#[from] KeymapError),
-    /// The terminal refuses.
+    /// The terminal cannot be used.
     #[error(
         "the terminal cannot be used: run this on a terminal, or take 'forge checkpoint timeline --no-tui'"
     )]
     Terminal(#[from] std::io::Error),
-    /// The worker is gone.
+    /// The worker has ended.
     #[error("the thread that reads the store has ended: this is a bug in forge")]
     Worker,
 }
@@ -64,10 +64,10 @@ enum LoopEvent {
     Lost,
 }
 
-/// Opens the browser on this terminal and returns when somebody quits. `None` is the current session.
+/// Runs the browser on this terminal until the user quits. `None` opens the current session.
 ///
 /// # Errors
-/// If the terminal cannot be used, or the table of keys is wrong.
+/// If the terminal cannot be used, or the key bindings are invalid.
 pub fn run(
     store: Store,
     session: Option<String>,
@@ -98,7 +98,7 @@ pub fn run(
     let effects = begin(&mut app, session);
     let outcome = run_loop(&mut app, &mut screen, &happened, &requests, effects);
     drop(screen);
-    // Without anybody to ask, the worker ends; what it is writing is finished first.
+    // Without senders the worker ends, after it has finished a write.
     drop(requests);
     let _ = working.join();
     signals_end.close();
@@ -154,7 +154,7 @@ fn run_loop(
             ticked = Instant::now();
             effects.extend(update(app, BrowserAction::Tick(now())));
         }
-        // What came in meanwhile is taken in before the next frame.
+        // Handles all events that arrived in the meantime before drawing the next frame.
         while let Some(one) = event {
             match one {
                 LoopEvent::Signal(SIGTSTP) => effects.push(AppEffect::Suspend),

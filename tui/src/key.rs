@@ -1,4 +1,4 @@
-//! Keys as people write them: `j`, `<down>`, `<c-z>`.
+//! Keys in text form: `j`, `<down>`, `<c-z>`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt;
@@ -17,7 +17,7 @@ enum KeySymbol {
     Named(&'static str),
 }
 
-/// The keys with names, as written and as the terminal reports them.
+/// The named keys, as written and as the terminal reports them.
 const NAMED: &[(&str, KeyCode)] = &[
     ("up", KeyCode::Up),
     ("down", KeyCode::Down),
@@ -38,13 +38,13 @@ const NAMED: &[(&str, KeyCode)] = &[
     ("gt", KeyCode::Char('>')),
 ];
 
-/// A text that names no key.
+/// A text is not the name of a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' names no key: write a character, or a name such as <down>, <pgdn>, <enter>, <c-z>")]
 pub struct UnknownKey(pub String);
 
 impl KeyChord {
-    /// The key that a terminal reported, if it has a name.
+    /// Returns the key that a terminal reported, if it has a name.
     #[must_use]
     pub fn of_event(event: KeyEvent) -> Option<Self> {
         let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
@@ -66,7 +66,7 @@ impl KeyChord {
         }
     }
 
-    /// The character that this key types, if it types one.
+    /// Returns the character that this key types, if any.
     #[must_use]
     pub fn typed(self) -> Option<char> {
         match (self.key, self.ctrl) {
@@ -78,10 +78,11 @@ impl KeyChord {
         }
     }
 
-    /// The keys of a text: characters and names in angle brackets; blanks between them do not count.
+    /// Parses the keys of a text: characters, and names in angle brackets. Blanks between them are
+    /// ignored.
     ///
     /// # Errors
-    /// For a name that names no key.
+    /// For an unknown name.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, UnknownKey> {
         let mut chords = Vec::new();
         let mut rest = text.trim_start();

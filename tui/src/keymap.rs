@@ -1,15 +1,16 @@
-//! Which key does what in which mode: data. The help, the bottom line and the table in `docs/tui.md` are made of it.
+//! The key bindings of each mode, as data. The help, the bottom line and the table in `docs/tui.md`
+//! are generated from it.
 
 use crate::action::BrowserCommand;
 use crate::key::{KeyChord, UnknownKey};
 use std::collections::BTreeMap;
 
-/// What keys mean depends on what is in front.
+/// The mode that decides what keys do, by the pane in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyMode {
     /// The list of moments.
     Timeline,
-    /// The state beside it.
+    /// The state pane.
     State,
     /// A sheet: details, a comparison, the help.
     Sheet,
@@ -17,7 +18,7 @@ pub enum KeyMode {
     Charts,
     /// The list of sessions.
     Sessions,
-    /// A line of text is being written.
+    /// A text input.
     Input,
     /// A question waits for yes or no.
     Confirm,
@@ -25,20 +26,20 @@ pub enum KeyMode {
 
 use KeyMode::{Charts, Confirm, Input, Sessions, Sheet, State, Timeline};
 
-/// A command in the map.
+/// The binding of a command.
 #[derive(Clone, Debug)]
 pub struct KeyBinding {
-    /// What is done.
+    /// The command.
     pub command: BrowserCommand,
-    /// Its name, for settings.
+    /// Its name in the settings.
     pub name: &'static str,
-    /// The keys that do it.
+    /// The keys that trigger it.
     pub keys: Vec<KeyChord>,
-    /// Where.
+    /// The modes in which it is available.
     pub modes: &'static [KeyMode],
-    /// What it does, for the help.
+    /// A description for the help.
     pub about: &'static str,
-    /// A word for the bottom line; empty: not shown there.
+    /// A word for the bottom line; empty if it is not shown there.
     pub short: &'static str,
 }
 
@@ -52,7 +53,7 @@ const ASKING: &[KeyMode] = &[Input, Confirm];
 type DefaultBinding =
     (BrowserCommand, &'static str, &'static str, &'static [KeyMode], &'static str, &'static str);
 
-/// The bottom line shows those with a short word in this order, as many as fit.
+/// Bindings with a short word are shown in the bottom line, in this order, as many as fit.
 const DEFAULTS: &[DefaultBinding] = &[
     (BrowserCommand::Help, "help", "?", SHOWN, "show all keys", "help"),
     (BrowserCommand::Accept, "accept", "<enter>", ASKING, "do it", "do it"),
@@ -197,26 +198,26 @@ const DEFAULTS: &[DefaultBinding] = &[
     (BrowserCommand::Quit, "quit", "q <c-c>", SHOWN, "quit", "quit"),
 ];
 
-/// What is wrong with a table of keys.
+/// What is wrong with the key bindings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeymapError {
-    /// There is no such command.
+    /// There is no command with this name.
     #[error("there is no command '{0}' to bind: 'forge tui' names them all under '?'")]
     UnknownCommand(String),
-    /// There is no such key.
+    /// There is no key with this name.
     #[error(transparent)]
     UnknownKey(#[from] UnknownKey),
-    /// One key for two commands.
+    /// One key has two commands.
     #[error("the key {key} would both {first} and {second}: bind one of them to another key")]
     Twice {
         /// The key.
         key: String,
-        /// A command's name.
+        /// The name of one command.
         first: &'static str,
-        /// The other's.
+        /// The name of the other command.
         second: &'static str,
     },
-    /// A command that could not be reached any more.
+    /// A command that no key triggers any more.
     #[error("'{0}' needs a key")]
     NoKey(&'static str),
 }
@@ -242,10 +243,11 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// The default keys with some replaced: names of commands with the keys they get, such as `down` and `n <down>`.
+    /// Builds the default bindings with some replaced. The map holds the names of commands with
+    /// their new keys, such as `down` and `n <down>`.
     ///
     /// # Errors
-    /// For names of no command or key, and for a key that would do two things.
+    /// For unknown commands or keys, and for a key with two commands.
     pub fn with(keys: &BTreeMap<String, String>) -> Result<Self, KeymapError> {
         let mut map = Self::default();
         for (name, chords) in keys {
@@ -277,7 +279,7 @@ impl Keymap {
         Ok(())
     }
 
-    /// What a key does in a mode.
+    /// Returns the command of a key in a mode.
     #[must_use]
     pub fn command(&self, mode: KeyMode, key: KeyChord) -> Option<BrowserCommand> {
         self.bindings_in(mode)
@@ -285,18 +287,18 @@ impl Keymap {
             .map(|binding| binding.command)
     }
 
-    /// What can be done in a mode.
+    /// Returns the bindings that are available in a mode.
     pub fn bindings_in(&self, mode: KeyMode) -> impl Iterator<Item = &KeyBinding> {
         self.bindings.iter().filter(move |binding| binding.modes.contains(&mode))
     }
 
-    /// All of it.
+    /// Returns all bindings.
     #[must_use]
     pub fn bindings(&self) -> &[KeyBinding] {
         &self.bindings
     }
 
-    /// The table of keys for the documentation, in Markdown.
+    /// Returns the table of keys for the documentation, in Markdown.
     #[must_use]
     pub fn table(&self) -> String {
         let mut table = "| Keys | Does | Name | Where |\n|---|---|---|---|\n".to_owned();

@@ -1,9 +1,9 @@
-//! Where things stand in a window of any size.
+//! The layout of a window of any size.
 
 use crate::app::{App, PaneFocus};
 use ratatui::layout::Rect;
 
-/// Where things stand. An area without rows is not shown.
+/// The areas of a window. An area without rows is not shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowLayout {
     /// The first line: session and branch.
@@ -14,28 +14,28 @@ pub struct WindowLayout {
     pub state: Rect,
     /// The strip of activity with its marks.
     pub strip: Rect,
-    /// What was said, or the filter.
+    /// The status message, or the filter.
     pub status: Rect,
-    /// The keys.
+    /// The key hints.
     pub keys: Rect,
 }
 
-/// Where the parts of charts stand.
+/// The areas of the charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChartLayout {
-    /// Confidence over time.
+    /// The confidence over time.
     pub plot: Rect,
-    /// The hypotheses, to choose from.
+    /// The list of hypotheses.
     pub list: Rect,
-    /// Verifications, activity, and the scale of time.
+    /// Verifications, activity, and the time scale.
     pub below: Rect,
 }
 
-/// From so many columns on, timeline and state stand side by side.
+/// The width in columns from which the timeline and the state are side by side.
 const WIDE: u16 = 90;
 
 impl WindowLayout {
-    /// The layout of this moment.
+    /// Computes the layout for the browser's current state.
     #[must_use]
     pub fn from_app(app: &App) -> Self {
         let (width, height) = (app.width, app.height);
@@ -67,7 +67,7 @@ impl WindowLayout {
         Self { header, timeline, state, strip, status, keys }
     }
 
-    /// Where a sheet in front stands.
+    /// Returns the area of a sheet in front.
     #[must_use]
     pub fn front(app: &App) -> Rect {
         let layout = Self::from_app(app);
@@ -80,7 +80,7 @@ impl WindowLayout {
         }
     }
 
-    /// Where the parts of charts stand, with so many hypotheses to choose from.
+    /// Returns the areas of the charts, with this many hypotheses in the list.
     #[must_use]
     pub fn chart(front: Rect, hypotheses: usize) -> ChartLayout {
         let part = |y: u16, height: u16| Rect { y, height, ..front };
@@ -94,19 +94,19 @@ impl WindowLayout {
         ChartLayout { plot, list, below: part(list.bottom(), below) }
     }
 
-    /// How many lines of a sheet are seen.
+    /// Returns the number of visible lines of a sheet.
     #[must_use]
     pub fn sheet_rows(app: &App) -> usize {
         usize::from(Self::front(app).height.saturating_sub(1)).max(1)
     }
 
-    /// How many lines of the state are seen, under its two lines of title.
+    /// Returns the number of visible lines of the state, without its two title lines.
     #[must_use]
     pub fn state_rows(app: &App) -> usize {
         usize::from(Self::from_app(app).state.height.saturating_sub(2)).max(1)
     }
 
-    /// How many lines of the timeline are seen.
+    /// Returns the number of visible lines of the timeline.
     #[must_use]
     pub fn timeline_rows(app: &App) -> usize {
         usize::from(Self::from_app(app).timeline.height).max(1)

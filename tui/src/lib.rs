@@ -1,8 +1,9 @@
-//! The timeline browser: shows where a debugging effort went, and lets one stand at any moment of it.
+//! The timeline browser: shows the course of a debugging session and the state at any moment of it.
 //!
-//! An event becomes an [`Action`](action::BrowserAction); [`update`](update::update) changes the [`App`](app::App), which is
-//! plain data, and says which [`Effect`](effect::AppEffect)s are to run; a [`Worker`](worker::StoreWorker) that owns the store
-//! answers; [`view::draw`] only reads. Keys are data too: see [`keymap`].
+//! An event becomes an [`Action`](action::BrowserAction). [`update`](update::update) changes the
+//! [`App`](app::App), which is plain data, and returns the [`Effect`](effect::AppEffect)s to
+//! execute. A [`Worker`](worker::StoreWorker) that owns the store answers requests. [`view::draw`]
+//! only reads. Keys are data too: see [`keymap`].
 
 pub mod action;
 pub mod answer;

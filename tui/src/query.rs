@@ -1,22 +1,22 @@
-//! What the timeline shows: how much of it, and what passes the filter.
+//! What the timeline shows: its level of detail, and its filter.
 
 use forge_store::model::time_grammar::parse_time;
 use forge_store::model::{Kind, Timestamp};
 
-/// How much the timeline shows.
+/// The level of detail of the timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimelineLevel {
-    /// Checkpoints.
+    /// Only checkpoints.
     #[default]
     Checkpoints,
-    /// And every revision.
+    /// Checkpoints and revisions.
     Revisions,
-    /// And every fact.
+    /// Checkpoints, revisions and facts.
     Everything,
 }
 
 impl TimelineLevel {
-    /// The next one, around.
+    /// The next level, cyclically.
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
@@ -26,7 +26,7 @@ impl TimelineLevel {
         }
     }
 
-    /// In words.
+    /// Its name.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -37,39 +37,39 @@ impl TimelineLevel {
     }
 }
 
-/// What passes the filter: all of it must fit.
+/// A filter of the timeline: a row must match all its conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimelineFilter {
-    /// These stand somewhere in it, whatever their case (kept in lower case).
+    /// Its text contains all of these words, in any case (they are stored in lower case).
     pub words: Vec<String>,
-    /// It is, or changes, one of one of these kinds; of none: any.
+    /// It is, or changes, an entity of one of these kinds; empty: any kind.
     pub kinds: Vec<Kind>,
     /// It has this tag.
     pub tag: Option<String>,
-    /// Its trigger holds this word.
+    /// Its trigger contains this word.
     pub trigger: Option<String>,
-    /// It lies on this branch.
+    /// It is on this branch.
     pub branch: Option<String>,
-    /// It lies in this session.
+    /// It is in this session.
     pub session: Option<String>,
-    /// It is of this time or later.
+    /// It has this time or a later one.
     pub since: Option<Timestamp>,
-    /// It is of this time or earlier.
+    /// It has this time or an earlier one.
     pub until: Option<Timestamp>,
 }
 
 impl TimelineFilter {
-    /// Whether everything passes.
+    /// Whether the filter is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Reads what a person typed: words, and `kind:`, `tag:`, `trigger:`, `branch:`, `session:`, `since:` and
-    /// `until:` with what is wanted; a value with blanks stands in quotes.
+    /// Parses a filter: words, and `kind:`, `tag:`, `trigger:`, `branch:`, `session:`, `since:` and
+    /// `until:` with a value. A value with blanks is put in quotes.
     ///
     /// # Errors
-    /// What cannot be read, in a sentence.
+    /// A sentence that says what cannot be parsed.
     pub fn parse(
         text: &str,
         now: Timestamp,
@@ -104,7 +104,7 @@ impl TimelineFilter {
         Ok(filter)
     }
 
-    /// Whether every word stands in this text.
+    /// Whether this text contains every word.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let text = text.to_lowercase();
@@ -112,7 +112,7 @@ impl TimelineFilter {
     }
 }
 
-/// Reads a time in the one grammar.
+/// Parses a time in forge's time grammar.
 pub(crate) fn read_time<Z: chrono::TimeZone>(
     text: &str,
     now: Timestamp,

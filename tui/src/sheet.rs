@@ -1,4 +1,4 @@
-//! Sheets: texts in sections that fold, broken into the lines of a window.
+//! Sheets: texts in sections that can be folded, wrapped to the width of a window.
 
 use crate::answer::{SheetLine, SheetSection, TextSheet, WorkerFailure};
 use crate::keymap::{KeyMode, Keymap};
@@ -7,23 +7,23 @@ use forge_store::model::text::{NewlineMode, sanitise};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// A line as it stands in the window.
+/// A line of a sheet, wrapped to the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrappedLine {
     /// The section it belongs to.
     pub section: usize,
     /// Whether it is the section's title.
     pub heading: bool,
-    /// How it is to be seen.
+    /// The tone of the line.
     pub tone: TextTone,
-    /// What it says, indent included; safe to print.
+    /// Its text with the indentation; safe to print.
     pub text: String,
 }
 
-/// So many lines of one text are shown; a text longer than that is for a pager.
+/// The maximum number of lines of one text; longer texts are for a pager.
 const MAX_LINES: usize = 5000;
 
-/// The lines of a sheet in a window of so many columns.
+/// Returns the lines of a sheet in a window with this many columns.
 #[must_use]
 pub fn shown(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
     let mut lines = Vec::new();
@@ -56,7 +56,7 @@ pub fn shown(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
     lines
 }
 
-/// A line in pieces of at most so many columns.
+/// Splits a line into pieces of at most this many columns.
 fn wrapped(line: &str, room: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut blank, mut columns) = (0, None, 0);
@@ -79,19 +79,19 @@ fn wrapped(line: &str, room: usize) -> Vec<&str> {
     pieces
 }
 
-/// A line of a sheet.
+/// Creates a line of a sheet.
 #[must_use]
 pub fn line(tone: TextTone, indent: u16, text: impl Into<String>) -> SheetLine {
     SheetLine { tone, indent, text: text.into() }
 }
 
-/// A section that is open.
+/// Creates an unfolded section.
 #[must_use]
 pub fn section(title: impl Into<String>, lines: Vec<SheetLine>) -> SheetSection {
     SheetSection { title: title.into(), lines, folded: false }
 }
 
-/// What went wrong, to read.
+/// Returns a sheet about an error.
 #[must_use]
 pub fn failure(failure: &WorkerFailure) -> TextSheet {
     let lines = vec![
@@ -106,7 +106,7 @@ pub fn failure(failure: &WorkerFailure) -> TextSheet {
     }
 }
 
-/// The help: every key, by where it counts.
+/// Returns the help: every key, by mode.
 #[must_use]
 pub fn help(keymap: &Keymap) -> TextSheet {
     let modes = [

@@ -1,4 +1,4 @@
-//! The terminal: taken over, and given back whatever happens.
+//! The terminal, which is restored in every case.
 
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 type PanicHook = Arc<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync>;
 
-/// The terminal while the browser has it. Dropping it gives it back; so does a panic.
+/// The terminal in the browser's mode. Dropping it restores the terminal; so does a panic.
 pub(crate) struct TerminalScreen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     hook: PanicHook,
@@ -27,7 +27,7 @@ fn enter() -> io::Result<()> {
 }
 
 fn leave() {
-    // Nothing can be done about a terminal that is gone.
+    // If the terminal no longer exists, errors do not matter.
     let _ = execute!(
         io::stdout(),
         DisableBracketedPaste,
@@ -69,15 +69,16 @@ impl TerminalScreen {
         self.terminal.draw(draw).map(|_| ())
     }
 
-    /// Draws everything afresh with the next frame.
+    /// Redraws everything with the next frame.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        // Not `clear`, which asks the terminal for its cursor: the thread that reads keys would take the answer.
+        // Not `clear`, which asks the terminal for its cursor: the thread that reads keys would
+        // receive the answer.
         let area =
             ratatui::layout::Rect::from((ratatui::layout::Position::ORIGIN, self.terminal.size()?));
         self.terminal.resize(area)
     }
 
-    /// Gives the terminal back and stops until the shell lets it go on.
+    /// Restores the terminal and suspends the process until the shell continues it.
     pub(crate) fn suspend(&mut self) -> io::Result<()> {
         leave();
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
@@ -85,7 +86,7 @@ impl TerminalScreen {
         self.clear()
     }
 
-    /// Puts a text into the clipboard, where the terminal knows how (OSC 52).
+    /// Copies a text to the clipboard, if the terminal supports it (OSC 52).
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
         let mut out = io::stdout();
         write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes()))?;
@@ -103,7 +104,7 @@ impl Drop for TerminalScreen {
     }
 }
 
-/// RFC 4648, section 4.
+/// Base64 encoding (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

@@ -1,8 +1,8 @@
-//! How things look: by what they mean. Nothing is told by colour alone.
+//! Colours and characters by meaning. Colour is never the only sign.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// What a text means.
+/// The meaning of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextTone {
     /// Nothing special.
@@ -22,13 +22,13 @@ pub enum TextTone {
     Warning,
     /// New in a comparison.
     Added,
-    /// Gone in a comparison.
+    /// Removed in a comparison.
     Removed,
     /// A tag.
     Tag,
 }
 
-/// For which terminal.
+/// The colours of a theme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThemeName {
     /// Many colours on black.
@@ -42,17 +42,17 @@ pub enum ThemeName {
     None,
 }
 
-/// How things look on one terminal.
+/// The appearance on one terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Theme {
-    /// Which colours.
+    /// The colours.
     pub name: ThemeName,
-    /// Whether only ASCII is drawn.
+    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
 }
 
 impl Theme {
-    /// How a text of this meaning looks.
+    /// Returns the style of a text with this meaning.
     #[must_use]
     pub fn style(self, tone: TextTone) -> Style {
         let plain = Style::new();
@@ -84,7 +84,7 @@ impl Theme {
         }
     }
 
-    /// How the line looks that a person stands on.
+    /// Returns the style of the selected line.
     #[must_use]
     pub fn cursor(self, focused: bool) -> Style {
         if focused {
@@ -94,7 +94,7 @@ impl Theme {
         }
     }
 
-    /// One character or another: the terminal may know only ASCII.
+    /// Returns one of two characters, depending on whether the terminal supports only ASCII.
     #[must_use]
     pub const fn glyph(self, unicode: &'static str, ascii: &'static str) -> &'static str {
         if self.ascii { ascii } else { unicode }

@@ -1,4 +1,4 @@
-//! What follows from what happened: changes of the browser, and effects for others to run. No I/O, no clock.
+//! Updates the browser for each event, and returns the effects to execute. No I/O, no clock.
 
 mod input;
 mod navigation;
@@ -14,13 +14,13 @@ use crate::theme::TextTone;
 use forge_store::model::{Key, Kind};
 use forge_store::store::{HistoryPosition, HistoryRank, PageDirection};
 
-/// Begins with a session; `None`: the current one.
+/// Starts with a session; `None`: the current one.
 pub fn begin(app: &mut App, session: Option<String>) -> Vec<AppEffect> {
     app.stage = AppStage::Loading;
     vec![app.ask(WorkerRequest::Open(session))]
 }
 
-/// Takes in what happened.
+/// Handles an event.
 pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
     match action {
         BrowserAction::Key(chord) => {
@@ -62,10 +62,10 @@ pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
     }
 }
 
-/// The strip is counted again at most this often while others write.
+/// The minimum time between two counts of the strip while other processes write.
 const STRIP_MICROS: i64 = 2_000_000;
 
-/// Asks for the strip again if the session has gone on since.
+/// Requests the strip again if the session has changed since.
 fn refresh_strip(app: &mut App) -> Vec<AppEffect> {
     let counted = app.strip.as_ref().map(|strip| (Some(strip.from), Some(strip.to)));
     let old = counted.is_some_and(|range| range != (app.session.first, app.session.last));
@@ -73,7 +73,7 @@ fn refresh_strip(app: &mut App) -> Vec<AppEffect> {
     if old && rested { strip(app) } else { Vec::new() }
 }
 
-/// Asks for the strip as wide as the window.
+/// Requests the strip at the width of the window.
 fn strip(app: &mut App) -> Vec<AppEffect> {
     if app.stage != AppStage::Browsing {
         return Vec::new();
@@ -123,7 +123,7 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
     Vec::new()
 }
 
-/// What can be done while the timeline is shown.
+/// Handles a command while the timeline is shown.
 fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
     match command {
         BrowserCommand::NextPane => {
@@ -212,7 +212,7 @@ fn confirm(app: &mut App, change: WriteRequest) {
     app.fronts.push(OverlayPane::Confirm { change, reading: SheetPane::default() });
 }
 
-/// Closes what is in front, else clears the filter, else the mark. Never quits.
+/// Closes the pane in front, or else clears the filter, or else the mark. Never quits.
 fn back(app: &mut App) -> Vec<AppEffect> {
     if app.fronts.pop().is_some() {
         return Vec::new();
@@ -269,7 +269,7 @@ fn open(app: &mut App) -> Vec<AppEffect> {
     vec![app.ask(request)]
 }
 
-/// Goes to another session, with everything about the old one forgotten.
+/// Switches to another session and resets everything about the old one.
 fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
     let level = app.timeline.level;
     app.timeline = crate::app::TimelinePane { level, ..Default::default() };

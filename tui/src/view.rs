@@ -1,4 +1,4 @@
-//! Drawing. Reads the browser and writes nothing but cells.
+//! Drawing. Reads the browser's state and writes only cells.
 
 mod branch_graph;
 mod canvas;
@@ -21,7 +21,7 @@ use ratatui::layout::Rect;
 
 /// Draws the browser.
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
-    // The window may have changed since the last event said so.
+    // The window may have changed since its last resize event.
     let area = frame.area();
     if (area.width, area.height) == (app.width, app.height) {
         render(app, frame.buffer_mut());
@@ -31,7 +31,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
     }
 }
 
-/// Draws the browser into cells.
+/// Draws the browser into a buffer.
 pub fn render(app: &App, buffer: &mut Buffer) {
     let layout = WindowLayout::from_app(app);
     header(app, layout.header, buffer);
@@ -66,7 +66,7 @@ pub fn render(app: &App, buffer: &mut Buffer) {
     }
 }
 
-/// The browser as plain text.
+/// Returns the browser's screen as plain text.
 #[must_use]
 pub fn text(app: &App) -> String {
     let area = Rect { x: 0, y: 0, width: app.width, height: app.height };
@@ -75,7 +75,7 @@ pub fn text(app: &App) -> String {
     plain(&buffer)
 }
 
-/// The cells as plain text, without the blanks at the ends of lines.
+/// Returns a buffer as plain text, without trailing blanks.
 #[must_use]
 pub fn plain(buffer: &Buffer) -> String {
     use unicode_width::UnicodeWidthStr;
@@ -86,7 +86,7 @@ pub fn plain(buffer: &Buffer) -> String {
         while x < buffer.area.right() {
             let symbol = buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
             line.push_str(symbol);
-            // A wide letter takes the cell behind it too.
+            // A wide character also occupies the next cell.
             x += (symbol.width() as u16).max(1);
         }
         text.push_str(line.trim_end());
@@ -95,7 +95,7 @@ pub fn plain(buffer: &Buffer) -> String {
     text
 }
 
-/// How long ago a time is, in the greatest unit.
+/// How long ago a time is, in its largest unit.
 fn ago(time: Timestamp, now: Timestamp) -> String {
     let micros = now.micros_since(time);
     if micros.abs() < 1_000_000 {
@@ -180,7 +180,7 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
             };
             let said = said.as_ref().map(|said| format!("   {}", said.text)).unwrap_or_default();
             let cursor = app.theme.glyph("▏", "_");
-            // The end of what is typed stays in sight.
+            // The end of the typed text stays visible.
             let room = usize::from(area.width).saturating_sub(prompt.len() + 4).max(4);
             let letters: Vec<char> = text.chars().collect();
             let from = letters.len().saturating_sub(room);
@@ -205,7 +205,7 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
     put(buffer, area, &text, app.theme.style(tone));
 }
 
-/// The bottom line: made of the map of keys, as much of it as fits.
+/// Draws the bottom line: the key hints, as many as fit.
 fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
     use unicode_width::UnicodeWidthStr;
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! Who owns the store: runs requests and answers them, in a thread of its own or, in tests, at once.
+//! The worker owns the store and answers requests, in a thread of its own or, in tests, directly.
 
 mod change;
 mod detail;
@@ -23,10 +23,10 @@ use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::mpsc::{Receiver, Sender};
 
-/// Of a history with a filter, so many things are looked at before the next request gets its turn.
+/// How many items of a filtered history are scanned before the next request is answered.
 const MAX_SCANNED_ITEMS: usize = 2000;
 
-/// Owns the store.
+/// Owns the store and answers requests.
 pub struct StoreWorker {
     store: Store,
     session: Option<Session>,
@@ -34,13 +34,14 @@ pub struct StoreWorker {
 }
 
 impl StoreWorker {
-    /// A worker on this store.
+    /// Creates a worker with this store.
     #[must_use]
     pub const fn new(store: Store, zone: DisplayZone) -> Self {
         Self { store, session: None, zone }
     }
 
-    /// Answers requests until nobody asks any more. Of several requests for one pane only the latest is answered.
+    /// Answers requests until all senders are dropped. Of several requests for one pane, only the
+    /// latest is answered.
     pub fn serve<E>(
         mut self,
         requests: &Receiver<(u64, WorkerRequest)>,
@@ -83,7 +84,7 @@ impl StoreWorker {
                 let session = self.session()?;
                 let (since, to) =
                     (since.map(|since| point(session, since)), point(session, target)?);
-                // The moment stood at before may be gone; then nothing is marked.
+                // The moment selected before may no longer exist; then nothing is marked.
                 let view =
                     state::view(session, target, &to, since.and_then(Result::ok).as_ref(), tab)?;
                 Ok(WorkerAnswer::State(Box::new(view)))
@@ -188,7 +189,7 @@ impl StoreWorker {
             PageAnchor::Around(place) => {
                 let (mut rows, next_newer) = newer(Some(place))?;
                 rows.reverse();
-                // What stands exactly there comes with what is older.
+                // The older rows include the one at this position.
                 let (below, next_older) = older(Some(just_after(place)))?;
                 rows.extend(below);
                 (rows, next_older, next_newer)
@@ -230,7 +231,7 @@ impl StoreWorker {
     }
 }
 
-/// Takes a request in, instead of an earlier one for the same pane. Writes are never left out.
+/// Queues a request, in place of an earlier one for the same pane. Writes are never dropped.
 fn put(waiting: &mut VecDeque<(u64, WorkerRequest)>, request: (u64, WorkerRequest)) {
     let slot = request.1.slot();
     if slot != PaneSlot::Session {
@@ -281,7 +282,7 @@ fn rows(
     }
 }
 
-/// The place just after this one, so that what stands before it includes this one.
+/// The position directly after this one, so that the rows before it include this one.
 fn just_after(place: HistoryPosition) -> HistoryPosition {
     use forge_store::store::HistoryRank;
     let rank = match place.rank {
@@ -300,7 +301,7 @@ fn just_after(place: HistoryPosition) -> HistoryPosition {
     HistoryPosition { rank, ..place }
 }
 
-/// The point that a target names.
+/// Resolves a target to a moment.
 fn point(session: &Session, target: MomentTarget) -> Result<ResolvedMoment> {
     match target {
         MomentTarget::Head => session.head(),
@@ -322,7 +323,7 @@ fn export(path: &str, text: &str) -> Result<WorkerAnswer> {
     }
 }
 
-/// An error with all its causes, and what to do.
+/// An error with all its causes, and what the user can do.
 pub(crate) fn failure(error: &Error) -> WorkerFailure {
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -1,4 +1,5 @@
-//! Sub-agents. Each is one fact; each of its messages makes a version of it, which carries that message.
+//! Reads sub-agents. Each sub-agent is one fact; each of its messages adds a version that carries
+//! the message.
 
 use super::call::hash;
 use super::call_result::ClaudeCallResult;
@@ -9,11 +10,11 @@ use crate::lenient::{LenientInteger, LenientText};
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 
-/// How many lines of unnamed side chains are remembered: a line names the one before it, and several run at
-/// once.
+/// How many lines of unnamed side chains are remembered. A line names its parent line, and several
+/// side chains run at once.
 const CHAIN_LINES: usize = 256;
 
-/// What the result of a call says that started an agent in the background.
+/// How the result of a call begins that started an agent in the background.
 const LAUNCHED: &str = "Async agent launched successfully";
 
 #[derive(Debug, Default, Deserialize)]
@@ -28,7 +29,8 @@ struct AgentCompletion<'a> {
 }
 
 impl PieceBuilder<'_> {
-    /// The agent a side chain's line belongs to; by its parent lines if it does not say.
+    /// Returns the agent that a side chain's line belongs to, found by its parent lines if the line
+    /// does not name it.
     pub(super) fn agent_of(&mut self, line: &ClaudeLine<'_>, spoken: &SpokenLine<'_>) -> String {
         let parent = line.parent_uuid.text();
         let chains = &self.carry.chains;
@@ -75,7 +77,7 @@ impl PieceBuilder<'_> {
         self.carry.agents.insert(agent.to_owned(), state);
     }
 
-    /// A version of the agent for what it said.
+    /// Adds a version of the agent with what it said.
     pub(super) fn agent_spoke(
         &mut self,
         scene: &LineContext<'_>,
@@ -103,7 +105,7 @@ impl PieceBuilder<'_> {
         self.facts.push(scene.fact(Kind::Agent, agent, value));
     }
 
-    /// The open call that gave an agent this prompt.
+    /// Returns the open call that gave an agent this prompt.
     fn caller(&self, prompt_hash: &str) -> Option<String> {
         let mut calls = self.carry.calls.iter();
         let found = calls.find(
@@ -112,7 +114,7 @@ impl PieceBuilder<'_> {
         found.map(|(id, _)| id.clone())
     }
 
-    /// The version of an agent with what it came back with.
+    /// Adds the version of an agent that holds its result.
     pub(super) fn agent_done(
         &mut self,
         scene: &LineContext<'_>,
@@ -124,7 +126,7 @@ impl PieceBuilder<'_> {
         let own = Value::from(id);
         let known = self.carry.agents.iter().find(|(_, state)| state.is_of(&own));
         let known = known.map(|(agent, _)| agent.clone());
-        // Of several results in a line only this is known.
+        // With several results in one line, this is all that is known.
         let told = answer.shown_to_agent.as_ref().and_then(|(text, _)| {
             let (_, id) = text.strip_prefix(LAUNCHED)?.split_once("agentId: ")?;
             id.split_whitespace().next()
@@ -132,7 +134,7 @@ impl PieceBuilder<'_> {
         let agent = match (done.agent_id.text().or(told), known) {
             (Some(agent), _) => agent.to_owned(),
             (None, Some(agent)) => agent,
-            // Refused or failed before it began: there never was one.
+            // Refused or failed before it began: there never was an agent.
             (None, None) if answer.error => return,
             (None, None) => id.to_owned(),
         };
@@ -155,7 +157,7 @@ impl PieceBuilder<'_> {
             None if launched => "running",
             None => "completed",
         };
-        // What says that an agent was started is no result of it.
+        // The text that says that an agent was started is not its result.
         let told = answer.shown_to_agent.as_ref().filter(|(text, _)| !launched && !text.is_empty());
         let mut value = state.version(status);
         value.append(&mut fields([
@@ -168,7 +170,8 @@ impl PieceBuilder<'_> {
 }
 
 impl PieceBuilder<'_> {
-    /// The version of an agent that a notice says has ended: with this result, and more fields.
+    /// Adds the version of an agent that a notice reports as ended, with its result and more
+    /// fields.
     pub(super) fn agent_ended(
         &mut self,
         scene: &LineContext<'_>,
@@ -179,7 +182,7 @@ impl PieceBuilder<'_> {
         let Some(state) = self.carry.agents.get_mut(agent) else { return };
         let said = hash(&format!("{status} {result}"));
         if state.ended.as_ref() == Some(&said) {
-            // The same notice again.
+            // A repeated notice.
             return;
         }
         state.ended = Some(said);

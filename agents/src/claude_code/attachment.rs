@@ -1,5 +1,5 @@
-//! Lines beside the conversation: attachments, the queue, links. And what changes in it without a line of its
-//! own.
+//! Lines besides the conversation: attachments, the queue, links. Also changes that have no line of
+//! their own.
 
 use super::line::{ClaudeAttachment, ClaudeLine, MessageContent, content};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// What the client finds wrong in a file.
+/// The diagnostics of the client for one file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct FileDiagnostics<'a> {
@@ -47,7 +47,7 @@ struct DiagnosticPosition {
 }
 
 impl PieceBuilder<'_> {
-    /// Reads a line that is no message.
+    /// Reads a line that is not a message.
     pub(super) fn read_other_line(
         &mut self,
         kind: &str,
@@ -82,7 +82,7 @@ impl PieceBuilder<'_> {
             return;
         }
         let (Some(text), Some(own)) = (text, own) else { return };
-        // These lines do not say where the session is.
+        // These lines do not name a directory or branch: they have those of the session.
         let session = &self.carry.session;
         let (cwd, git_branch) = (session.cwd.clone(), session.git_branch.clone());
         let here =
@@ -148,7 +148,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// A text that left the queue in the middle of a turn.
+    /// Records a text that left the queue in the middle of a turn.
     fn queued(
         &mut self,
         line: &ClaudeLine<'_>,
@@ -188,7 +188,7 @@ impl PieceBuilder<'_> {
                 let severity = found.severity.text().unwrap_or("Problem");
                 let message = found.message.text()?;
                 Some(match span.start.line.0 {
-                    // They count lines from 0.
+                    // The client counts lines from 0.
                     Some(line) => format!("line {}: {severity}: {message}", line.saturating_add(1)),
                     None => format!("{severity}: {message}"),
                 })
@@ -206,9 +206,9 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// Makes a notice of another model than the one that answered before.
+    /// Adds a notice if another model answered than before.
     pub(super) fn model(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
-        // The client's own answers have a name in angle brackets.
+        // The client's own answers have a model name in angle brackets.
         let named = spoken.message.model.text().filter(|model| !model.starts_with('<'));
         let Some(model) = named else { return };
         let before = self.carry.claude.model.replace(model.to_owned());
@@ -217,7 +217,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// Makes a notice of another permission mode than before.
+    /// Adds a notice if the permission mode changed.
     pub(super) fn mode(&mut self, scene: &LineContext<'_>, line: &ClaudeLine<'_>, id: &str) {
         let Some(mode) = line.permission_mode.text() else { return };
         let before = self.carry.claude.mode.replace(mode.to_owned());
@@ -233,7 +233,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// Whether a text in the queue calls a command of the client: `/name`, which is no path.
+/// Whether a text in the queue is a command of the client: `/name`, and not a path.
 fn is_slash(text: &str) -> bool {
     let name = text.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
     name.is_some_and(|name| !name.is_empty() && !name.contains(['/', '.']))

@@ -1,8 +1,9 @@
-//! Ends of what runs in the background: commands and agents whose call has its result at once.
+//! Ends of background work: commands and agents whose call returns at once.
 //!
-//! Claude Code reports an end in a notice (`<task-notification>`, in older clients `<bash-notification>` and
-//! `<agent-notification>`): in a `user` line, in an attachment, in the queue, often in several of these. The result
-//! of a tool that asks for a task or stops it reports it too. The first report counts.
+//! Claude Code reports an end in a notice (`<task-notification>`, in older clients
+//! `<bash-notification>` and `<agent-notification>`): in a `user` line, in an attachment, in the
+//! queue, often in several of these. The result of a tool that queries or stops a task reports it
+//! too. The first report counts.
 
 use super::call_result::ClaudeCallResult;
 use super::command::CommandRun;
@@ -28,7 +29,7 @@ pub(crate) struct BackgroundCommand {
     pub(super) verification: Option<CheckCommandLine>,
 }
 
-/// Tools that ask for a background task, and tools that stop one.
+/// Tools that query a background task, and tools that stop one.
 const TASK_QUERY_TOOLS: [&str; 5] =
     ["TaskOutput", "BashOutput", "AgentOutputTool", "AgentOutput", "BashOutputTool"];
 const TASK_STOP_TOOLS: [&str; 3] = ["TaskStop", "KillShell", "KillBash"];
@@ -36,7 +37,7 @@ const TASK_STOP_TOOLS: [&str; 3] = ["TaskStop", "KillShell", "KillBash"];
 const NOTIFIERS: [&str; 3] = ["<task", "<bash", "<agent"];
 const NOTICE: &str = "-notification>";
 
-/// What is said of a task that ended.
+/// What a notice says about a task that ended.
 #[derive(Debug, Default)]
 struct TaskEnd<'t> {
     task: Option<&'t str>,
@@ -109,7 +110,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// What an attachment says of the state of a task.
+    /// Reads the state of a task in an attachment.
     pub(super) fn task_state(
         &mut self,
         scene: &LineContext<'_>,
@@ -119,7 +120,7 @@ impl PieceBuilder<'_> {
         self.end(scene, &TaskEnd { task, status, ..TaskEnd::default() });
     }
 
-    /// What a tool said that asks for background tasks or stops them.
+    /// Reads the result of a tool that queries or stops background tasks.
     pub(super) fn asked_task(
         &mut self,
         scene: &LineContext<'_>,
@@ -232,7 +233,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// The agent that ended.
+/// The agent that ended, if it is known.
 fn agent(carry: &TranscriptState, end: &TaskEnd<'_>) -> Option<String> {
     let agents = &carry.agents;
     if let Some(task) = end.task.filter(|task| agents.contains_key(*task)) {
@@ -267,7 +268,7 @@ fn exit_code(summary: &str) -> Option<i64> {
     rest.get(..end)?.parse().ok()
 }
 
-/// What a summary says of the end where no status does.
+/// The status in a summary, for a notice without a status field.
 fn status_in(summary: &str) -> Option<&'static str> {
     let (_, end) = summary.rsplit_once('"')?;
     [
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn several_notices_in_a_text_are_told_apart() {
+    fn several_notices_in_a_text_are_separated() {
         let text = "<task-notification>a</task-notification>\n<bash-notification>b</bash-notification> <task-notification>";
         let found: Vec<_> = notices(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(found.len(), 3);

@@ -1,4 +1,4 @@
-//! Tool calls: what is kept of one until its result comes.
+//! Tool calls: what is remembered of a call until its result comes.
 
 use super::line_context::{LineContext, PieceBuilder};
 use super::message::parsed;
@@ -118,7 +118,7 @@ fn agent(input: Option<&RawValue>) -> Option<CallRequest> {
     })
 }
 
-/// The name of a text by its content.
+/// The BLAKE3 hash of a text in hexadecimal, used as its name.
 pub(crate) fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }

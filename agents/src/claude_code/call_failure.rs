@@ -1,13 +1,14 @@
-//! Calls that never started: refused by a person, a rule, a hook or a check, or given up with other calls.
+//! Calls that never started: refused by a person, a rule, a hook or a check, or cancelled with
+//! other calls.
 //!
-//! Newer clients say it in fields of the line (`toolDenialKind`); else the text of the result begins with one
-//! of the sentences that Claude Code writes for it. A command that printed such a sentence did run: the
-//! client puts its exit code before what it printed.
+//! Newer clients report this in a field of the line (`toolDenialKind`). In older ones the result's
+//! text begins with one of the fixed sentences of Claude Code. A command that printed such a
+//! sentence did run: the client puts the exit code before the output of a command.
 
 use super::line::CallDenial;
 use std::ops::Range;
 
-/// How a call ended whose result is an error.
+/// How a call ended that has an error as its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallFailure {
     /// It ran and failed.
@@ -16,7 +17,7 @@ pub(crate) enum CallFailure {
     Refused,
     /// It was stopped while it ran.
     Interrupted,
-    /// The record says that it does not know.
+    /// The record says that the outcome is not known.
     Unknown,
 }
 
@@ -31,7 +32,7 @@ impl CallFailure {
     }
 }
 
-/// What the result of a call begins with that never started.
+/// Beginnings of results of calls that never started.
 const NEVER_STARTED: [&str; 19] = [
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
@@ -53,25 +54,25 @@ const NEVER_STARTED: [&str; 19] = [
     "[Tool call skipped",
     "[Tool call not completed",
 ];
-/// What the result of a call begins with that may or may not have run.
+/// Beginnings of results of calls that may or may not have run.
 const NOT_KNOWN: [&str; 4] = [
     "[Tool call interrupted",
     "[Tool call result not in this copy",
     "[Tool call did not complete",
     "A safety monitor blocked this turn",
 ];
-/// In a refusal: the call ran for a while all the same.
+/// Appears in a refusal of a call that did run for a while.
 const STOPPED_WHILE_RUNNING: &str = "this call was stopped while running";
-/// What comes before a person's reason.
+/// Text before a person's reason.
 const REASON: [&str; 3] = [
     "To tell you how to proceed, the user said:\n",
     "the following reason for the rejection:",
     "the user said:\n",
 ];
-/// What comes after it.
+/// Text after a person's reason.
 const AFTER_REASON: &str = "\n\nNote: The user's next message may contain a correction";
 
-/// How a call ended by what its line says of it, and by the error it gave.
+/// Returns how a call ended, by the fields of its line and its error text.
 pub(crate) fn classify_failure(
     denial: &CallDenial<'_>,
     text: &str,
@@ -112,9 +113,9 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     let permission = text.starts_with("Permission to ") && first.contains(" denied");
     let hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
         || first.starts_with("Hook PreToolUse:");
-    // A command is checked before it starts, and what it does is reported with its exit code.
+    // The client checks a command before it starts; a command that ran has its exit code in front.
     let check = is_command && checked.is_some() && !text.starts_with("Error calling tool");
-    // Of a folder outside the allowed ones; the name of the command comes first.
+    // An access to a folder outside the allowed ones; the text begins with the name of the command.
     let folder = first.contains(" was blocked. For security, Claude Code ");
     if begins(&NEVER_STARTED) || permission || hook || check || folder {
         let stopped = text.contains(STOPPED_WHILE_RUNNING);
@@ -123,7 +124,8 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     None
 }
 
-/// The part of a refusal that a person typed as its reason; else all of it that says something.
+/// Returns the part of a refusal that a person typed as the reason, or else the whole text without
+/// the marks of an error.
 pub(crate) fn reason(text: &str) -> Range<usize> {
     let typed = REASON.iter().find_map(|before| {
         let start = text.find(before)? + before.len();
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_line_says_counts_before_its_text() {
+    fn fields_of_the_line_have_priority_over_its_text() {
         let denial = |kind: &'static str, before_run, after_run| CallDenial {
             kind: LenientText(Some(kind.into())),
             before_run,

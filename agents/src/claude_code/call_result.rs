@@ -14,15 +14,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A result as a call's facts see it.
+/// A result of a call, as its facts need it.
 #[derive(Debug)]
 pub(crate) struct ClaudeCallResult<'a> {
     pub(crate) error: bool,
-    /// What the agent was told, and the pointer to it.
+    /// The text that the agent received, and the pointer to it.
     pub(crate) shown_to_agent: Option<LocatedText<'a>>,
-    /// What the program that runs the tools noted.
+    /// The `toolUseResult` of the line: what the program that runs the tools recorded.
     pub(crate) tool_use_result: ToolUseResult<'a>,
-    /// What the line says of a call that did not run.
+    /// The fields of the line about a call that did not run.
     pub(crate) denial: CallDenial<'a>,
 }
 
@@ -62,7 +62,8 @@ struct EditResult<'a> {
 }
 
 impl PieceBuilder<'_> {
-    /// Closes the call a result belongs to. Says whether it was one whose result is a fact of its own.
+    /// Closes the call that a result belongs to. Returns whether the result became a fact of its
+    /// own.
     pub(crate) fn result(
         &mut self,
         scene: &LineContext<'_>,
@@ -89,7 +90,7 @@ impl PieceBuilder<'_> {
                 self.asked_task(scene, &call.tool, answer);
                 return false;
             }
-            // No call of Claude Code's.
+            // Claude Code has no such call.
             CallRequest::Patch { .. } => {}
         }
         true
@@ -113,7 +114,8 @@ impl PieceBuilder<'_> {
         let task = printed.background_task_id.0.clone().or_else(|| background_task(answer));
         let outcome = outcome(&printed, answer, code, *background || task.is_some());
         let exit_code = match outcome {
-            // A result that is no error is of exit code 0, but for those that the client reads in their own way.
+            // A result without an error has exit code 0, unless the client interprets the code of
+            // this program.
             "finished" if printed.return_code_interpretation.text().is_none() => code.or(Some(0)),
             "background" | REFUSED => None,
             _ => code,
@@ -177,7 +179,7 @@ impl PieceBuilder<'_> {
             ("user_modified", false.into()),
         ]);
         match answer.tool_use_result {
-            // It says why nothing was changed.
+            // The text says why nothing was changed.
             ToolUseResult::Text(_) => return,
             ToolUseResult::Nothing => {}
             ToolUseResult::Object(raw) => {
@@ -203,7 +205,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// Puts what the result says of the change in the place of what the call said.
+/// Replaces what the call says about the change by what the result says.
 fn described(scene: &LineContext<'_>, raw: &RawValue, value: &mut FieldMap) {
     let edit: EditDescription<'_> = parsed(Some(raw)).unwrap_or_default();
     if let Some(path) = edit.path() {
@@ -216,7 +218,7 @@ fn described(scene: &LineContext<'_>, raw: &RawValue, value: &mut FieldMap) {
     }
 }
 
-/// The background task that a command became, as its result says it.
+/// The id of the background task that a command became, from its result.
 fn background_task(answer: &ClaudeCallResult<'_>) -> Option<String> {
     let (told, _) = answer.shown_to_agent.as_ref().filter(|_| !answer.error)?;
     let started = ["Command running in background", "Command was manually backgrounded"];
@@ -233,7 +235,7 @@ fn outcome(
     code: Option<i64>,
     background: bool,
 ) -> &'static str {
-    // What has an exit code ran, whatever it printed.
+    // A result with an exit code comes from a command that ran, whatever it printed.
     let failure = if code.is_some() { None } else { answer.failure(true) };
     let stopped = |text: &str| {
         let text = text.trim_end();
@@ -261,7 +263,7 @@ fn outcome(
     }
 }
 
-/// What a command printed as fields, and as the text in which its verdict is looked for.
+/// The output of a command as fields, and as the text in which a verdict is searched.
 fn streams(
     scene: &LineContext<'_>,
     answer: &ClaudeCallResult<'_>,
@@ -301,7 +303,7 @@ fn streams(
 }
 
 impl<'a> ClaudeCallResult<'a> {
-    /// A result in a line that says this of its call; `at` leads to its block.
+    /// Builds the result from a line; `at` leads to its block.
     pub(crate) fn from_line(
         error: bool,
         content: &'a MessageContent<'a>,
@@ -322,7 +324,7 @@ impl<'a> ClaudeCallResult<'a> {
         ClaudeCallResult { error, shown_to_agent: told, tool_use_result: noted, denial }
     }
 
-    /// What was said about the run in one text: noted, else told.
+    /// The one text about the run: the recorded one, or else the one that the agent received.
     fn text(&self) -> Option<(Cow<'_, str>, &str)> {
         match &self.tool_use_result {
             ToolUseResult::Text(text) => Some((Cow::Borrowed(text), "/toolUseResult")),
@@ -333,7 +335,8 @@ impl<'a> ClaudeCallResult<'a> {
         }
     }
 
-    /// The text that says why a call did not run: the one for the agent, because it holds the person's words.
+    /// The text that says why a call did not run: the agent's text first, because it holds the
+    /// person's words.
     pub(crate) fn refused_text(&self) -> Option<(Cow<'_, str>, &str)> {
         let told = self.shown_to_agent.as_ref().filter(|(text, _)| !text.is_empty());
         told.map(|(text, pointer)| (Cow::Borrowed(&**text), pointer.as_str()))
@@ -367,7 +370,7 @@ impl<'a> ClaudeCallResult<'a> {
         Some(found.unwrap_or_else(|| of("")))
     }
 
-    /// The object that was noted, read leniently.
+    /// The recorded `toolUseResult` object, read leniently.
     pub(crate) fn object<T: Deserialize<'a> + Default>(&self) -> T {
         match self.tool_use_result {
             ToolUseResult::Object(raw) => parsed(Some(raw)).unwrap_or_default(),
@@ -376,7 +379,7 @@ impl<'a> ClaudeCallResult<'a> {
     }
 }
 
-/// The exit code an error begins with, and where the output behind it starts.
+/// The exit code that an error begins with, and where the output after it starts.
 fn exit_code(text: &str, error: bool) -> (Option<i64>, usize) {
     if !error {
         return (None, 0);
@@ -389,7 +392,7 @@ fn exit_code(text: &str, error: bool) -> (Option<i64>, usize) {
         Some((code, text.len() - rest.len() + end))
     });
     let Some((code, end)) = code else { return (None, start) };
-    // Behind the line break.
+    // The output starts after the line break.
     (Some(code), (end + 1).min(text.len()))
 }
 

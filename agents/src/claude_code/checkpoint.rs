@@ -1,4 +1,4 @@
-//! The moments of a transcript that are worth a checkpoint: compactions, commits, and the passing of time.
+//! Moments of a transcript that get a checkpoint: compactions, commits, and time intervals.
 
 use super::line::{ClaudeLine, CompactionMetadata, PreservedMessages};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
@@ -16,7 +16,7 @@ impl PieceBuilder<'_> {
         self.checkpoints.push(draft);
     }
 
-    /// A compaction's checkpoint; its summary follows.
+    /// Adds the checkpoint of a compaction whose summary comes in a later line.
     pub(crate) fn compaction(
         &mut self,
         scene: &LineContext<'_>,
@@ -42,7 +42,7 @@ impl PieceBuilder<'_> {
         self.carry.compaction = Some(pending);
     }
 
-    /// A compaction's checkpoint where all that is known of it, the summary too, stands in one line.
+    /// Adds the checkpoint of a compaction that is in one line together with its summary.
     pub(crate) fn single_line_compaction(
         &mut self,
         scene: &LineContext<'_>,
@@ -54,7 +54,7 @@ impl PieceBuilder<'_> {
         self.checkpoint(scene.at, compaction.draft());
     }
 
-    /// Completes the compaction before this line with the summary in it.
+    /// Completes the compaction before this line with the summary in this line.
     pub(crate) fn compaction_summary(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
         let Some(mut compaction) = self.carry.compaction.take() else { return };
         if let Some((text, pointer)) = spoken.content.full_text() {
@@ -63,16 +63,17 @@ impl PieceBuilder<'_> {
         }
         compaction.body.insert("summary_message".to_owned(), spoken.uuid.into());
         let draft = compaction.draft();
-        // Of one piece it comes whole; a piece read earlier has handed it out without the summary.
+        // In the same piece the draft is replaced; an earlier piece has already returned it without
+        // the summary.
         match self.checkpoints.iter_mut().find(|made| made.key == draft.key) {
             Some(made) => *made = draft,
             None => self.checkpoints.push(draft),
         }
     }
 
-    /// A commit's checkpoint, if the output of `git commit` says that there was one.
+    /// Adds the checkpoint of a commit, if the output of `git commit` says that there was one.
     pub(crate) fn commit(&mut self, scene: &LineContext<'_>, id: &str, output: &str) {
-        // Those of sub-agents are the session's commands, not its milestones.
+        // Commits of sub-agents are commands of the session, but not its milestones.
         let Some(commit) = output.lines().rev().find_map(committed) else { return };
         if scene.agent.is_some() {
             return;
@@ -93,7 +94,7 @@ impl PieceBuilder<'_> {
         self.checkpoint(scene.at, draft);
     }
 
-    /// A checkpoint at this message, if the last one lies more than five minutes before it.
+    /// Adds a checkpoint at this message if the last checkpoint is more than five minutes older.
     pub(crate) fn time_checkpoint(&mut self, at: Timestamp, uuid: &str) {
         let last = *self.carry.last_checkpoint.get_or_insert(at);
         let passed = at.micros_since(last);
@@ -138,7 +139,7 @@ struct GitCommitLine<'o> {
     subject: &'o str,
 }
 
-/// Reads `[branch sha] subject`, as git says it.
+/// Parses `[branch sha] subject`, as git prints it.
 fn committed(line: &str) -> Option<GitCommitLine<'_>> {
     let (inside, subject) = line.strip_prefix('[')?.split_once("] ")?;
     let (branch, sha) = inside.rsplit_once(' ')?;
@@ -152,7 +153,7 @@ mod tests {
     use super::committed;
 
     #[test]
-    fn a_commit_is_read_from_what_git_says() {
+    fn a_commit_is_read_from_the_output_of_git() {
         for (line, expected) in [
             ("[main 49f6518] feat: a [b] c", Some(("main", "49f6518", "feat: a [b] c"))),
             ("[a/b (root-commit) 0123456789] x", Some(("a/b", "0123456789", "x"))),

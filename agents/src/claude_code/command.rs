@@ -1,11 +1,12 @@
-//! Commands that ran, whichever agent ran them: the facts of one, and the commit it may have made.
+//! Commands that ran, for every agent: the facts of a command, and the commit that it may have
+//! made.
 
 use super::line_context::{LineContext, PieceBuilder, fields};
 use crate::verification::{CheckCommandLine, RecordedCommandEnd};
 use forge_store::model::{FieldMap, Kind, Value};
 use std::ops::Range;
 
-/// What the outcome of a command is called that was not let run.
+/// The outcome of a command that was not allowed to run.
 pub(crate) const REFUSED: &str = "refused";
 
 /// A command that ran, or was refused.
@@ -15,18 +16,18 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) description: Value,
     pub(crate) exit_code: Option<i64>,
     pub(crate) outcome: &'static str,
-    /// What its fact says besides.
+    /// Additional fields of its fact.
     pub(crate) more: FieldMap,
     /// What it printed, as far as that is known.
     pub(crate) output: &'a str,
     /// The checks in it, if there are any.
     pub(crate) verification: Option<&'a CheckCommandLine>,
-    /// Whether its output may tell of a commit.
+    /// Whether its output may report a commit.
     pub(crate) commits: bool,
 }
 
 impl PieceBuilder<'_> {
-    /// Tells of a command, of each check in it, and of the commit it made.
+    /// Adds the facts of a command and of each check in it, and the checkpoint of its commit.
     ///
     /// The first check has the id of the call, the others have their number after it: `CALL/2`.
     pub(crate) fn push_command_run(
@@ -67,8 +68,8 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// The fields for a part of a text in which both streams of a command stand together; of a command that was refused it
-/// says why.
+/// The fields for a part of a text that contains both streams of a command. For a command that was
+/// refused, the part is the reason.
 pub(crate) fn merged(
     scene: &LineContext<'_>,
     outcome: &str,

@@ -1,4 +1,4 @@
-//! The lines of a transcript, as far as they are read.
+//! The lines of a transcript, with the fields that are read.
 
 use crate::lenient::{self, LenientFlag, LenientId, LenientInteger, LenientList, LenientText};
 use crate::long_text;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A line of any type. What is large is left unread until it is known to matter.
+/// A line of any type. Large values stay unparsed until they are known to matter.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClaudeLine<'a> {
@@ -73,7 +73,7 @@ pub(crate) struct ClaudeLine<'a> {
     pub(crate) tool_denial_after_run: LenientFlag,
     #[serde(borrow)]
     pub(crate) tool_call_ended: LenientText<'a>,
-    // Lines that are no messages.
+    // Lines that are not messages.
     #[serde(borrow)]
     pub(crate) attachment: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -85,7 +85,7 @@ pub(crate) struct ClaudeLine<'a> {
 }
 
 impl<'a> ClaudeLine<'a> {
-    /// What the line says of a call that did not run or did not end.
+    /// The fields of the line about a call that did not run or did not end.
     pub(super) fn denial(&self) -> CallDenial<'a> {
         CallDenial {
             kind: self.tool_denial_kind.clone(),
@@ -95,7 +95,7 @@ impl<'a> ClaudeLine<'a> {
     }
 }
 
-/// What a line says of a call that did not run or did not end.
+/// The fields of a line about a call that did not run or did not end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallDenial<'a> {
     pub(crate) kind: LenientText<'a>,
@@ -103,7 +103,7 @@ pub(crate) struct CallDenial<'a> {
     pub(crate) after_run: bool,
 }
 
-/// What a compaction boundary says of it.
+/// The metadata of a compaction boundary.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct CompactionMetadata<'a> {
@@ -156,7 +156,7 @@ pub(crate) struct ClaudeAttachment<'a> {
     pub(crate) task_id: LenientId,
     #[serde(borrow)]
     pub(crate) status: LenientText<'a>,
-    // What the editor finds wrong.
+    // The diagnostics of the editor.
     #[serde(borrow)]
     pub(crate) files: Option<&'a RawValue>,
     // The goal of the session.
@@ -198,7 +198,7 @@ pub(crate) struct NestedLine<'a> {
     pub(crate) tool_use_result: Option<&'a RawValue>,
 }
 
-/// What was said.
+/// The message of a line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClaudeMessage<'a> {
@@ -245,7 +245,7 @@ pub(crate) struct ClaudeBlock<'a> {
     pub(crate) is_error: LenientFlag,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    /// It is a plain text, not an object.
+    /// Whether it is a plain text, not an object.
     #[serde(skip)]
     pub(crate) plain: bool,
 }
@@ -259,7 +259,7 @@ pub(crate) enum MessageContent<'a> {
     Blocks(Vec<ClaudeBlock<'a>>),
 }
 
-/// A text and where it stands below the content: `""` if it is the whole.
+/// A text and the pointer to it below the content: `""` for the whole content.
 pub(crate) type LocatedText<'c> = (Cow<'c, str>, String);
 
 impl<'a> ClaudeMessage<'a> {
@@ -269,7 +269,7 @@ impl<'a> ClaudeMessage<'a> {
 }
 
 impl<'a> ClaudeBlock<'a> {
-    /// Leads from the content to the text of this block, which is the one with this number.
+    /// The pointer from the content to the text of the block with this index.
     pub(crate) fn pointer(&self, index: usize) -> String {
         if self.plain { format!("/{index}") } else { format!("/{index}/text") }
     }
@@ -279,11 +279,11 @@ impl<'a> ClaudeBlock<'a> {
     }
 }
 
-/// What a text or a list of content blocks says.
+/// Parses a content: a text or a list of content blocks.
 ///
 /// # Errors
 ///
-/// It is neither.
+/// The content is neither.
 pub(crate) fn content(raw: Option<&RawValue>) -> serde_json::Result<MessageContent<'_>> {
     let Some(raw) = raw else { return Ok(MessageContent::Nothing) };
     match raw.get().as_bytes().first() {
@@ -304,7 +304,7 @@ impl<'a> MessageContent<'a> {
         if let Self::Blocks(blocks) = self { blocks } else { &[] }
     }
 
-    /// All its text.
+    /// All its text, joined.
     pub(crate) fn full_text(&self) -> Option<LocatedText<'_>> {
         let blocks = match self {
             Self::Nothing => return None,

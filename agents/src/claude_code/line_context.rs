@@ -1,4 +1,4 @@
-//! Where a line stands, and what is made there.
+//! The position of a line in the transcript, and the piece that it is read into.
 
 use super::line::{CallDenial, ClaudeMessage, MessageContent};
 use super::transcript_state::TranscriptState;
@@ -35,7 +35,7 @@ impl LineSpeaker {
     }
 }
 
-/// A line that says something, of the session or of a sub-agent.
+/// A line with a message, of the session or of a sub-agent.
 #[derive(Debug)]
 pub(crate) struct SpokenLine<'a> {
     pub(crate) speaker: LineSpeaker,
@@ -52,9 +52,9 @@ pub(crate) struct LineContext<'a> {
     pub(crate) place: SourceSpan,
     pub(crate) at: Timestamp,
     pub(crate) recorded_at: Timestamp,
-    /// The sub-agent whose line it is.
+    /// The sub-agent that the line belongs to.
     pub(crate) agent: Option<String>,
-    /// Where the line stands in the JSON document: `""`, or below a progress line's data.
+    /// The pointer to the line's own object: `""`, or below the data of a progress line.
     pub(crate) base: &'static str,
     pub(crate) cwd: Option<&'a str>,
     pub(crate) git_branch: Option<&'a str>,
@@ -73,29 +73,29 @@ impl LineContext<'_> {
         }
     }
 
-    /// A text of this line; `pointer` leads to it from the line's own object.
+    /// The value for a text of this line; `pointer` leads to it from the line's own object.
     pub(crate) fn text(&self, text: &str, pointer: impl AsRef<str>) -> Value {
         long_text::value(text, self.place, || format!("{}{}", self.base, pointer.as_ref()))
     }
 
-    /// A part of a text of this line.
+    /// The value for a part of a text of this line.
     pub(crate) fn part(&self, text: &str, part: Range<usize>, pointer: &str) -> Value {
         long_text::part(text, part, self.place, || format!("{}{pointer}", self.base))
     }
 }
 
-/// The fields of a fact; those that are null are left out.
+/// The fields of a fact, without those that are null.
 pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> FieldMap {
     let present = fields.into_iter().filter(|(_, value)| *value != Value::Null);
     present.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A flag as it stands in a fact: there when it is true.
+/// A flag as the value of a fact: null unless it is true.
 pub(crate) fn flag(value: bool) -> Value {
     if value { true.into() } else { Value::Null }
 }
 
-/// Reads lines: what they say goes into the facts, what later lines need into the carry.
+/// Builds a piece from lines: facts go into the piece, what later lines need into the carry.
 #[derive(Debug)]
 pub(crate) struct PieceBuilder<'w> {
     pub(crate) carry: &'w mut TranscriptState,

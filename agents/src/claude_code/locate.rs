@@ -1,4 +1,4 @@
-//! Where the agent keeps its transcripts.
+//! Finds the transcripts of Claude Code on disk.
 
 use crate::lenient::LenientText;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Names of folders longer than this end in a hash instead.
+/// Folder names longer than this are cut, with a hash at the end.
 const NAME_UNITS: usize = 200;
 /// How much of a transcript is searched for the directory it belongs to, in bytes.
 const SEARCHED_BYTES: u64 = 1 << 20;
@@ -15,26 +15,28 @@ const SEARCHED_BYTES: u64 = 1 << 20;
 /// A transcript on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptFile {
-    /// The file.
+    /// Its path.
     pub path: PathBuf,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// When it was last written, if the file system says so.
+    /// When it was last modified, if the file system says so.
     pub modified: Option<SystemTime>,
     /// Whether it is a sub-agent's own (`agent-*.jsonl`) rather than a session's.
     pub sub_agent: bool,
 }
 
-/// The transcripts of the sessions that began in one of these directories or below, oldest first, sub-agents'
-/// files included. `config` is Claude Code's own directory, usually `~/.claude`.
+/// Returns the transcripts of the sessions that began in one of these directories or below, oldest
+/// first, with the files of sub-agents. `config` is Claude Code's own directory, usually
+/// `~/.claude`.
 ///
-/// They are in `projects/`, in a folder named after the absolute path of the session's directory, with `-`
-/// for everything but ASCII letters and digits; of a longer name only the first 200 characters are kept, and
-/// a hash follows. Several paths have the same name, so the directory that the transcript itself names must
-/// please `belongs`. One that names none is found by the name of its folder.
+/// They are in `projects/`, in a folder named after the absolute path of the session's directory,
+/// with `-` for everything but ASCII letters and digits. A longer name is cut to its first 200
+/// characters, followed by a hash. Several paths have the same folder name, so `belongs` decides by
+/// the directory that the transcript itself names. A transcript that names none is found by the
+/// name of its folder.
 ///
 /// # Errors
-/// The folder is there and cannot be read.
+/// A folder exists and cannot be read.
 pub fn locate(
     config: &Path,
     directories: &[PathBuf],
@@ -74,8 +76,8 @@ fn read(folder: &Path) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntr
     }
 }
 
-/// The transcripts in the folder of a project. Newer versions keep sub-agents, and the runs of workflows with
-/// theirs, in a folder of their session.
+/// Collects the transcripts in the folder of a project. Newer versions keep sub-agents and workflow
+/// runs with their sub-agents in a folder of the session.
 fn collect(folder: &Path, found: &mut Vec<TranscriptFile>) -> io::Result<()> {
     let mut folders = vec![(folder.to_owned(), true)];
     while let Some((folder, top)) = folders.pop() {
@@ -87,7 +89,7 @@ fn collect(folder: &Path, found: &mut Vec<TranscriptFile>) -> io::Result<()> {
                 folders.push((below, false));
                 continue;
             }
-            // Through links; whatever is no plain file is no transcript.
+            // Follows links; anything but a regular file is not a transcript.
             let Ok(about) = fs::metadata(&path) else { continue };
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             let sub_agent = name.is_some_and(|name| name.starts_with("agent-"));
@@ -101,7 +103,7 @@ fn collect(folder: &Path, found: &mut Vec<TranscriptFile>) -> io::Result<()> {
     Ok(())
 }
 
-/// The directory that a transcript names first.
+/// The first directory that a transcript names.
 fn directory_of(path: &Path) -> Option<PathBuf> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -109,7 +111,7 @@ fn directory_of(path: &Path) -> Option<PathBuf> {
         #[serde(borrow)]
         cwd: LenientText<'a>,
     }
-    // A pipe would keep whoever opens it waiting.
+    // Opening a pipe would block.
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut lines = BufReader::new(File::open(path).ok()?.take(SEARCHED_BYTES));
     let mut line = Vec::new();
@@ -123,7 +125,7 @@ fn directory_of(path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// What the agent calls the folder of a directory.
+/// The name of the folder in which the agent keeps the transcripts of a directory.
 fn folder_name(directory: &Path) -> String {
     // The agent counts UTF-16 units.
     let units: Vec<u16> = directory.to_string_lossy().encode_utf16().collect();
@@ -138,7 +140,7 @@ fn folder_name(directory: &Path) -> String {
     }
 }
 
-/// The hash of a text as Java has it.
+/// Java's `String.hashCode` of a text.
 fn hash(units: &[u16]) -> i32 {
     units.iter().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add((*unit).into()))
 }
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_long_path_ends_in_its_hash() {
-        // As `Math.abs(hash).toString(36)` gives it in JavaScript.
+        // Expected: `Math.abs(hash).toString(36)` in JavaScript.
         assert_eq!((hash(&[]), hash(&"hello".encode_utf16().collect::<Vec<_>>())), (0, 99_162_322));
         assert_eq!((in_base_36(0), in_base_36(99_162_322)), ("0".into(), "1n1e4y".into()));
         let long = format!("/w/{}", "d/".repeat(120));

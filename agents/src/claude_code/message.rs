@@ -1,4 +1,4 @@
-//! Lines that say something.
+//! Reads one line, and the messages in it.
 
 use super::call_failure::is_refusal;
 use super::call_result::ClaudeCallResult;
@@ -37,7 +37,7 @@ impl PieceBuilder<'_> {
         match kind {
             "progress" => return self.progress(line, scene),
             "queue-operation" | "attachment" | "pr-link" => {
-                // Without a time it is no event.
+                // A line without a time is not an event.
                 if let Ok(at) = time(line.timestamp.text()) {
                     self.read_other_line(kind, line, &scene(at, None, ""));
                 }
@@ -106,7 +106,7 @@ impl PieceBuilder<'_> {
         update(&mut session.id, line.session_id.text());
         update(&mut session.cwd, line.cwd.text());
         update(&mut session.git_branch, line.git_branch.text());
-        // A title that a person gave stays.
+        // A title that a person gave has priority.
         update(&mut session.title, line.custom_title.text());
         if session.title.is_none() {
             update(&mut session.title, line.ai_title.text());
@@ -146,7 +146,7 @@ impl PieceBuilder<'_> {
         Ok(())
     }
 
-    /// What any speaking line says; its calls are opened, its results closed.
+    /// Reads what any line with a message has: opens its calls and closes the calls of its results.
     fn read_spoken_line(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) -> FieldMap {
         let message = &spoken.message;
         let mut value = fields([
@@ -223,7 +223,7 @@ impl PieceBuilder<'_> {
         value
     }
 
-    /// What the sentences state, as facts of their own.
+    /// Adds the statements that rules find in the sentences, as facts of their own.
     fn infer(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
         let Some((text, _)) = spoken.content.full_text() else { return };
         for (number, found) in inference::read(&text).into_iter().enumerate() {
@@ -276,7 +276,7 @@ fn time(text: Option<&str>) -> Result<Timestamp, String> {
     })
 }
 
-/// The JSON left unread in a line, read now; nothing reads as nothing.
+/// Parses JSON that was left unparsed in a line; absent or unreadable JSON gives the default.
 pub(crate) fn parsed<'a, T: Deserialize<'a> + Default>(
     raw: Option<&'a RawValue>,
 ) -> Result<T, String> {

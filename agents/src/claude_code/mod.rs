@@ -1,12 +1,13 @@
 //! Transcripts of Claude Code: one JSON object a line, appended as the agent works.
 //!
-//! A [`TranscriptReader`] takes the file's bytes in blocks of any size and gives the facts and checkpoints of the lines that
-//! are whole. What later lines need to know of earlier ones is its [`TranscriptState`]: kept beside the number of bytes taken,
-//! it lets the next import go on where this one stopped. Reading in pieces, whatever the cuts, gives the facts and
-//! checkpoints that reading at once gives.
+//! A [`TranscriptReader`] takes the file's bytes in blocks of any size and returns the facts and
+//! checkpoints of the complete lines. What later lines need to know about earlier ones is its
+//! [`TranscriptState`]. Saved with the number of bytes read, it lets the next import continue where
+//! this one stopped. Reading in pieces, whatever the cuts, gives the facts and checkpoints that
+//! reading at once gives.
 //!
-//! There is no official schema. Fields of an unexpected type read as absent, unknown lines and fields are passed
-//! over; what is reported is a line that is no JSON object, or a message without a time.
+//! There is no official schema. Fields of an unexpected type read as absent; unknown lines and
+//! fields are skipped. A line that is not a JSON object, or a message without a time, is reported.
 //!
 //! ```
 //! use forge_agents::claude_code::{InputEnding, TranscriptOptions, TranscriptReader};

@@ -7,7 +7,7 @@ use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Value};
 
 impl PieceBuilder<'_> {
-    /// Reads what a user line says besides its message: a prompt, ends of background tasks, another
+    /// Reads what a user line has besides its message: a prompt, ends of background tasks, another
     /// permission mode.
     pub(super) fn user(
         &mut self,
@@ -21,7 +21,7 @@ impl PieceBuilder<'_> {
             self.carry.claude.queue.result(scene.at);
         }
         let voice = match line.source_tool_use_id.text() {
-            // What a skill says when the agent calls it.
+            // The text of a skill that the agent called.
             Some(_) => TextAuthor::Machine,
             None => typed_text::voice(line.origin, line.prompt_source.text()),
         };
@@ -40,7 +40,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// Makes the fact of a prompt; `pointer` leads to the content that holds its words.
+    /// Adds the fact of a prompt; `pointer` leads to the content that holds its words.
     pub(super) fn prompt(
         &mut self,
         scene: &LineContext<'_>,
@@ -55,7 +55,7 @@ impl PieceBuilder<'_> {
         self.facts.push(scene.fact(Kind::Prompt, id, value));
     }
 
-    /// Whether a line is a copy of another session's: that session has its prompt.
+    /// Whether a line is a copy of another session's line: the prompt belongs to that session.
     pub(super) fn is_copy(&self, line: &ClaudeLine<'_>) -> bool {
         let own = self.carry.claude.own_session.as_deref();
         let other = line.session_id.text().is_some_and(|id| own.is_some_and(|own| own != id));
@@ -70,7 +70,7 @@ pub(super) fn fields_of(scene: &LineContext<'_>, words: &TypedText<'_>, pointer:
     let whole = words.slash.then(|| slash(words.text()));
     let shown = match whole {
         Some(whole) if whole.len() <= long_text::INLINE_BYTES => whole.into(),
-        // A long one cannot be pointed at in one piece: it is shown as it is.
+        // No pointer leads to the words of a long slash command: the fact refers to the whole text.
         _ => scene.part(text, part, &pointer),
     };
     fields([
@@ -81,7 +81,7 @@ pub(super) fn fields_of(scene: &LineContext<'_>, words: &TypedText<'_>, pointer:
     ])
 }
 
-/// A slash command as it was typed.
+/// A slash command as the person typed it.
 fn slash(text: &str) -> String {
     let name = tagged(text, "command-name").unwrap_or_default().trim();
     match tagged(text, "command-args").map(str::trim).filter(|arguments| !arguments.is_empty()) {

@@ -1,12 +1,13 @@
-//! Prompts that a person typed while the agent worked: they wait in the client's queue.
+//! Prompts that a person typed while the agent worked. They wait in the client's queue.
 //!
-//! `queue-operation` lines say what happens to the queue. `enqueue` puts a text in. `remove` takes one out, because
-//! it goes to the model in the middle of a turn or because it was thrown away. `dequeue` takes one out for a turn of
-//! its own: its `user` line follows. `popAll` and `popOne` take texts back into the person's input. Newer clients
-//! write an attachment for a text that they hand to the model; older ones write nothing.
+//! `queue-operation` lines say what happens to the queue. `enqueue` adds a text. `remove` removes
+//! one, because it goes to the model in the middle of a turn or because it was discarded. `dequeue`
+//! removes one for a turn of its own: its `user` line follows. `popAll` and `popOne` move texts to
+//! the person's input again. Newer clients write an attachment for a text that they pass to the
+//! model; older ones write nothing.
 //!
-//! A prompt becomes a fact once: when its own line comes, when it is removed and has no line, or when the model was
-//! asked again while the prompt still waited.
+//! A prompt becomes a fact once: when its own line comes, when it is removed and has no line, or
+//! when the model was called again while the prompt still waited.
 
 use super::call::hash;
 use super::line_context::{LineContext, PieceBuilder};
@@ -14,9 +15,9 @@ use super::transcript_state::TranscriptState;
 use forge_store::model::{FieldMap, Kind, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The texts that are remembered.
+/// How many texts are remembered.
 const MAX_QUEUED_TEXTS: usize = 64;
-/// Why the client removes a text that it hands to the model or to an agent.
+/// Reasons for which the client removes a text that it passes to the model or to an agent.
 const DELIVERED: [&str; 3] =
     ["absorbed_mid_turn", "delivered_to_agent", "delivered_as_tool_result"];
 
@@ -28,14 +29,14 @@ pub(crate) struct PromptQueue(Vec<QueueEntry>);
 /// A text in the queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct QueueEntry {
-    /// The hash of what was put in.
+    /// The hash of the text that was enqueued.
     text: String,
-    /// What a person typed: the fields of its prompt. Nothing of what the client put in itself.
+    /// The fields of the prompt if a person typed the text; `None` if the client added it.
     prompt: Option<FieldMap>,
     at: Timestamp,
     place: u64,
     state: QueueEntryState,
-    /// A tool's result came after it: the next request to the model should have it.
+    /// Whether a tool's result came after it: the next request to the model should contain it.
     due: bool,
 }
 
@@ -44,18 +45,20 @@ struct QueueEntry {
 enum QueueEntryState {
     /// It waits.
     Waiting,
-    /// It waits, and is a fact already.
+    /// It waits, and is already a fact.
     Recorded,
-    /// It was taken out, and is a fact already; its own line may follow before the agent speaks again.
+    /// It was removed, and is already a fact; its own line may follow before the agent speaks
+    /// again.
     Leaving,
-    /// It was handed to the model, and is no fact yet; its own line may follow before the agent speaks again.
+    /// It was passed to the model, and is not yet a fact; its own line may follow before the agent
+    /// speaks again.
     Handed,
-    /// Its own line was read; it was not taken out yet.
+    /// Its own line was read; it is still in the queue.
     Delivered,
 }
 
 impl PromptQueue {
-    /// Puts in a text; `prompt` are the fields of the prompt that it is, if a person typed it.
+    /// Adds a text. `prompt` has the fields of the prompt if a person typed it.
     pub(super) fn push(&mut self, scene: &LineContext<'_>, text: &str, prompt: Option<FieldMap>) {
         if self.0.len() == MAX_QUEUED_TEXTS {
             self.0.remove(0);
@@ -70,8 +73,8 @@ impl PromptQueue {
         });
     }
 
-    /// A line brings this text as a prompt: whether it is a fact already. `in_queue` says that the text may
-    /// still be taken out later.
+    /// Notes that a line has this text as a prompt. Returns whether the text is already a fact.
+    /// `in_queue` says that the text may still be removed later.
     pub(super) fn delivers(&mut self, text: &str, in_queue: bool) -> bool {
         let text = hash(text);
         let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
@@ -85,7 +88,7 @@ impl PromptQueue {
         recorded
     }
 
-    /// A tool's result was written at this time.
+    /// Notes that a tool's result was written at this time.
     pub(super) fn result(&mut self, at: Timestamp) {
         self.0.iter_mut().filter(|entry| entry.at <= at).for_each(|entry| entry.due = true);
     }
@@ -95,8 +98,8 @@ impl PromptQueue {
         self.0.iter().position(|entry| entry.text == text)
     }
 
-    /// The entry that is taken out first where the text is not given: what a person typed comes before what
-    /// the client put in.
+    /// The entry that is removed first if the operation does not name a text: typed texts come
+    /// before texts of the client.
     fn first(&self) -> Option<usize> {
         let find = |wanted: fn(&QueueEntry) -> bool| self.0.iter().position(wanted);
         find(|entry| entry.state == QueueEntryState::Delivered)
@@ -122,7 +125,7 @@ impl PieceBuilder<'_> {
                 let (before, mine) = (entry.state, entry.prompt.is_some());
                 let delivered = reason.is_none_or(|reason| DELIVERED.contains(&reason));
                 entry.state = match before {
-                    // A client that says why it removes a text writes a line for it.
+                    // A client that gives a reason for a removal writes a line for the text.
                     QueueEntryState::Waiting if reason.is_some() => QueueEntryState::Handed,
                     _ => QueueEntryState::Leaving,
                 };
@@ -160,7 +163,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// The agent speaks: what was due at its last request is a fact now.
+    /// Called when the agent speaks: makes facts of the prompts that were due at its last request.
     pub(super) fn queue_passed(&mut self, scene: &LineContext<'_>) {
         let queue = queue(self.carry);
         if queue.0.is_empty() {
@@ -194,7 +197,7 @@ impl QueueEntry {
         matches!(self.state, QueueEntryState::Waiting | QueueEntryState::Recorded)
     }
 
-    /// A command of the client waits for the end of the turn.
+    /// Whether it is a command of the client, which waits for the end of the turn.
     fn is_slash(&self) -> bool {
         self.prompt.as_ref().is_some_and(|prompt| prompt.contains_key("tags"))
     }

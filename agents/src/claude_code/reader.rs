@@ -1,4 +1,4 @@
-//! Bytes to lines, lines to pieces.
+//! Splits bytes into lines, and reads lines into pieces.
 
 use super::line::ClaudeLine;
 use super::line_context::PieceBuilder;
@@ -9,30 +9,30 @@ use crate::{codex, gemini, long_text};
 use forge_store::model::Timestamp;
 use std::io::BufRead;
 
-/// Whose lines they are. All of these agents append JSON objects, one a line.
+/// The agent that wrote a transcript. All of these agents append JSON objects, one per line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TranscriptDialect {
-    /// Claude Code's.
+    /// A transcript of Claude Code.
     #[default]
     ClaudeCode,
-    /// Codex's rollouts.
+    /// A rollout of Codex.
     Codex,
-    /// Gemini CLI's recordings.
+    /// A recording of Gemini CLI.
     Gemini,
 }
 
-/// How to read.
+/// Options of a [`TranscriptReader`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranscriptOptions {
-    /// Whether a line that cannot be read is an error; else it is skipped and reported.
+    /// Whether an unreadable line is an error; otherwise it is skipped and reported.
     pub strict: bool,
     /// The longest line that is read, in bytes.
     pub max_line: u64,
-    /// Whose lines they are.
+    /// The agent that wrote the lines.
     pub dialect: TranscriptDialect,
-    /// The file is one document, over however many lines: it is read when all of it is there.
+    /// Whether the file is one document over any number of lines: it is read when it is complete.
     pub whole: bool,
-    /// Whether rules read what the agent's sentences state ([`crate::inference`]).
+    /// Whether rules read the statements in the agent's sentences ([`crate::inference`]).
     pub infer: bool,
 }
 
@@ -48,28 +48,29 @@ impl Default for TranscriptOptions {
     }
 }
 
-/// What follows the bytes handed in.
+/// What follows the bytes that were passed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputEnding {
-    /// More of the file: a line that is not whole waits for it.
+    /// More of the file: an incomplete line waits for it.
     More,
-    /// Nothing: the file ends here for now. A last line without a line break is read if it is a whole JSON object.
+    /// Nothing: the file ends here for now. A last line without a line break is read if it is a
+    /// whole JSON object.
     File,
 }
 
-/// A line that cannot be read, where every line must be.
+/// An unreadable line, where every line must be readable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} (at byte {offset}) {reason}; import without strict to skip such lines")]
 pub struct UnreadableLine {
-    /// Its number, from 1.
+    /// Its line number, from 1.
     pub line: u64,
-    /// Where it begins, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
     /// What is wrong with it.
     pub reason: String,
 }
 
-/// Deeper nesting than this is nobody's message.
+/// The maximum nesting of JSON. No message is nested deeper than this.
 const MAX_DEPTH: usize = 512;
 
 /// Reads a transcript piece by piece.
@@ -80,45 +81,49 @@ pub struct TranscriptReader {
 }
 
 impl TranscriptReader {
-    /// A reader at the beginning of a file.
+    /// Creates a reader at the beginning of a file.
     #[must_use]
     pub fn new(options: TranscriptOptions) -> Self {
         Self::resume(options, TranscriptState::default())
     }
 
-    /// A reader that goes on where the one with this carry stopped, at [`TranscriptState::offset`].
+    /// Creates a reader that continues where the one with this carry stopped, at
+    /// [`TranscriptState::offset`].
     #[must_use]
     pub fn resume(options: TranscriptOptions, carry: TranscriptState) -> Self {
         Self { options, carry }
     }
 
-    /// A reader that knows whose transcript it is: prompts of other sessions in it are copies, and left to these.
+    /// Sets the session of the transcript. Prompts of other sessions in it are copies, and are
+    /// skipped.
     #[must_use]
     pub fn of_session(mut self, id: &str) -> Self {
         self.carry.claude.own_session = Some(id.to_owned());
         self
     }
 
-    /// What a later reader needs to go on.
+    /// Returns the state that a later reader needs to continue.
     #[must_use]
     pub fn carry(&self) -> &TranscriptState {
         &self.carry
     }
 
-    /// What a later reader needs to go on, without a copy.
+    /// Returns the state that a later reader needs to continue, without a copy.
     #[must_use]
     pub fn into_carry(self) -> TranscriptState {
         self.carry
     }
 
-    /// Reads the lines that are whole in `bytes`, which stand at [`TranscriptState::offset`] in the file.
+    /// Reads the complete lines in `bytes`, which begin at [`TranscriptState::offset`] in the file.
     ///
-    /// The next call wants the bytes behind those taken. If none were taken the line is longer than the block: hand
-    /// in a longer one (more than [`TranscriptOptions::max_line`] bytes are never needed; such a line is passed over).
+    /// The next call must start after the bytes that were taken. If none were taken, the line is
+    /// longer than the block: pass in a longer one. More than [`TranscriptOptions::max_line`] bytes
+    /// are never needed: a longer line is skipped.
     /// `recorded_at` goes into every fact.
     ///
     /// # Errors
-    /// With [`TranscriptOptions::strict`] the first line that cannot be read; the reader must not be used again then.
+    /// With [`TranscriptOptions::strict`], returns the first unreadable line. The reader must not
+    /// be used afterwards.
     pub fn read(
         &mut self,
         bytes: &[u8],
@@ -160,7 +165,7 @@ impl TranscriptReader {
         Ok(piece)
     }
 
-    /// Reads on in a line that was taken before its line break was seen.
+    /// Continues in a line that was taken before its line break was seen.
     fn finish_line<'b>(
         &mut self,
         bytes: &'b [u8],
@@ -197,7 +202,8 @@ impl TranscriptReader {
         Ok(())
     }
 
-    /// Reads the records of a line, which begins at the carry's offset; what cannot be read is skipped.
+    /// Reads the records of a line, which begins at the carry's offset; unreadable parts are
+    /// skipped.
     fn line(
         &mut self,
         line: &[u8],
@@ -285,15 +291,15 @@ impl TranscriptReader {
     }
 }
 
-/// Why a record is not read.
+/// Why a record was not read.
 enum UnreadRecord {
-    /// It is no whole JSON.
+    /// It is not complete JSON.
     Json(String),
-    /// What it says cannot be read.
+    /// Its content cannot be read.
     Message(String),
 }
 
-/// The first line, its line break included, and what follows.
+/// Splits off the first line, with its line break.
 fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     let mut after = bytes;
     // Reading from memory cannot fail.
@@ -301,7 +307,8 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(length)
 }
 
-/// Whether this is a whole JSON object, or several: a last line without a line break is read only then.
+/// Whether this is one complete JSON object or several. A last line without a line break is read
+/// only then.
 #[must_use]
 pub fn is_whole(line: &[u8]) -> bool {
     record_split::all_whole(line)
@@ -312,8 +319,8 @@ pub(super) fn too_deep() -> String {
 }
 
 pub(super) fn nests_too_deep(text: &[u8]) -> bool {
-    // Most lines have fewer brackets than levels allowed, and counting them is quick: many bytes at a time, where
-    // each count fits a byte.
+    // Most lines have fewer brackets than the maximum nesting, and counting brackets is quick: many
+    // bytes at a time, in chunks whose count fits a byte.
     let opening = text.chunks(usize::from(u8::MAX)).map(|part| {
         let opens = |byte: &u8| u8::from(matches!(byte, b'[' | b'{'));
         usize::from(part.iter().fold(0_u8, |count, byte| count.wrapping_add(opens(byte))))
@@ -338,7 +345,7 @@ pub(super) fn nests_too_deep(text: &[u8]) -> bool {
     false
 }
 
-/// Of one line each thing has one version: the last.
+/// Keeps only the last version of each fact of one line.
 fn last_of_each(facts: &mut Vec<forge_store::model::Fact>, first: usize) {
     let Some(made) = facts.get(first..).filter(|made| made.len() > 1) else { return };
     let mut seen = std::collections::BTreeSet::new();

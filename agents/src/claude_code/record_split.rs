@@ -1,7 +1,8 @@
-//! Finds the whole records of a line that holds more than one, or a torn one before a whole one.
+//! Finds the complete records of a line that holds several, or an incomplete one before a complete
+//! one.
 //!
-//! A client that is stopped while it writes leaves a record without its end, and the next record follows on the same
-//! line. A file system that loses power fills what was not written with NUL bytes.
+//! A client that is stopped while it writes leaves an incomplete record, and the next record
+//! follows on the same line. A file system that loses power fills unwritten space with NUL bytes.
 
 use super::reader::{TranscriptDialect, nests_too_deep};
 use crate::lenient::{LenientId, LenientText};
@@ -13,7 +14,7 @@ use std::ops::Range;
 /// The text between records: white space, NUL bytes and byte order marks.
 const BLANK: [char; 7] = [' ', '\t', '\n', '\r', '\x0c', '\0', '\u{feff}'];
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-/// A search for records reads each byte of its line at most this often, on average.
+/// The maximum average number of times that a search for records reads each byte of its line.
 const READINGS: usize = 16;
 pub(super) const NO_OBJECT: &str = "is not a JSON object";
 pub(super) const NOT_WHOLE: &str = "is not whole JSON";
@@ -21,9 +22,9 @@ pub(super) const NOT_WHOLE: &str = "is not whole JSON";
 /// A part of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinePart {
-    /// The bytes of a whole JSON object.
+    /// The bytes of a complete JSON object.
     Record(Range<usize>),
-    /// Bytes from here on that are no record, and why.
+    /// Where bytes begin that are not a record, and why they are not.
     Lost(usize, String),
 }
 
@@ -45,7 +46,7 @@ pub(super) fn trimmed(line: &[u8]) -> Range<usize> {
     start..end
 }
 
-/// Whether this is one whole JSON object or several, with nothing else between them.
+/// Whether this is one complete JSON object or several, with nothing else between them.
 pub(super) fn all_whole(line: &[u8]) -> bool {
     let text = line.get(trimmed(line)).unwrap_or_default();
     if !text.starts_with(b"{") || !text.ends_with(b"}") || nests_too_deep(text) {
@@ -60,7 +61,8 @@ pub(super) fn all_whole(line: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// The session that a line of Claude Code names, its last record that names one if it holds several.
+/// Returns the session that a line of Claude Code names. If the line holds several records, the
+/// last one that names a session counts.
 #[must_use]
 pub fn session_of(line: &[u8]) -> Option<String> {
     let named = |record: &[u8]| {
@@ -76,11 +78,11 @@ pub fn session_of(line: &[u8]) -> Option<String> {
     })
 }
 
-/// The records of a line in their order, and what lies between them.
+/// Returns the records of a line in their order, and what is between them.
 ///
-/// An object at the beginning of the line or right after a record is a record. After a torn one the next
-/// record is the first object that has what each record of the agent has and is followed by another record or
-/// by nothing.
+/// An object at the beginning of the line or directly after a record is a record. After an
+/// incomplete record, the next record is the first object that has the fields which every record of
+/// the agent has, and that is followed by another record or by nothing.
 pub(super) fn split(line: &[u8], dialect: TranscriptDialect) -> Vec<LinePart> {
     let line = line.get(..trimmed(line).end).unwrap_or_default();
     let mut search = RecordSearch {
@@ -110,16 +112,16 @@ pub(super) fn split(line: &[u8], dialect: TranscriptDialect) -> Vec<LinePart> {
 
 struct RecordSearch<'l> {
     dialect: TranscriptDialect,
-    /// How many more bytes may be read in vain.
+    /// How many more bytes may be read without finding a record.
     budget: usize,
     line: &'l [u8],
-    /// Where the bytes begin that are no record, and why they are none.
+    /// Where the bytes begin that are not a record, and why they are not.
     lost: Option<(usize, String)>,
     parts: Vec<LinePart>,
 }
 
 impl RecordSearch<'_> {
-    /// Searches a piece of the line without NUL bytes; `offset` is its place in the line.
+    /// Searches a piece of the line without NUL bytes; `offset` is its position in the line.
     fn piece(&mut self, text: &str, offset: usize) {
         let mut at = 0;
         loop {
@@ -149,7 +151,8 @@ impl RecordSearch<'_> {
         }
     }
 
-    /// Takes the next record of a piece after something that is none; gives where it ends.
+    /// Finds the next record of a piece after something that is not a record; returns where the
+    /// record ends.
     fn next_record(&mut self, text: &str, from: usize, offset: usize) -> Option<usize> {
         let mut from = from;
         while self.budget > 0 {
@@ -174,7 +177,7 @@ impl RecordSearch<'_> {
         None
     }
 
-    /// Notes bytes that are no UTF-8.
+    /// Notes bytes that are not UTF-8.
     fn broken(&mut self, at: usize) {
         let start = self.lost.as_ref().map_or(at, |(start, _)| *start);
         if !self.lost.as_ref().is_some_and(|(_, reason)| reason.starts_with("is not UTF-8")) {
@@ -182,7 +185,7 @@ impl RecordSearch<'_> {
         }
     }
 
-    /// Ends what is no record, if there is something.
+    /// Ends the part that is not a record, if there is one.
     fn close(&mut self, end: usize) {
         let Some((start, mut reason)) = self.lost.take() else { return };
         let lost = self.line.get(start..end).unwrap_or_default();
@@ -193,7 +196,7 @@ impl RecordSearch<'_> {
     }
 }
 
-/// The fields that distinguish a record from an object inside of one.
+/// The fields that distinguish a record from an object inside a record.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RecordHead<'a> {
@@ -223,7 +226,8 @@ impl RecordHead<'_> {
     }
 }
 
-/// The object that a text begins with and its length; else why there is none, and how many bytes were read.
+/// Parses the object at the beginning of a text and returns it with its length. The error says why
+/// there is none, and how many bytes were read.
 fn head(text: &str) -> Result<(RecordHead<'_>, usize), (String, usize)> {
     if !text.starts_with('{') {
         return Err((NO_OBJECT.to_owned(), 1));
@@ -294,8 +298,8 @@ mod tests {
     }
 
     #[test]
-    fn lines_made_to_be_slow_are_searched_in_linear_time() {
-        // Without a limit each of these takes minutes.
+    fn adversarial_lines_are_searched_in_linear_time() {
+        // Without the limit on readings, each of these takes minutes.
         for unit in
             ["{", "{\"", "{\"a\":", "{\"a\":[", "{\"a\":\"", "[{\"a\":1},", "{\"a\":{\"b\":1},"]
         {

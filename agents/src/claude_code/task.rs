@@ -65,7 +65,7 @@ struct TaskUpdated {
     success: Option<bool>,
 }
 
-/// What a call asks of the task list. `at` leads to its block.
+/// What a call does to the task list. `at` leads to its block.
 pub(crate) fn task_request(
     scene: &LineContext<'_>,
     tool: &str,
@@ -107,7 +107,7 @@ pub(crate) fn task_request(
 }
 
 impl PieceBuilder<'_> {
-    /// Carries out what a call asked of the task list.
+    /// Applies to the task list what a call asked for.
     pub(crate) fn tasks(
         &mut self,
         scene: &LineContext<'_>,
@@ -151,7 +151,8 @@ impl PieceBuilder<'_> {
         self.carry.tasks.insert(id.to_owned(), task);
     }
 
-    /// The list as written now: what is new or changed becomes a version, what was left out unfinished is dropped.
+    /// Compares the list with the last one: a new or changed to-do becomes a version; an unfinished
+    /// one that is missing becomes dropped.
     pub(crate) fn todos(&mut self, scene: &LineContext<'_>, items: &BTreeMap<String, FieldMap>) {
         let agent = scene.agent.clone().unwrap_or_default();
         let before = self.carry.todos.insert(agent, items.clone()).unwrap_or_default();
@@ -167,7 +168,7 @@ impl PieceBuilder<'_> {
         let changed = items
             .iter()
             .filter(|(id, task)| {
-                // The same to-do may stand at another place of the list.
+                // A to-do that only moved to another place of the list has not changed.
                 before.get(*id).map(status) != Some(status(task))
             })
             .map(|(id, task)| (id, task.clone()));

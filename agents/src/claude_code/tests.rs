@@ -23,7 +23,7 @@ fn at_once(bytes: &[u8]) -> TranscriptPiece {
         .unwrap()
 }
 
-/// The recorded session of this name and where each save of it ended.
+/// The recorded session with this name, and the offset at which each save of it ended.
 fn recorded(name: &str) -> Option<(Vec<u8>, Vec<usize>)> {
     let bytes = crate::recorded::read("claude-code", &format!("{name}.jsonl"))?;
     let cuts = crate::recorded::read("claude-code", &format!("{name}.cuts.json"))?;
@@ -36,7 +36,7 @@ fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
-/// The one fact of this kind.
+/// The only fact of this kind.
 fn only(piece: &TranscriptPiece, kind: Kind) -> &Fact {
     let found = of_kind(piece, kind);
     assert_eq!(found.len(), 1, "{found:?}");

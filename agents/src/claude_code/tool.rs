@@ -1,5 +1,5 @@
-//! Uses of tools that are no commands, edits, task lists or sub-agents: what was read, searched, fetched and
-//! asked.
+//! Uses of tools other than commands, edits, task lists and sub-agents: reads, searches, fetches
+//! and questions.
 
 use super::call_failure::{self, CallFailure};
 use super::call_result::ClaudeCallResult;
@@ -29,7 +29,7 @@ struct ClaudeToolResult<'a> {
     plan: LenientText<'a>,
 }
 
-/// What a call of any other tool asks for. `at` leads to its block.
+/// The request of a call of any other tool. `at` leads to its block.
 pub(crate) fn tool_request(
     scene: &LineContext<'_>,
     tool: &str,
@@ -47,7 +47,7 @@ pub(crate) fn tool_request(
 }
 
 impl PieceBuilder<'_> {
-    /// Makes the fact of the use of a tool.
+    /// Adds the fact of the use of a tool.
     pub(super) fn tool(
         &mut self,
         scene: &LineContext<'_>,
@@ -57,7 +57,7 @@ impl PieceBuilder<'_> {
     ) {
         let asked = match &call.asked {
             CallRequest::Tool { fields } => fields.clone(),
-            // Of the others what matters of the call is kept only as far as it was to be done.
+            // These calls keep only what their own kind of fact needs.
             CallRequest::Edit { path, patch, .. } => {
                 fields([("path", path.clone().into()), ("patch", patch.clone())])
             }
@@ -95,7 +95,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// What a person answered to each question.
+/// The person's answer to each question.
 fn answers(scene: &LineContext<'_>, noted: &ClaudeToolResult<'_>) -> Option<Value> {
     let answers: FieldMap = serde_json::from_str(noted.answers?.get()).ok()?;
     let answers = Value::Map(answers);

@@ -1,4 +1,4 @@
-//! What reading on needs to know of what was read.
+//! The state between two pieces of a transcript.
 
 use super::background_end::BackgroundCommand;
 use super::queue::PromptQueue;
@@ -8,9 +8,11 @@ use forge_store::model::{FieldMap, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The state of a [`super::TranscriptReader`] between two pieces of one file: kept with the import's bookmark.
+/// The state of a [`super::TranscriptReader`] between two pieces of one file, saved with the
+/// import's bookmark.
 ///
-/// Its size follows what is open (calls without a result, tasks, sub-agents), not the length of the file.
+/// Its size depends on what is open (calls without a result, tasks, sub-agents), not on the length
+/// of the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TranscriptState {
@@ -18,57 +20,60 @@ pub struct TranscriptState {
     pub(crate) lines: u64,
     pub(crate) tail: LastLineState,
     pub(crate) session: SessionState,
-    /// The time the next "five minutes" count from: of the last checkpoint, else of the first message.
+    /// Where the next "five minutes" start: the time of the last checkpoint, or else of the first
+    /// message.
     pub(crate) last_checkpoint: Option<Timestamp>,
     /// A compaction whose summary has not come yet.
     pub(crate) compaction: Option<PendingCompaction>,
     pub(crate) calls: BTreeMap<String, OpenCall>,
     /// The task list: the fields of each task as last seen.
     pub(crate) tasks: BTreeMap<String, FieldMap>,
-    /// What each agent's own list of to-dos held last, by agent (`""`: the main one).
+    /// What each agent's own to-do list contained last, by agent (`""`: the main agent).
     pub(crate) todos: BTreeMap<String, BTreeMap<String, FieldMap>>,
     pub(crate) agents: BTreeMap<String, SubAgentState>,
     /// The last lines of side chains that name no agent, each with the agent it belongs to.
     pub(crate) chains: Vec<(String, String)>,
-    /// What other agents' lines need.
+    /// What lines of other agents need.
     pub(crate) other: OtherAgentState,
-    /// What Claude Code's lines need besides.
+    /// What only lines of Claude Code need.
     pub(crate) claude: ClaudeState,
 }
 
-/// What the lines of Claude Code need to know of earlier ones, besides what other agents' lines need too.
+/// What the lines of Claude Code need to know about earlier ones, besides what all agents' lines
+/// need.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClaudeState {
-    /// The session whose transcript it is, where the caller knows it.
+    /// The session that the transcript belongs to, if the caller knows it.
     pub(crate) own_session: Option<String>,
     /// Prompts that were typed while the agent worked.
     pub(crate) queue: PromptQueue,
     /// Commands that run in the background, by the id of their call.
     pub(crate) background: BTreeMap<String, BackgroundCommand>,
-    /// The model that answered last.
+    /// The last model that answered.
     pub(crate) model: Option<String>,
-    /// The permission mode that was named last.
+    /// The last permission mode.
     pub(crate) mode: Option<String>,
 }
 
-/// What the lines of agents other than Claude Code need to know of earlier ones.
+/// What the lines of agents other than Claude Code need to know about earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct OtherAgentState {
-    /// The model that was named last.
+    /// The last model.
     pub(crate) model: Option<String>,
-    /// What only Codex' lines need.
+    /// What only lines of Codex need.
     pub(crate) codex: crate::codex::CodexState,
-    /// The last messages and calls that were told completely: their lines may come again.
+    /// The ids of the last messages and calls that were reported completely: their lines may come
+    /// again.
     pub(crate) told: Vec<String>,
-    /// The session is a sub-agent's own: nobody typed its prompts.
+    /// Whether the session is a sub-agent's own: no person typed its prompts.
     pub(crate) sub_agent: bool,
-    /// Commands in the background by the process they run in: a later line may say how they ended.
+    /// Commands in the background, by their process: a later line may say how they ended.
     pub(crate) running: BTreeMap<String, BackgroundProcess>,
 }
 
-/// A command that went on in the background, as far as its end makes another version of its fact.
+/// A command in the background, with what another version of its fact needs when it ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BackgroundProcess {
     pub(crate) id: String,
@@ -79,9 +84,9 @@ pub(crate) struct BackgroundProcess {
 }
 
 impl OtherAgentState {
-    /// Whether this was told before; from now on it was.
+    /// Marks an id as reported. Returns whether it was marked before.
     pub(crate) fn mark_reported(&mut self, id: &str) -> bool {
-        /// A message is written again while its calls go on, not later.
+        /// A message is written again while its calls run, but not later.
         const KEPT: usize = 256;
         if self.told.iter().any(|told| told == id) {
             return true;
@@ -95,29 +100,29 @@ impl OtherAgentState {
 }
 
 impl TranscriptState {
-    /// How many bytes of the file were read: where the next piece begins.
+    /// Returns how many bytes of the file were read: where the next piece begins.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How many lines those were.
+    /// Returns how many lines were read.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.lines
     }
 }
 
-/// How the last line that was taken ended.
+/// How the last line that was read ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LastLineState {
     /// With its line break.
     #[default]
     Whole,
-    /// Without: it was a whole object at the end of the file.
+    /// Without one: it was a complete object at the end of the file.
     Unended,
-    /// Not yet: it is too long and being passed over.
+    /// Not yet: the line is too long and is being skipped.
     Overlong,
 }
 
@@ -151,7 +156,7 @@ pub(crate) struct PendingCompaction {
     pub(crate) body: FieldMap,
 }
 
-/// A tool call that awaits its result.
+/// A tool call that waits for its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCall {
     pub(crate) called_at: Timestamp,
@@ -160,7 +165,7 @@ pub(crate) struct OpenCall {
     pub(crate) asked: CallRequest,
 }
 
-/// What a call asked for, as far as its result does not say it again.
+/// What a call asked for, as far as its result does not repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CallRequest {
@@ -173,7 +178,7 @@ pub(crate) enum CallRequest {
     },
     Edit {
         path: Option<String>,
-        /// The patch as the call describes it; used where the result says no more than that it was done.
+        /// The patch as the call describes it, for results that only report success.
         patch: Value,
         added: u64,
         removed: u64,
@@ -181,7 +186,7 @@ pub(crate) enum CallRequest {
     Agent {
         kind: Option<String>,
         description: Option<String>,
-        /// The hash of its prompt: how a side chain without a name is recognised.
+        /// The hash of its prompt, by which a side chain without a name is recognised.
         prompt: String,
     },
     Patch {
@@ -189,7 +194,7 @@ pub(crate) enum CallRequest {
     },
     /// Any other tool.
     Tool {
-        /// What its call says, as fields of its fact.
+        /// The fields that its fact gets from the call.
         fields: FieldMap,
     },
     NewTask {
@@ -204,7 +209,7 @@ pub(crate) enum CallRequest {
     },
 }
 
-/// What a patch does to one file.
+/// The changes of a patch to one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PatchedFile {
     pub(crate) path: String,
@@ -214,14 +219,14 @@ pub(crate) struct PatchedFile {
     pub(crate) removed: u64,
 }
 
-/// A sub-agent so far.
+/// The known state of a sub-agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SubAgentState {
-    /// What does not change: its type, description, prompt, the call that started it.
+    /// The fields that do not change: type, description, prompt, and the call that started it.
     pub(crate) fields: FieldMap,
     pub(crate) messages: u64,
     pub(crate) tool_calls: u64,
-    /// The hash of what the last notice of its end said.
+    /// The hash of the text in the last notice of its end.
     pub(crate) ended: Option<String>,
 }

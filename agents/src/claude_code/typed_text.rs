@@ -1,8 +1,9 @@
-//! What a person typed, without what the client wrote around it.
+//! Extracts what a person typed from the text that the client wrote around it.
 //!
-//! Claude Code puts what its editor shows, reminders and notices into the texts that are sent in a person's
-//! name, each in an element of its own. A `<` at the beginning proves nothing: a person may type markup too.
-//! So only the elements that the client is known to write (2.1.332) are taken for its own.
+//! Claude Code adds the state of its editor, reminders and notices to the texts that it sends in a
+//! person's name, each in an element of its own. A `<` at the beginning proves nothing: a person
+//! may type markup too. So only the elements that the client is known to write (2.1.332) are
+//! removed.
 
 use super::line::{MessageContent, SpeakerOrigin};
 use super::message::parsed;
@@ -25,7 +26,7 @@ const CONTEXT: [&str; 11] = [
     "browser_instruction",
     "new-diagnostics",
 ];
-/// Elements that a text begins with which the client or a program wrote as a whole.
+/// Elements at the beginning of a text that the client or a program wrote as a whole.
 const MACHINE: [&str; 18] = [
     "task-notification",
     "bash-notification",
@@ -46,7 +47,7 @@ const MACHINE: [&str; 18] = [
     "forked-skill-launch",
     "fetched-web-content",
 ];
-/// Elements that record what a person did with the client, not what they asked of the agent.
+/// Elements that record how a person operated the client, not what they asked the agent for.
 const OPERATED: [&str; 8] = [
     "local-command-stdout",
     "local-command-stderr",
@@ -59,7 +60,7 @@ const OPERATED: [&str; 8] = [
 ];
 /// Elements of a slash command.
 const SLASH: [&str; 3] = ["command-name", "command-message", "command-args"];
-/// What the client writes in a person's name.
+/// Texts that the client writes in a person's name.
 const NOTICES: [&str; 11] = [
     "[Request interrupted",
     "[This turn ended before it finished.]",
@@ -73,21 +74,21 @@ const NOTICES: [&str; 11] = [
     "TaskCreated hook feedback:\n",
     "TaskCompleted hook feedback:\n",
 ];
-/// What the client writes before a prompt that was typed while the agent worked.
+/// Text that the client writes before a prompt that was typed while the agent worked.
 const TYPED_MEANWHILE: &str = "The user sent a new message while you were working:\n";
-/// What it writes after it.
+/// Text that the client writes after such a prompt.
 const AFTER_TYPED: &str = "\n\nIMPORTANT: After completing your current task";
 
-/// Who speaks, as the record says it.
+/// The author of a text, as the record says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextAuthor {
     Person,
     Machine,
-    /// It does not say.
+    /// The record does not say.
     Unknown,
 }
 
-/// Who speaks in a line with this origin and this source of the prompt.
+/// Returns the author of a line with this origin and this source of the prompt.
 pub(super) fn voice(origin: Option<&RawValue>, prompt_source: Option<&str>) -> TextAuthor {
     let kind = match origin {
         Some(raw) if raw.get().starts_with('"') => parsed(origin).unwrap_or_default(),
@@ -113,14 +114,14 @@ pub(super) fn voice(origin: Option<&RawValue>, prompt_source: Option<&str>) -> T
 pub(super) struct TypedText<'c> {
     text: Cow<'c, str>,
     range: Range<usize>,
-    /// Leads from the content to the text.
+    /// The pointer from the content to the text.
     pub(super) pointer: String,
-    /// It calls a command of the client.
+    /// Whether it is a command of the client.
     pub(super) slash: bool,
 }
 
 impl TypedText<'_> {
-    /// The text they are a part of, and which part.
+    /// Returns the whole text, and the range that was typed.
     pub(super) fn part(&self) -> (&str, Range<usize>) {
         (&self.text, self.range.clone())
     }
@@ -130,7 +131,7 @@ impl TypedText<'_> {
     }
 }
 
-/// What a person typed of this content, if they typed some of it.
+/// Returns what a person typed in this content, if anything.
 pub(super) fn find_typed_text<'c>(
     content: &'c MessageContent<'_>,
     voice: TextAuthor,
@@ -162,7 +163,7 @@ pub(super) fn find_typed_text<'c>(
         return Some(TypedText { text, range: range.clone(), pointer, slash });
     }
     let (first, last) = (kept.first()?, kept.last()?);
-    // As `join` puts them together.
+    // The offsets in the text that `join` builds.
     let start_of =
         |number: usize| texts.iter().take(number).map(|(_, text)| text.len() + 1).sum::<usize>();
     let range = start_of(first.0) + first.1.start..start_of(last.0) + last.1.end;
@@ -170,7 +171,7 @@ pub(super) fn find_typed_text<'c>(
     Some(TypedText { text, range, pointer: String::new(), slash })
 }
 
-/// The part of a text that a person typed, and whether it is a slash command.
+/// Returns the part of a text that a person typed, and whether it is a slash command.
 fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     let (mut start, mut end) = (0, text.len());
     while let Some(length) = leading(text.get(start..end)?) {
@@ -205,14 +206,15 @@ fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     Some((start..end, false))
 }
 
-/// Whether a person typed this slash command: it has a name, and is no note that the agent loads a skill.
+/// Whether a person typed this slash command: it has a name, and is not a note that the agent loads
+/// a skill.
 fn is_typed(command: &str) -> bool {
     let Some(name) = tagged(command, "command-name") else { return false };
     let note = tagged(command, "command-message").unwrap_or_default();
     name.trim().starts_with('/') || !(note.contains(" is loading") || note.contains(" is running"))
 }
 
-/// How many bytes an element of context takes at the beginning of a text.
+/// The length in bytes of a context element at the beginning of a text.
 fn leading(text: &str) -> Option<usize> {
     let begin = text.trim_start();
     let tag = CONTEXT.iter().find(|tag| opens(begin, tag))?;
@@ -221,7 +223,7 @@ fn leading(text: &str) -> Option<usize> {
     Some(text.len() - begin.len() + end)
 }
 
-/// How many bytes an element of context takes at the end of a text.
+/// The length in bytes of a context element at the end of a text.
 fn trailing(text: &str) -> Option<usize> {
     let whole = text.trim_end();
     let tag = CONTEXT.iter().find(|tag| {
@@ -234,8 +236,8 @@ fn trailing(text: &str) -> Option<usize> {
     opens(whole.get(start..)?, tag).then(|| text.len() - start)
 }
 
-/// Whether a text begins with this element. A tag that is a plain word must be closed too: it may be anyone's
-/// markup.
+/// Whether a text begins with this element. A tag that is a plain word must be closed too, because
+/// a person may type such markup.
 fn begins_with(text: &str, tag: &str) -> bool {
     opens(text, tag) && (tag.contains('-') || text.contains(&format!("</{tag}>")))
 }
@@ -245,7 +247,7 @@ fn opens(text: &str, tag: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(['>', ' ', '\n', '\t']))
 }
 
-/// What is between `<tag>` and `</tag>`.
+/// The text between `<tag>` and `</tag>`.
 pub(super) fn tagged<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{tag}>"))?;
     rest.split_once(&format!("</{tag}>")).map(|(inside, _)| inside)

@@ -1,4 +1,5 @@
-//! Sub-agents that a session starts. Each has a rollout of its own; here is what its parent is told.
+//! Sub-agents that a session starts. Each has a rollout of its own; this module reads what the
+//! parent's rollout reports.
 
 use super::LineContext;
 use super::call::CodexCall;
@@ -13,9 +14,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// The calls whose result says how agents are.
+/// The calls whose result reports the state of agents.
 const CALLS: [&str; 4] = ["spawn_agent", "wait", "wait_agent", "close_agent"];
-/// Other calls that talk with agents.
+/// Other calls that communicate with agents.
 const MESSAGING_CALLS: [&str; 6] =
     ["send_input", "send_message", "resume_agent", "list_agents", "followup_task", "write_stdin"];
 
@@ -28,7 +29,7 @@ pub(super) fn is_call(tool: &str) -> bool {
     !tool.starts_with("mcp__") && CALLS.contains(&own_name(tool))
 }
 
-/// Whether a tool's use is no fact of its own: the agents' facts tell of it.
+/// Whether the use of a tool is not a fact of its own, because the agents' facts report it.
 pub(super) fn is_talk(tool: &str) -> bool {
     let waits = is_call(tool) && own_name(tool) != "spawn_agent";
     waits || (!tool.starts_with("mcp__") && MESSAGING_CALLS.contains(&own_name(tool)))
@@ -77,7 +78,7 @@ struct SpawnResult<'a> {
     status: Option<&'a RawValue>,
 }
 
-/// What the result of such a call says of agents.
+/// Reads what the result of such a call reports about agents.
 pub(super) fn result(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -121,7 +122,7 @@ fn version(
     work.facts.push(scene.fact(Kind::Agent, agent, value));
 }
 
-/// A status with what the agent came back with: `"running"`, or `{"completed": "..."}`.
+/// A status with the result of an agent: `"running"`, or `{"completed": "..."}`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct AgentEndStatus<'a> {
@@ -131,7 +132,7 @@ struct AgentEndStatus<'a> {
     errored: Option<LenientText<'a>>,
 }
 
-/// The statuses of agents, by agent. `pointer` leads to them.
+/// Reads the statuses of agents, by agent. `pointer` leads to them.
 fn statuses(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -165,11 +166,11 @@ fn status(
         _ => match raw.get().trim_matches('"') {
             "interrupted" => ("interrupted", None),
             "shutdown" => ("stopped", None),
-            // It goes on, or nothing is known of it.
+            // It still runs, or nothing is known about it.
             _ => return,
         },
     };
-    // Each call that asks for it is told of the same end.
+    // Each call that waits for the agent reports the same end.
     let end = format!("agent:{agent}:{word}:{}", crate::claude_code::call::hash(raw.get()));
     let state = &mut work.carry.other.codex;
     if !state.has_ended(&end) {
@@ -178,7 +179,7 @@ fn status(
     }
 }
 
-/// A notice for the model that an agent ended: an element around JSON.
+/// Reads a notice for the model that an agent ended: an element around JSON.
 pub(super) fn notified(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, message: &str) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -224,7 +225,7 @@ struct CollaborationItem<'a> {
     statuses: Option<&'a RawValue>,
 }
 
-/// A completed item about agents.
+/// Reads a completed item about agents.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -241,7 +242,7 @@ pub(super) fn item(
     statuses(work, scene, one.agents_states, "/item/agents_states");
 }
 
-/// The end of an event about agents.
+/// Reads an event about the end of an agent.
 pub(super) fn event(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: &RawValue) {
     let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if let Some(agent) = one.new_thread_id.text() {

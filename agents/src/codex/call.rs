@@ -51,12 +51,12 @@ pub(super) struct CodexCall<'a> {
     pub(super) namespace: Option<&'a str>,
     /// JSON in a string.
     pub(super) arguments: Option<&'a str>,
-    /// The text that a custom tool is given.
+    /// The text that a custom tool gets.
     pub(super) input: Option<&'a str>,
     pub(super) action: Option<&'a RawValue>,
 }
 
-/// Keeps a call until its result comes.
+/// Remembers a call until its result comes.
 pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &CodexCall<'_>) {
     if let (Some(input), None) = (call.input, call.namespace) {
         match call.name {
@@ -150,7 +150,7 @@ fn command(
                 }
                 words => match line_of(words) {
                     Some(line) => (line.to_owned(), format!("{at}/command/2")),
-                    // The words of a long line cannot be pointed at in one piece.
+                    // One pointer cannot express the joined words of a long line.
                     None => (words.join(" "), String::new()),
                 },
             },
@@ -180,7 +180,7 @@ pub(super) fn line_of(words: &[String]) -> Option<&str> {
     }
 }
 
-/// What a command line asks for. `pointer` leads to it; without one a long line is cut.
+/// The request of a command line. `pointer` leads to it; without a pointer a long line is cut.
 pub(super) fn command_request(
     scene: &LineContext<'_>,
     line: &str,
@@ -201,10 +201,10 @@ pub(super) fn command_request(
     }
 }
 
-/// Keeps the commands of a script until other lines report them.
+/// Remembers the commands of a script until other lines report them.
 fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, input: &str) {
     let commands = script::commands(input).into_iter();
-    // A patch is reported as one.
+    // A patch is reported as a patch, not as a command.
     let commands =
         commands.filter(|named| !patch::applied(&named.command, None).is_some_and(|it| it.alone));
     let commands = commands.enumerate().map(|(index, named)| {
@@ -217,7 +217,7 @@ fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, inpu
     work.carry.other.codex.scripts.insert(id.to_owned(), commands);
 }
 
-/// Takes the command of a script that has this line. It was the first of its kind to be called.
+/// Removes and returns the script command with this line that was called first.
 pub(super) fn scripted_as(work: &mut PieceBuilder<'_>, line: &str) -> Option<ScriptCommand> {
     let own = hash(line.trim());
     let state = &mut work.carry.other.codex;
@@ -226,7 +226,7 @@ pub(super) fn scripted_as(work: &mut PieceBuilder<'_>, line: &str) -> Option<Scr
     }
     for open in state.scripts.values_mut() {
         if let Some(place) = open.iter().position(|one| one.hash == own) {
-            // Its own end is reported under its own name: the script need not tell of it.
+            // Its end is reported under its own id, so the script need not report it.
             open.remove(place);
             return None;
         }

@@ -1,4 +1,5 @@
-//! What the model was told of a call: how a command ended, and whether it started at all.
+//! The text that the model receives as the result of a call: how a command ended, and whether it
+//! started at all.
 
 use crate::claude_code::command::REFUSED;
 use crate::long_text;
@@ -6,23 +7,23 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::ops::Range;
 
-/// What a result says of the run.
+/// What a result says about the run.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct CodexRunStatus {
     pub(super) exit_code: Option<i64>,
     pub(super) outcome: &'static str,
     pub(super) duration_ms: Option<i64>,
-    /// The part of the text that is output; of a refusal its reason.
+    /// The range of the text that is output; for a refusal, the reason.
     pub(super) part: Range<usize>,
     /// Whether nothing ran.
     pub(super) not_started: bool,
-    /// The process that goes on.
+    /// The id of the process that still runs.
     pub(super) process: Option<String>,
-    /// The result itself says that it went well.
+    /// Whether the result itself reports success.
     pub(super) success: Option<bool>,
 }
 
-/// A result: its text, the pointer to it, and what it says.
+/// A result: its text, the pointer to it, and its meaning.
 #[derive(Debug)]
 pub(super) struct CodexCallResult {
     pub(super) text: String,
@@ -46,11 +47,11 @@ struct OutputMetadata {
     duration_seconds: Option<f64>,
 }
 
-/// Reads a result.
+/// Parses a result.
 pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
     let json = raw?.get();
     let Ok(text) = serde_json::from_str::<String>(json) else {
-        // Newer ones hold a list of blocks, or an object with the text and whether it went well.
+        // Newer results are a list of blocks, or an object with the text and the success.
         let structured =
             json.starts_with('{').then(|| serde_json::from_str::<StructuredOutput>(json));
         if let Some(Ok(StructuredOutput { content: Some(text), success, .. })) = structured {
@@ -73,7 +74,7 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
         let told = parse_run_status(&text);
         return Some(CodexCallResult { text, pointer, status: told });
     };
-    // The first shells answered in JSON.
+    // The first versions of the shell tool answered in JSON.
     if text.starts_with('{')
         && let Ok(StructuredOutput { output: Some(output), metadata, .. }) =
             serde_json::from_str::<StructuredOutput>(&text)
@@ -110,7 +111,7 @@ fn milliseconds(seconds: f64) -> i64 {
     (seconds * 1000.0).round() as i64
 }
 
-/// The lines that stand above the output of a command.
+/// The header lines above the output of a command.
 const HEADS: [&str; 8] = [
     "Chunk ID:",
     "Wall time",
@@ -122,7 +123,7 @@ const HEADS: [&str; 8] = [
     "Warning: truncated output",
 ];
 
-/// Reads what stands above `Output:`, or what stands there in its place.
+/// Parses the header above `Output:`, or a text without this header.
 fn parse_run_status(text: &str) -> CodexRunStatus {
     let begin = after_command(text.trim_start());
     let skipped = text.len() - begin.len();
@@ -165,7 +166,7 @@ fn parse_run_status(text: &str) -> CodexRunStatus {
     told
 }
 
-/// What follows the command line that older versions put first. It may have several lines.
+/// Skips the command line, which may span several lines, that older versions put first.
 fn after_command(text: &str) -> &str {
     if !text.starts_with("Command: ") {
         return text;
@@ -174,7 +175,7 @@ fn after_command(text: &str) -> &str {
     next.and_then(|at| text.get(at + 1..)).unwrap_or(text)
 }
 
-/// The exit code of a patch in a command line: its result stands in the output of the command.
+/// The exit code of a patch in a command line: its result is in the output of the command.
 pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
     let json =
         output.starts_with('{').then(|| serde_json::from_str::<StructuredOutput>(output).ok());
@@ -184,7 +185,7 @@ pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
     }
 }
 
-/// What commands printed, in what a script printed of their results.
+/// The output of commands, extracted from what a script printed of their results.
 pub(super) fn printed(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let result =
@@ -202,12 +203,12 @@ impl CodexRunStatus {
     }
 }
 
-/// Reads a result that is a message of Codex, not the output of a command.
+/// Parses a result that is a message of Codex, not the output of a command.
 fn without_head(text: &str) -> CodexRunStatus {
     let begin = text.trim_start();
     let whole = 0..text.len();
     if let Some(part) = refusal(text) {
-        // What could not be made is told in the same form.
+        // A failure to start a process has the same form.
         if text.get(part.clone()).is_some_and(|reason| reason.starts_with("Failed to ")) {
             return CodexRunStatus {
                 outcome: "failed",
@@ -237,7 +238,7 @@ fn without_head(text: &str) -> CodexRunStatus {
     if starts(&["command timed out", "execution error: Sandbox(Timeout"]) {
         return CodexRunStatus { outcome: "timed_out", part: whole, ..CodexRunStatus::default() };
     }
-    // The sandbox stopped it while it ran: its exit code is in the error.
+    // The sandbox stopped it while it ran: the exit code is in the error.
     if let Some((_, after)) = begin.split_once("SandboxDenied {") {
         let code = after.split_once("exit_code: ").and_then(|(_, code)| {
             let end = code.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(code.len());
@@ -277,14 +278,14 @@ fn without_head(text: &str) -> CodexRunStatus {
     CodexRunStatus { outcome: "unknown", part: whole, ..CodexRunStatus::default() }
 }
 
-/// Where a message gives the reason for not running a call, if it says that.
+/// The range of the reason in a message, if it says that a call did not run.
 fn refusal(text: &str) -> Option<Range<usize>> {
     let begin = text.trim_start();
     let start = text.len() - begin.len();
     let whole = start..text.len();
     let reported = ["exec_command failed", "execution error", "Script error", "Rejected("];
     if reported.iter().any(|it| begin.starts_with(it)) {
-        // The reason is a text in a text: `Rejected(\"...\")`.
+        // The reason is an escaped string inside the text: `Rejected(\"...\")`.
         let at = text.find("Rejected(")? + "Rejected(".len();
         let inner = text.get(at..)?;
         let from = at + inner.len() - inner.trim_start_matches(['\\', '"']).len();
@@ -358,7 +359,7 @@ mod tests {
                 Some(3100),
                 "aborted by user after 3.1s",
             ),
-            // What a program prints is no head.
+            // A header that a program printed does not count.
             (
                 "plain\nExit code: 3\nOutput:\n",
                 None,

@@ -1,4 +1,4 @@
-//! Ends of commands and patches, whichever line reports them: one command, one patch, one end.
+//! Ends of commands and patches. Several lines may report an end; it is recorded once.
 
 use super::call_result::{self, CodexCallResult};
 use super::state::{CodexRunningCommand, PollTarget, ScriptCommand};
@@ -17,15 +17,15 @@ pub(super) struct CodexCommandEnd<'a> {
     pub(super) duration_ms: Option<i64>,
     /// Whether nothing ran.
     pub(super) not_started: bool,
-    /// What it printed, as far as the line has it; of a refusal the reason.
+    /// The output, as far as the line has it; for a refusal, the reason.
     pub(super) output: &'a str,
-    /// That text as a value of the fact.
+    /// The same text as a value of the fact.
     pub(super) shown: Value,
 }
 
-/// Codex' own numbers where a process gave none: it was stopped.
+/// Codex's own code for a process that was stopped and gave none.
 const NO_CODE: i64 = -1;
-/// How much of the output of a command in the background is kept, in bytes, to read its verdict from.
+/// How much of the output of a background command is kept to read its verdict, in bytes.
 const TAIL_BYTES: usize = 4096;
 
 /// Closes the call that a result belongs to.
@@ -81,7 +81,7 @@ fn says_applied(output: &str) -> bool {
     output.lines().any(|line| line.starts_with("Success. Updated the following files"))
 }
 
-/// A command's call came back: the command ended, was refused, or goes on.
+/// Handles the result of a command's call: the command ended, was refused, or still runs.
 fn command_returned(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -116,7 +116,7 @@ fn command_returned(
     ended(work, scene, id, opened, end);
 }
 
-/// A poll came back: the command it names goes on, or ended.
+/// Handles the result of a poll: the command that it names still runs, or ended.
 fn polled(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -131,7 +131,7 @@ fn polled(
     let state = &mut work.carry.other.codex;
     let is_it = |one: &CodexRunningCommand| one.process.as_deref() == Some(process);
     if told.exit_code.is_none() {
-        // It goes on, or the poll itself failed: that says nothing of the command.
+        // It still runs, or the poll itself failed, which says nothing about the command.
         let running = state.running.iter_mut().rfind(|one| is_it(one));
         if let (Some(running), "background", false) = (running, told.outcome, output.is_empty()) {
             running.tail = tail(&running.tail, output);
@@ -142,7 +142,7 @@ fn polled(
     let Some(running) = state.stop(is_it) else { return };
     state.end(&running.id);
     let all = tail(&running.tail, output);
-    // It ended while the poll waited for it, unless the poll came back at once.
+    // The command ended while the poll waited, unless the poll returned at once.
     let waited = told.duration_ms.is_some_and(|waited| waited >= 1000);
     let took = scene.at.micros_since(running.call.called_at) / 1000;
     let end = CodexCommandEnd {
@@ -156,14 +156,15 @@ fn polled(
     ended(work, scene, &running.id, &running.call, end);
 }
 
-/// The end of a text and what follows it.
+/// The last bytes of both texts, joined.
 fn tail(before: &str, after: &str) -> String {
     let all = format!("{before}{after}");
     let start = all.ceil_char_boundary(all.len().saturating_sub(TAIL_BYTES));
     all.get(start..).unwrap_or_default().to_owned()
 }
 
-/// A script of code mode came back. What it printed is its own text: it says nothing of how its commands ended.
+/// Handles the result of a script of code mode. The script's own output does not say how its
+/// commands ended.
 fn script_ended(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -189,7 +190,7 @@ fn script_ended(
     }
 }
 
-/// A script that went on was waited for: it still goes on, or came to its end.
+/// Handles the result of waiting for a script: it still runs, or ended.
 fn cell_returned(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -208,13 +209,13 @@ fn cell_returned(
     tell_scripted(work, scene, &open, &answer);
 }
 
-/// The cell of a script that goes on.
+/// The id of the cell of a script that still runs.
 fn cell(text: &str) -> Option<&str> {
     text.strip_prefix("Script running with cell ID ")?.lines().next().map(str::trim)
 }
 
-/// The commands of a script, as far as the script alone tells of them. The one check among them is judged by what its
-/// summary says in what the script printed.
+/// Adds the commands of a script, as far as the script alone reports them. If there is exactly one
+/// check, the summary in the script's output decides its verdict.
 fn tell_scripted(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -241,18 +242,18 @@ fn tell_scripted(
     }
 }
 
-/// The command that an event reports, and the name it has.
+/// A command that an event reports, with its id.
 #[derive(Debug)]
 pub(super) struct ReportedCommand<'a> {
     pub(super) id: &'a str,
     pub(super) process: Option<&'a str>,
     /// The command line.
     pub(super) line: &'a str,
-    /// What is known of the call if no other line has it.
+    /// The data of the call, for the case that no other line has it.
     pub(super) call: OpenCall,
 }
 
-/// An event reports the end of a command.
+/// Handles an event that reports the end of a command.
 pub(super) fn command_reported(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -282,7 +283,7 @@ pub(super) fn command_reported(
             return;
         }
         let opened = opened.clone();
-        // A stopped process has no code: what the call comes back with may say more.
+        // A stopped process has no code: the result of the call may say more.
         if end.exit_code.is_some_and(|code| code != NO_CODE) || end.outcome == REFUSED {
             work.carry.calls.remove(event.id);
             work.carry.other.codex.end(event.id);
@@ -296,7 +297,8 @@ pub(super) fn command_reported(
     }
 }
 
-/// The facts of a command that ended: itself, its check, its commit, and the patch in its command line.
+/// Adds the facts of a command that ended: the command, its checks, its commit, and the patch in
+/// its command line.
 fn ended(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -318,7 +320,7 @@ fn ended(
         ("called_at", opened.called_at.to_string().into()),
         ("duration_ms", end.duration_ms.into()),
         ("interrupted", flag(end.outcome == "interrupted")),
-        // The code of a process that was stopped is Codex' own, and no verdict of the checker.
+        // The code of a stopped process is Codex's own, and not a verdict of the check.
         ("exit_code", end.exit_code.filter(|_| stopped).into()),
     ]);
     more.extend(shown);
@@ -342,7 +344,7 @@ fn ended(
     }
 }
 
-/// The code of each file of a patch that was applied.
+/// Adds the code fact of each file of a patch that was applied.
 fn code(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -365,7 +367,8 @@ fn code(
     }
 }
 
-/// The fact of the edit of one file; the first has the name of the patch, the others a number after it.
+/// Adds the fact of the edit of one file. The first has the id of the patch, the others a number
+/// after it.
 pub(super) fn edited(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -377,8 +380,8 @@ pub(super) fn edited(
     work.facts.push(scene.fact(Kind::Code, &id, value));
 }
 
-/// An event reports that a patch was applied, or not. Says whether its own changes are to
-/// be told: not if the call has its patch, or comes back with more.
+/// Handles an event that reports whether a patch was applied. Returns whether the caller must
+/// record the event's own changes: not if the call has its patch, or its result brings more.
 pub(super) fn patch_reported(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -395,7 +398,7 @@ pub(super) fn patch_reported(
             code(work, scene, id, &opened, files);
             false
         }
-        // A patch in a command line that was not seen as one.
+        // A patch in a command line that was not recognised as a patch.
         _ => true,
     }
 }

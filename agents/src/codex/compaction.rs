@@ -1,4 +1,4 @@
-//! Compactions: what a summary says, and what was kept word for word.
+//! Compactions: the summary, and the messages that were kept word for word.
 
 use super::{CodexPayload, LineContext, speak};
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
@@ -8,10 +8,10 @@ use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// How many of the kept messages a checkpoint names: the newest.
+/// How many of the kept messages a checkpoint names, newest first.
 const MAX_RETAINED_MESSAGES: usize = 128;
 
-/// A message of the history that goes on after a compaction, in either of its forms.
+/// A message of the history after a compaction, in either of its forms.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RetainedMessage<'a> {
@@ -51,7 +51,7 @@ pub(super) fn compacted(
     }
 }
 
-/// The fields of the checkpoint that tell what was kept.
+/// The fields of the checkpoint that list what was kept.
 fn kept(scene: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
     let (list, base) = match (payload.replacement_history_entries, payload.replacement_history) {
         (Some(entries), _) => (entries, "/replacement_history_entries"),

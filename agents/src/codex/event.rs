@@ -1,4 +1,4 @@
-//! Events and completed items: what Codex reports beside the calls and results of the model.
+//! Events and completed items: what Codex reports besides the model's calls and results.
 
 use super::call::{command_request, line_of};
 use super::command_end::{self, CodexCommandEnd, ReportedCommand};
@@ -92,7 +92,7 @@ struct CompletedItem<'a> {
     kind: LenientText<'a>,
 }
 
-/// How long something took: seconds and nanoseconds.
+/// A duration: seconds and nanoseconds.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CodexDuration {
@@ -100,7 +100,7 @@ struct CodexDuration {
     nanos: u32,
 }
 
-/// Reads how long something took, in milliseconds.
+/// Parses a duration, in milliseconds.
 pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
     let raw = raw?.get();
     let CodexDuration { secs, nanos } =
@@ -108,7 +108,7 @@ pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
     i64::try_from(secs.checked_mul(1000)?.checked_add(u64::from(nanos / 1_000_000))?).ok()
 }
 
-/// Reads an item that was completed. `started_at` is when it began.
+/// Reads a completed item. `started_at` is when it began.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -134,7 +134,7 @@ pub(super) fn item(
     }
 }
 
-/// A prompt, as an item tells it.
+/// Reads a prompt in a completed item.
 fn user_message_item(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -150,7 +150,7 @@ fn user_message_item(
         let pointer = format!("/item/content/{index}/text");
         return prompt::push_event_prompt(work, scene, id, text, &pointer, prompt::source::ITEM);
     }
-    // As a pointer to all of them reads it.
+    // Joined as a pointer to all parts resolves.
     let all: Vec<&str> = spoken.content.iter().filter_map(|part| part.text.0.as_deref()).collect();
     prompt::push_event_prompt(
         work,
@@ -162,7 +162,7 @@ fn user_message_item(
     );
 }
 
-/// The end of a command.
+/// Records the end of a command.
 pub(super) fn execution(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -171,7 +171,7 @@ pub(super) fn execution(
     started_at: Option<Timestamp>,
 ) {
     let Ok(one) = serde_json::from_str::<CommandExecution<'_>>(raw.get()) else { return };
-    // What was typed into a command is no command.
+    // Input that was typed into a running command is not a command.
     let typed =
         matches!(one.source.text(), Some("unified_exec_interaction" | "unifiedExecInteraction"));
     let status = one.status.text().unwrap_or_default();
@@ -225,7 +225,7 @@ pub(super) fn execution(
     command_end::command_reported(work, scene, &event, end);
 }
 
-/// A process that could not be made has the code that stands for none.
+/// Treats a process that could not be started as one without an exit code.
 fn unless_it_failed_to_start(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
     let begins =
         ["execution error", "Failed to create unified exec process", "exec_command failed"];
@@ -252,7 +252,7 @@ fn command_line(raw: Option<&RawValue>, base: &str) -> (String, String) {
 /// The path in a `file:` address, or the path itself.
 pub(super) fn path_of(address: &str) -> String {
     let Some(rest) = address.strip_prefix("file://") else { return address.to_owned() };
-    // An address may name a host before the path.
+    // A `file:` URL may name a host before the path.
     let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest);
     let mut bytes = Vec::with_capacity(path.len());
     let mut at = 0;
@@ -270,12 +270,12 @@ pub(super) fn path_of(address: &str) -> String {
         }
     }
     let decoded = String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned());
-    // `/C:/x` is a path of Windows.
+    // `/C:/x` is a Windows path.
     let is_drive = decoded.as_bytes().get(2) == Some(&b':');
     if is_drive { decoded.trim_start_matches('/').to_owned() } else { decoded }
 }
 
-/// A change of files.
+/// Records a change of files.
 pub(super) fn changed(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -340,9 +340,9 @@ pub(super) fn changed(
     }
 }
 
-/// How many lines a unified diff adds and takes away.
+/// Counts the lines that a unified diff adds and removes.
 fn counted(diff: &str) -> (u64, u64) {
-    // Before the first hunk stand the names of the file.
+    // The file names are before the first hunk.
     let hunks = diff.lines().skip_while(|line| !line.starts_with("@@"));
     let count = |mark| hunks.clone().filter(|line| line.starts_with(mark)).count() as u64;
     (count('+'), count('-'))

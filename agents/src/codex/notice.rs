@@ -1,4 +1,4 @@
-//! What a session is told beside its messages, and the tokens that a message took.
+//! Notices to a session besides its messages, and the tokens of a message.
 
 use super::LineContext;
 use crate::claude_code::line_context::{PieceBuilder, fields};
@@ -7,7 +7,7 @@ use forge_store::model::{Fact, FactOrigin, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A notice of this type.
+/// Adds a notice of this type.
 pub(super) fn notice(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -40,7 +40,7 @@ struct SessionGoal<'a> {
     objective: LenientText<'a>,
 }
 
-/// Reads an event that is told as a notice, if it is one.
+/// Adds a notice for an event, if the event is one that becomes a notice.
 pub(super) fn push_event_notice(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -56,7 +56,7 @@ pub(super) fn push_event_notice(
         }
         "error" => {
             let message = one.message.text().map(|text| scene.text(text, "/message"));
-            // The code of the error is a word, or a map with one key.
+            // The error's code is a word, or a map with one key.
             let limit = one.codex_error_info.is_some_and(|it| it.get().contains("usage_limit"));
             let kind = if limit { "limit" } else { "error" };
             notice(work, scene, id, kind, message.into());
@@ -100,14 +100,15 @@ fn usage(raw: Option<&RawValue>) -> Option<CodexTokenUsage> {
     json.starts_with('{').then(|| serde_json::from_str(json).ok())?
 }
 
-/// The tokens of one response of the model, which a record of their own gives.
+/// Reads the token usage of one response, from a record of its own.
 pub(super) fn tokens(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: Option<&RawValue>) {
     if let Some(usage) = usage(raw) {
         count(work, scene, &usage);
     }
 }
 
-/// The tokens of the last response, in an event that comes once for each and whenever a limit changes.
+/// Reads the token usage of the last response from an event, which is repeated whenever a limit
+/// changes.
 pub(super) fn token_count(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -124,13 +125,13 @@ pub(super) fn token_count(
     tokens(work, scene, usages.last_token_usage);
 }
 
-/// Another version of the last message of the model, with its tokens.
+/// Adds a version of the model's last message with its token usage.
 fn count(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, usage: &CodexTokenUsage) {
     let Some(last) = work.carry.other.codex.untold_tokens.take() else { return };
     let positive = |whole: LenientInteger| whole.0.and_then(|number| u64::try_from(number).ok());
     let read = positive(usage.cached_input_tokens);
     let written = positive(usage.cache_write_input_tokens);
-    // The input holds those of the cache.
+    // The input tokens include the cached ones.
     let input = positive(usage.input_tokens)
         .map(|all| all.saturating_sub(read.unwrap_or(0)).saturating_sub(written.unwrap_or(0)));
     let mut value = last.value;

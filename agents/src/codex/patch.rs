@@ -1,4 +1,4 @@
-//! Patches in Codex's own form, and the command lines that hand one to `apply_patch`.
+//! Patches in Codex's own form, and the command lines that pass one to `apply_patch`.
 
 use super::LineContext;
 use crate::claude_code::transcript_state::PatchedFile;
@@ -10,8 +10,8 @@ const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
 
-/// The files of a patch. `directory` is where its paths count from; `pointer` leads to `text`, which may hold more than
-/// the patch. Without a pointer long parts are cut.
+/// Returns the files of a patch. Its paths are relative to `directory`; `pointer` leads to `text`,
+/// which may hold more than the patch. Without a pointer, long parts are cut.
 pub(super) fn files(
     scene: &LineContext<'_>,
     text: &str,
@@ -59,7 +59,8 @@ pub(super) fn files(
     files.collect()
 }
 
-/// A path as the session's directory sees it, of a file that a command in another directory names.
+/// The path, relative to the session's directory, of a file that a command in another directory
+/// names.
 fn place(cwd: Option<&str>, directory: Option<&str>, path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let Some(directory) = directory.filter(|_| is_relative(path)) else { return path.to_owned() };
@@ -75,7 +76,7 @@ fn place(cwd: Option<&str>, directory: Option<&str>, path: &str) -> String {
     }
 }
 
-/// Whether a path counts from a directory, on Unix and on Windows.
+/// Whether a path is relative, on Unix and on Windows.
 pub(super) fn is_relative(path: &str) -> bool {
     !path.starts_with(['/', '\\', '~']) && path.get(1..2) != Some(":")
 }
@@ -85,11 +86,11 @@ pub(super) fn is_relative(path: &str) -> bool {
 pub(super) struct ApplyPatchCommand {
     /// Where the patch is applied, as far as the line changes the directory.
     pub(super) directory: Option<String>,
-    /// The line does nothing else.
+    /// Whether the line does nothing else.
     pub(super) alone: bool,
 }
 
-/// Whether a command line hands a patch to `apply_patch`.
+/// Returns how a command line passes a patch to `apply_patch`, if it does.
 pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchCommand> {
     if !line.contains(BEGIN) {
         return None;

@@ -1,4 +1,4 @@
-//! Who wrote a user message: the person, or Codex in the person's name.
+//! Decides who wrote a user message: the person, or Codex in the person's name.
 
 use super::LineContext;
 use super::state::ForkCopyState;
@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::ops::Range;
 
-/// The kinds of lines that report a prompt, a bit each.
+/// The kinds of lines that report a prompt, one bit each.
 pub(super) mod source {
-    /// The message as the model gets it.
+    /// The message as the model receives it.
     pub(crate) const MESSAGE: u8 = 1;
     /// An event for the screen.
     pub(crate) const EVENT: u8 = 2;
@@ -21,10 +21,11 @@ pub(super) mod source {
     pub(crate) const ITEM: u8 = 4;
 }
 
-/// What an editor writes before what the person asks.
+/// The heading that an editor writes before the person's request.
 const REQUEST: &str = "## My request for Codex:";
 
-/// The elements that Codex itself writes as user messages. An element counts only as a whole text.
+/// The elements that Codex itself writes as user messages. An element counts only if it is the
+/// whole text.
 const INJECTED: [&str; 16] = [
     "user_instructions",
     "environment_context",
@@ -44,14 +45,15 @@ const INJECTED: [&str; 16] = [
     "INSTRUCTIONS",
 ];
 
-/// Warnings that older versions put into the conversation as user messages.
+/// Warnings that older versions added to the conversation as user messages.
 const WARNINGS: [&str; 3] = [
     "Warning: The maximum number of unified exec processes",
     "Warning: apply_patch was requested via ",
     "Warning: Your account was flagged",
 ];
 
-/// Whether Codex itself wrote this text in the person's name. A `<` at its beginning proves nothing.
+/// Whether Codex itself wrote this text in the person's name. A `<` at its beginning proves
+/// nothing.
 pub(super) fn is_injected(text: &str) -> bool {
     let text = text.trim();
     if text.starts_with("# AGENTS.md instructions") {
@@ -106,8 +108,8 @@ struct PassthroughMetadata<'a> {
     content_item_kinds: Option<Vec<LenientText<'a>>>,
 }
 
-/// What the person wrote in a user message: the text that the pointer leads to, and its part. `None` if all of it is
-/// Codex's own.
+/// Returns what the person wrote in a user message: the text that the pointer leads to, and the
+/// range in it. `None` if Codex wrote all of it.
 pub(super) fn typed_in_message(
     content: Option<&RawValue>,
     metadata: Option<&RawValue>,
@@ -144,7 +146,7 @@ pub(super) fn typed_in_message(
         return Some((text, range, pointer));
     }
     let (first, last) = (texts.first()?.0, texts.last()?.0);
-    // Several parts: the text of the whole content, from the first of them to the last.
+    // Several parts: a range of the whole content, from the first to the last of them.
     let before = said(items.get(..first).unwrap_or_default());
     let parts = said(items.get(first..=last).unwrap_or_default());
     let (whole, pointer) = long_text::content_text(Some(raw), "/content")?;
@@ -155,7 +157,7 @@ pub(super) fn typed_in_message(
     Some((whole, range, pointer))
 }
 
-/// What these content blocks say, joined as a pointer to all of them reads it.
+/// The texts of these content blocks, joined as a pointer to all of them resolves.
 fn said(items: &[&RawValue]) -> String {
     let texts: Vec<String> = items
         .iter()
@@ -164,7 +166,8 @@ fn said(items: &[&RawValue]) -> String {
     long_text::join(texts.iter().map(String::as_str))
 }
 
-/// A prompt, if it is the person's, of this session, and not reported before. `part` is what the person wrote of `text`.
+/// Adds a prompt if the person typed it in this session and it was not reported before. `part` is
+/// the range of `text` that the person wrote.
 pub(super) fn push_prompt(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -177,7 +180,7 @@ pub(super) fn push_prompt(
     if said.trim().is_empty() || state.sub_agent {
         return;
     }
-    // The lines differ in how they join the parts of a message.
+    // The kinds of lines differ in how they join the parts of a message.
     let same: String = said.split_whitespace().collect();
     if !state.is_news(hash(&same), source, scene.at) {
         return;
@@ -193,7 +196,7 @@ pub(super) fn push_prompt(
     work.facts.push(scene.fact(Kind::Prompt, id, value));
 }
 
-/// A prompt that an event tells in one text.
+/// Adds a prompt that an event reports as one text.
 pub(super) fn push_event_prompt(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -207,19 +210,19 @@ pub(super) fn push_event_prompt(
     }
 }
 
-/// What a line is known by where lines may be copies of another session's.
+/// The fields by which a line copied from another session is recognised.
 #[derive(Debug)]
 pub(super) struct LineOrigin<'a> {
     pub(super) at: Timestamp,
     pub(super) ordinal: Option<i64>,
     pub(super) turn: Option<&'a str>,
-    /// The line itself says that it was inherited.
+    /// Whether the line itself says that it was inherited.
     pub(super) inherited: bool,
 }
 
 impl LineOrigin<'_> {
-    /// Whether the line is a copy from the session that this one was forked from. Copies follow the first line of the
-    /// fork; the fork's own lines begin with a turn of its own, or after a pause.
+    /// Whether the line is a copy from the session that this one was forked from. Copies follow the
+    /// first line of the fork. The fork's own lines begin with a turn of its own, or after a pause.
     pub(super) fn is_copied(&self, work: &mut PieceBuilder<'_>) -> bool {
         let state = &mut work.carry.other.codex;
         if self.inherited {
@@ -245,16 +248,17 @@ impl LineOrigin<'_> {
 }
 
 impl ForkCopyState {
-    /// Copies are written in one go; the person needs longer to type.
+    /// Copies are written without a pause; a person needs longer to type.
     const PAUSE_MICROS: i64 = 5_000_000;
 
-    /// Copies that have not been seen: only a line of before the fork is one.
+    /// The state before any copy was seen: only a line older than the fork is a copy.
     pub(super) fn before(began: Timestamp) -> Self {
         Self { last: began.plus_micros(-2 * Self::PAUSE_MICROS) }
     }
 }
 
-/// When an identifier was made: of version 7 it begins with the milliseconds since 1970 (RFC 9562).
+/// The creation time of an identifier: version 7 begins with the milliseconds since 1970 (RFC
+/// 9562).
 fn made_at(id: &str) -> Option<Timestamp> {
     let digits: String = id.chars().filter(|character| *character != '-').collect();
     let is_seven = digits.len() == 32 && digits.as_bytes().get(12) == Some(&b'7');
@@ -315,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_of_version_7_says_when_it_was_made() {
+    fn an_identifier_of_version_7_contains_its_creation_time() {
         let made = made_at("01a213d0-25e7-7de1-a77d-50419e41fc0a").unwrap();
         assert!(made.to_string().starts_with("2026-11-25T17:45:38"), "{made}");
         assert_eq!(made_at("t1"), None);

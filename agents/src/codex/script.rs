@@ -1,6 +1,6 @@
 //! Commands in the scripts of code mode, where the model calls its tools from JavaScript.
 
-/// A command that a script names as a plain text.
+/// A command that a script contains as a string literal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LiteralCommand {
     pub(super) command: String,
@@ -12,7 +12,8 @@ const RUNNERS: [&str; 4] = ["exec_command(", "shell_command(", "local_shell(", "
 /// A script that calls more than this is not a list of commands.
 const MAX_SCRIPT_COMMANDS: usize = 64;
 
-/// The commands that a script names, in its order. A command that the script puts together from parts is not known.
+/// Returns the commands in a script, in order. A command that the script composes from parts is not
+/// known.
 pub(super) fn commands(script: &str) -> Vec<LiteralCommand> {
     let calls = script.match_indices("tools.").filter_map(|(at, tools)| {
         let call = script.get(at + tools.len()..)?;
@@ -21,7 +22,7 @@ pub(super) fn commands(script: &str) -> Vec<LiteralCommand> {
     calls.take(MAX_SCRIPT_COMMANDS).filter_map(literal_command).collect()
 }
 
-/// The command of a call whose arguments begin here.
+/// Parses the command of a call whose arguments begin here.
 fn literal_command(arguments: &str) -> Option<LiteralCommand> {
     let mut rest = arguments.trim_start().strip_prefix('{')?;
     let (mut command, mut directory) = (None, None);
@@ -61,7 +62,7 @@ fn literal_command(arguments: &str) -> Option<LiteralCommand> {
                 if after.trim_start().starts_with(':') {
                     key = Some(word.to_owned());
                 } else {
-                    // The value is no plain text.
+                    // The value is not a string literal.
                     key = None;
                 }
                 rest = after;
@@ -78,7 +79,8 @@ fn is_name(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '$')
 }
 
-/// The text literal at the beginning, and where it ends. The text is `None` if it holds a placeholder.
+/// Parses the string literal at the beginning; returns its text and where it ends. The text is
+/// `None` if it holds a placeholder.
 fn literal(script: &str) -> Option<(Option<String>, usize)> {
     let mut characters = script.char_indices();
     let (_, quote) = characters.next()?;
@@ -91,7 +93,7 @@ fn literal(script: &str) -> Option<(Option<String>, usize)> {
                 't' => text.push('\t'),
                 'r' => text.push('\r'),
                 '\n' => {}
-                // An escape of a character by its number is rare in commands.
+                // A numeric escape of a character is rare in commands.
                 'u' | 'x' => plain = false,
                 other => text.push(other),
             },
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn several_commands_come_in_their_order() {
+    fn several_commands_keep_their_order() {
         let script = "const [a,b] = await Promise.all([tools.exec_command({cmd:'one'}),tools.shell_command({command:'two'})]);";
         let found = shown(script);
         assert_eq!(

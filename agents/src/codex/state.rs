@@ -1,4 +1,4 @@
-//! What reading on in a rollout needs to know of earlier lines.
+//! The state that lines of a rollout need from earlier lines.
 
 use crate::claude_code::transcript_state::{OpenCall, PatchedFile};
 use forge_store::model::{FieldMap, Timestamp, Value};
@@ -9,41 +9,41 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct CodexState {
-    /// A sub-agent's session: its user messages were written by the parent agent.
+    /// Whether it is a sub-agent's session: the parent agent wrote its user messages.
     pub(crate) sub_agent: bool,
-    /// The lines that a fork copied from its origin, while they last.
+    /// Set while lines come that a fork copied from its origin.
     pub(crate) copying: Option<ForkCopyState>,
     /// Lines with a smaller ordinal were copied from another session.
     pub(crate) own_from: Option<i64>,
-    /// When this session began, as its first line says.
+    /// When this session began, by its first line.
     pub(crate) began: Option<Timestamp>,
-    /// The prompts and searches of the last lines; two lines report each.
+    /// The prompts and searches of the last lines; two lines report each of them.
     pub(crate) reported: Vec<SeenReport>,
-    /// The calls whose end is known.
+    /// The ids of calls whose end is known.
     pub(crate) ended: Vec<String>,
     /// The commands that went to the background.
     pub(crate) running: Vec<CodexRunningCommand>,
-    /// The open calls that wait for what goes on in the background, by call.
+    /// The open calls that wait for background work, by call.
     pub(crate) polls: BTreeMap<String, PollTarget>,
     /// The open calls of other tools.
     pub(crate) tools: BTreeMap<String, OpenToolCall>,
     /// The open scripts of code mode: the commands in each, by call.
     pub(crate) scripts: BTreeMap<String, Vec<ScriptCommand>>,
-    /// The scripts that go on after their call returned: the names of their commands, by the cell they run in.
+    /// The scripts that still run after their call returned: the ids of their commands, by cell.
     pub(crate) cells: BTreeMap<String, Vec<String>>,
-    /// Commands of scripts that returned, whose end no line has reported.
+    /// Commands of scripts that returned, whose end no line has reported yet.
     pub(crate) unended: Vec<ScriptCommand>,
     /// Whether the client reports commands as events of their own.
     pub(crate) reports_commands: bool,
     /// Patches that are part of a longer command line, by call.
     pub(crate) patches: BTreeMap<String, Vec<PatchedFile>>,
-    /// The last message of the model, until its tokens are known.
+    /// The last message of the model, until its token usage is known.
     pub(crate) untold_tokens: Option<LastMessage>,
-    /// The total of tokens that was reported last.
+    /// The token total that was reported last.
     pub(crate) total_tokens: Option<i64>,
 }
 
-/// Copied lines follow each other closely.
+/// The state of reading copied lines, which follow each other closely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ForkCopyState {
     /// The time of the last of them.
@@ -53,23 +53,23 @@ pub(crate) struct ForkCopyState {
 /// Something that several lines report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SeenReport {
-    /// The hash of what it says.
+    /// The hash of its content.
     pub(crate) hash: String,
-    /// The kinds of lines that have reported it, a bit each.
+    /// The kinds of lines that have reported it, one bit each.
     pub(crate) sources: u8,
     pub(crate) at: Timestamp,
 }
 
-/// A command that goes on after its call returned.
+/// A command that still runs after its call returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CodexRunningCommand {
     pub(crate) id: String,
     /// The number that polls name; `None` once another process has it.
     pub(crate) process: Option<String>,
     pub(crate) call: OpenCall,
-    /// The end of what it has printed.
+    /// The last part of its output.
     pub(crate) tail: String,
-    /// What it printed last, as its fact shows it.
+    /// Its last output, as its fact shows it.
     pub(crate) shown: Value,
 }
 
@@ -83,7 +83,7 @@ pub(crate) enum PollTarget {
     Cell(String),
 }
 
-/// A call of a tool that awaits its result.
+/// A tool call that waits for its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenToolCall {
     pub(crate) called_at: Timestamp,
@@ -91,13 +91,13 @@ pub(crate) struct OpenToolCall {
     pub(crate) tool: String,
     /// The fields that its fact gets from the call.
     pub(crate) fields: FieldMap,
-    /// Those of the sub-agent that it starts.
+    /// The fields of the sub-agent that it starts.
     pub(crate) agent: Option<FieldMap>,
     /// The questions that it asks the person, by their names.
     pub(crate) questions: BTreeMap<String, String>,
 }
 
-/// A command that stands as a text in a script of code mode.
+/// A command that a script of code mode contains as a literal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ScriptCommand {
     pub(crate) id: String,
@@ -106,7 +106,7 @@ pub(crate) struct ScriptCommand {
     pub(crate) call: OpenCall,
 }
 
-/// A message as its fact has it.
+/// The last message of the model, with the fields of its fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LastMessage {
     pub(crate) id: String,
@@ -115,13 +115,14 @@ pub(crate) struct LastMessage {
     pub(crate) value: FieldMap,
 }
 
-/// How many open or ended things are remembered of each kind.
+/// The maximum number of remembered entries per list.
 const MAX_REMEMBERED_CALLS: usize = 256;
-/// Two lines that report one thing lie no further apart than this.
+/// The maximum distance in time between two lines that report the same thing.
 const SAME_MICROS: i64 = 60_000_000;
 
 impl CodexState {
-    /// Whether this was not reported before by another kind of line. `source` is the bit of this kind.
+    /// Notes a report by the kind of line with the bit `source`. Returns whether no other kind of
+    /// line reported it before.
     pub(crate) fn is_news(&mut self, hash: String, source: u8, at: Timestamp) -> bool {
         self.reported.retain(|one| at.micros_since(one.at) <= SAME_MICROS);
         let same =
@@ -146,10 +147,10 @@ impl CodexState {
         }
     }
 
-    /// Notes that a command goes on as this process.
+    /// Notes that a command still runs as this process.
     pub(crate) fn start(&mut self, running: CodexRunningCommand) {
         for one in &mut self.running {
-            // A new process of the same number: the one before is gone, whatever became of it.
+            // A new process has the same number: the earlier one has ended, and how is unknown.
             if one.process == running.process {
                 one.process = None;
             }
@@ -158,7 +159,7 @@ impl CodexState {
         push(&mut self.running, running);
     }
 
-    /// Takes a command that went to the background.
+    /// Removes and returns a command that went to the background.
     pub(crate) fn stop(
         &mut self,
         is_it: impl Fn(&CodexRunningCommand) -> bool,
@@ -168,7 +169,7 @@ impl CodexState {
     }
 }
 
-/// Appends to a bounded list; the oldest makes room.
+/// Appends to a bounded list; removes the oldest entry if the list is full.
 pub(crate) fn push<T>(list: &mut Vec<T>, one: T) {
     if list.len() >= MAX_REMEMBERED_CALLS {
         list.remove(0);

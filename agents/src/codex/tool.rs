@@ -1,4 +1,4 @@
-//! Uses of Codex' other tools: images viewed, searches, MCP servers, plans proposed.
+//! Uses of Codex's other tools: images viewed, searches, MCP servers, plans proposed.
 
 use super::call::CodexCall;
 use super::call_result;
@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// The kinds of lines that report a search, a bit each.
+/// The kinds of lines that report a search, one bit each.
 const SEARCH_CALL: u8 = 1;
 const SEARCH_EVENT: u8 = 2;
 const SEARCH_ITEM: u8 = 4;
 
-/// Keeps the call of a tool until its result comes.
+/// Remembers the call of a tool until its result comes.
 pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &CodexCall<'_>) {
     let input = call.arguments.and_then(|json| serde_json::from_str::<&RawValue>(json).ok());
     let fields = match call.input {
@@ -68,7 +68,7 @@ fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String,
     named.collect()
 }
 
-/// What the person answered, by question.
+/// The person's answers, by question.
 fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -90,7 +90,7 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
     Value::Map(answers.collect())
 }
 
-/// The use of `apply_patch` that was refused: no edit, but a use of a tool.
+/// Records a refused use of `apply_patch`: it is not an edit, but the use of a tool.
 pub(super) fn refused_edit(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -108,7 +108,7 @@ pub(super) fn refused_edit(
     used(work, scene, id, fields([("path", path.into())]), &ended);
 }
 
-/// The name of a tool, with the server that has it.
+/// The name of a tool with its server.
 fn full_name(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(space) if space.ends_with("__") => format!("{space}{name}"),
@@ -155,7 +155,7 @@ pub(super) fn result(
     work.carry.other.codex.end(id);
     let told = &answer.status;
     let outcome = match told.outcome {
-        // A result came.
+        // There is a result.
         "unknown" | "background" => "finished",
         "timed_out" => "failed",
         other => other,
@@ -179,7 +179,7 @@ pub(super) fn result(
     used(work, scene, id, value, &ended);
 }
 
-/// What an event or an item tells of a tool's use.
+/// The fields of an event or item about the use of a tool.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ReportedToolUse<'a> {
@@ -210,7 +210,7 @@ struct ReportedToolUse<'a> {
     text: LenientText<'a>,
 }
 
-/// The result of a call of an MCP server, in either form.
+/// The result of a call to an MCP server, in either form.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct McpCallResult<'a> {
@@ -229,7 +229,7 @@ fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
     json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }
 
-/// The end of a call of an MCP server.
+/// Records the end of a call to an MCP server.
 pub(super) fn mcp_ended(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -281,7 +281,7 @@ pub(super) fn mcp_ended(
     used(work, scene, id, value, &ended);
 }
 
-/// The open call of this name, if its end is news.
+/// Removes and returns the open call with this id, unless its end is already known.
 fn take_unended_call(work: &mut PieceBuilder<'_>, id: &str) -> Option<Option<OpenToolCall>> {
     let state = &mut work.carry.other.codex;
     if state.has_ended(id) {
@@ -291,7 +291,7 @@ fn take_unended_call(work: &mut PieceBuilder<'_>, id: &str) -> Option<Option<Ope
     Some(state.tools.remove(id))
 }
 
-/// An item that was completed, of a tool.
+/// Reads a completed item about a tool.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -361,7 +361,7 @@ struct WebSearchAction<'a> {
     pattern: LenientText<'a>,
 }
 
-/// A search of the web as the model called it.
+/// Records a web search that the model called.
 pub(super) fn search_call(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -371,7 +371,7 @@ pub(super) fn search_call(
     searched(work, scene, raw, "", Some(own_id), SEARCH_CALL);
 }
 
-/// A search of the web as an event reports it.
+/// Records a web search that an event reports.
 pub(super) fn search_ended(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: &RawValue) {
     searched(work, scene, raw, "", None, SEARCH_EVENT);
 }
@@ -391,7 +391,7 @@ fn searched(
         Some(query) => (Some(query), format!("{base}/action/query")),
         None => (one.query.text(), format!("{base}/query")),
     };
-    // Of a page that was opened the event says the address in the place of the query.
+    // For a page that was opened, the event has the address in the field of the query.
     let address = action.url.text();
     let query = query.filter(|query| Some(*query) != address && action.pattern.text().is_none());
     if query.is_none() && address.is_none() {

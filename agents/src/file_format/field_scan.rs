@@ -1,35 +1,35 @@
-//! The names of the fields in JSON that may be cut, torn or of several records.
+//! Collects the field names of JSON that may be cut, damaged, or hold several records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Deeper fields say nothing of a form.
+/// Deeper fields do not identify a format.
 const MAX_LEVELS: usize = 4;
 const MAX_PATHS: usize = 1024;
 const MAX_RECORDS: usize = 256;
-/// A longer text is no word of a format.
+/// A longer text is not a keyword of a format.
 const MAX_WORD: usize = 40;
 const MAX_WORDS: usize = 64;
 
-/// The fields that the records of a file have, by their path: `info.version`, `messages[].role`. A list around all
-/// records is left out of the path.
+/// The fields of a file's records, by path: `info.version`, `messages[].role`. A list around all
+/// records is not part of the path.
 #[derive(Debug, Default)]
 pub(super) struct RecordFieldPaths {
     paths: BTreeSet<String>,
-    /// The names of each record's own fields.
+    /// The top-level field names of each record.
     records: Vec<BTreeSet<String>>,
     words: BTreeMap<String, BTreeSet<String>>,
     pub(super) objects: usize,
     pub(super) lists: usize,
-    /// The records are in a list.
+    /// Whether the records are in a list.
     pub(super) list: bool,
 }
 
-/// An object or a list that is open.
+/// An object or a list that is not closed yet.
 struct OpenContainer {
     object: bool,
-    /// How long the path was before it.
+    /// The length of the path before it.
     length: usize,
-    /// Of an object: how long the path was before the name of the field whose value is next.
+    /// For an object: the length of the path before the name of the field whose value is next.
     named: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ impl RecordFieldPaths {
         self.paths.contains(path)
     }
 
-    /// Whether a record has all of these fields, and not the other one.
+    /// Whether one record has all of these fields, and not the other one.
     pub(super) fn together(&self, names: &[&str], not: &str) -> bool {
         let mut records = self.records.iter();
         records.any(|own| names.iter().all(|name| own.contains(*name)) && !own.contains(not))
@@ -67,13 +67,13 @@ impl RecordFieldPaths {
 }
 
 impl FieldScanner<'_> {
-    /// Looks at the next byte. What cannot be here ends the record, and another one begins.
+    /// Reads the next byte. An invalid one ends the record, and another one begins.
     fn step(&mut self) -> bool {
         let Some(byte) = self.bytes.get(self.at).copied() else { return false };
         let names = self.open.last().is_some_and(|frame| frame.object && frame.named.is_none());
         match byte {
             b'{' | b'[' => {
-                // What is inside an object is indented, or on its line.
+                // The content of an object is indented, or on the object's line.
                 let inside = self.open.last().is_some_and(|frame| frame.object);
                 if names || (inside && self.bytes.get(self.at.wrapping_sub(1)) == Some(&b'\n')) {
                     self.torn();
@@ -113,14 +113,14 @@ impl FieldScanner<'_> {
             self.shape.list = true;
         }
         let length = self.path.len();
-        // The list around all records is no part of a path.
+        // The list around all records is not part of a path.
         if !object && !top {
             self.path.push_str("[]");
         }
         self.open.push(OpenContainer { object, length, named: None });
     }
 
-    /// What was open has no end: another record begins.
+    /// Drops all open containers: another record begins.
     fn torn(&mut self) {
         self.open.clear();
         self.path.clear();
@@ -131,7 +131,7 @@ impl FieldScanner<'_> {
         self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     }
 
-    /// A text: the name of a field or a value. Says whether it has an end.
+    /// Reads a string: the name of a field or a value. Returns whether it is complete.
     fn text(&mut self, names: bool) -> bool {
         let start = self.at + 1;
         let mut end = start;
@@ -140,7 +140,7 @@ impl FieldScanner<'_> {
                 None => return false,
                 Some(b'\\') => end += 2,
                 Some(b'"') => break,
-                // No text goes over the end of a line.
+                // A string does not extend over the end of a line.
                 Some(b'\n') => {
                     self.torn();
                     self.at = end + 1;

@@ -1,4 +1,4 @@
-//! What a file seems to be, told by the fields that its first bytes have. Its name says nothing.
+//! Detects the format of a file by the fields in its first bytes. Its name is not used.
 
 mod field_scan;
 #[cfg(test)]
@@ -8,28 +8,29 @@ use crate::claude_code::TranscriptDialect;
 use crate::trajectory::TrajectoryAuthor;
 use field_scan::RecordFieldPaths;
 
-/// What a file may be.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// A transcript: one JSON object a line, of Gemini CLI one document too.
+    /// A transcript: one JSON object per line; older ones of Gemini CLI are one document.
     Transcript(TranscriptDialect),
     /// The record of a run that has ended.
     Trajectory(TrajectoryAuthor),
-    /// A stream of events of forge.
+    /// A stream of forge events.
     Events,
-    /// Messages as they are sent to a model, of no agent.
+    /// Messages as they are sent to a model, not written by a known agent.
     Messages,
     /// A file compressed with zstd.
     Zstd,
-    /// A file that has to be made readable first, with what it is and the command that does it, if one does.
+    /// A file that another program has to unpack first: what it is, and the command that unpacks
+    /// it, if there is one.
     Packed(&'static str, Option<&'static str>),
-    /// JSON of another kind.
+    /// Any other JSON.
     Json,
-    /// No JSON at all.
+    /// Not JSON.
     Other,
 }
 
-/// What files begin with that are read by another program first.
+/// The first bytes of files that another program has to unpack.
 const PACKED: &[(&[u8], &str, Option<&str>)] = &[
     (b"\x1f\x8b", "a file compressed with gzip", Some("gunzip")),
     (b"\xfd7zXZ\0", "a file compressed with xz", Some("unxz")),
@@ -42,10 +43,11 @@ const PACKED: &[(&[u8], &str, Option<&str>)] = &[
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
 impl FileFormat {
-    /// What the bytes at the beginning of a file say that it is. `None` if there is nothing in it but blanks.
+    /// Detects the format of a file from its first bytes. Returns `None` if they are only white
+    /// space.
     ///
-    /// If they may be of several forms, one of these is `wanted` where that is given. A megabyte tells all of these
-    /// forms. Costs no more than a look at each byte.
+    /// If several formats are possible, `wanted` is chosen where it is one of them. One megabyte is
+    /// enough for all of these formats. Looks at each byte at most once.
     #[must_use]
     pub fn detect(head: &[u8], wanted: Option<Self>) -> Option<Self> {
         if head.starts_with(ZSTD) {
@@ -85,7 +87,7 @@ impl FileFormat {
         Some(forms.find(|form| form.fits(&shape)).unwrap_or(Self::Json))
     }
 
-    /// Whether a file whose objects have these fields may be of this form.
+    /// Whether a file with these fields may have this format.
     fn fits(self, shape: &RecordFieldPaths) -> bool {
         let has = |path: &str| shape.has(path);
         let all = |paths: &[&str]| paths.iter().all(|path| shape.has(path));
@@ -151,7 +153,7 @@ impl FileFormat {
         }
     }
 
-    /// What it is, with its article.
+    /// A description of it, with its article.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -170,7 +172,7 @@ impl FileFormat {
         }
     }
 
-    /// The word of `forge import` that takes it.
+    /// The word of `forge import` for it.
     #[must_use]
     pub const fn verb(self) -> Option<&'static str> {
         Some(match self {
@@ -183,18 +185,19 @@ impl FileFormat {
         })
     }
 
-    /// Whether bytes that seem to be this may be what `wanted` is: a form that is not known is no reason to refuse.
+    /// Whether a file with this detected format may have the format `wanted`: an unknown JSON
+    /// format is not refused.
     #[must_use]
     pub fn may_be(self, wanted: Self) -> bool {
         self == wanted || self == Self::Json
     }
 }
 
-/// Whether a document over several lines begins here, and not one object a line.
+/// Whether a document over several lines begins here, rather than one object per line.
 #[must_use]
 pub fn is_document(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    // The last line of what was read may go on.
+    // The last line of the bytes read may continue.
     line.len() < head.len() && matches!(line.trim_ascii_end().last(), Some(b'{' | b'[' | b','))
 }

@@ -7,7 +7,7 @@ const CODEX: FileFormat = FileFormat::Transcript(TranscriptDialect::Codex);
 const GEMINI: FileFormat = FileFormat::Transcript(TranscriptDialect::Gemini);
 
 #[test]
-fn a_form_is_told_by_the_fields() {
+fn a_format_is_detected_by_its_fields() {
     for (head, form) in [
         (r#"{"type":"user","uuid":"u","sessionId":"s","message":{}}"#, CLAUDE),
         (r#"{"type":"summary","summary":"x","leafUuid":"l"}"#, CLAUDE),
@@ -98,7 +98,7 @@ fn a_torn_line_or_a_field_inside_hides_no_form() {
             "{before}"
         );
     }
-    // The beginning tells it, wherever that is cut.
+    // The beginning is enough, wherever it is cut.
     for cut in 50..whole.len() {
         assert_eq!(FileFormat::detect(&whole.as_bytes()[..cut], None), Some(CODEX), "{cut}");
     }
@@ -106,7 +106,7 @@ fn a_torn_line_or_a_field_inside_hides_no_form() {
 }
 
 #[test]
-fn a_document_goes_over_its_first_line() {
+fn a_document_continues_after_its_first_line() {
     for (head, expected) in [
         ("{\n  \"sessionId\": \"g\"", true),
         ("\u{feff}{\n\"a\":1}", true),
@@ -122,7 +122,7 @@ fn a_document_goes_over_its_first_line() {
 
 #[test]
 fn fields_of_several_lines_make_no_form_together() {
-    // A line kind of tomorrow with a field that is another agent's today.
+    // A future kind of line, with a field that belongs to another agent today.
     let lines = concat!(
         r#"{"type":"user","uuid":"u","sessionId":"s","timestamp":"t","message":{}}"#,
         "\n",
@@ -135,7 +135,7 @@ fn fields_of_several_lines_make_no_form_together() {
         r#"{"id":"m","timestamp":"t","type":"user","content":"x"}"#,
     );
     assert_eq!(FileFormat::detect(lines.as_bytes(), Some(CLAUDE)), Some(GEMINI));
-    // What may be either is what is wanted.
+    // An ambiguous file has the format that is wanted.
     let events =
         r#"{"type":"x","sessionId":"s","source":"user","timestamp":"t","action":"run","args":{}}"#;
     for wanted in [CLAUDE, FileFormat::Trajectory(TrajectoryAuthor::OpenHands)] {

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 /// How many commands in the background are remembered until the record says how they ended.
 const MAX_RUNNING: usize = 256;
 
-/// A call as it is recorded.
+/// A call in a recording.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct GeminiCall<'a> {
@@ -104,28 +104,28 @@ struct ToolResponse<'a> {
     error: LenientText<'a>,
 }
 
-/// What the model was told as the result of a call.
+/// The result of a call, as the model received it.
 #[derive(Debug, Default)]
 pub(super) struct GeminiCallResult<'a> {
     pub(super) text: Cow<'a, str>,
-    /// The error that is named beside an output.
+    /// The error, if the result has one besides an output.
     pub(super) error: Option<Cow<'a, str>>,
-    /// What leads to the text from the message.
+    /// The pointer from the message to the text.
     pub(super) pointer: String,
 }
 
-/// The calls of a message with their places in it.
+/// Returns the calls of a message, each with its index.
 pub(super) fn read(raw: Option<&RawValue>) -> Vec<(usize, GeminiCall<'_>)> {
     objects(raw)
 }
 
 impl<'a> GeminiCall<'a> {
-    /// What a message says of it.
+    /// The id and name of the call, as a message lists them.
     pub(super) fn named(&self) -> Value {
         Value::from([("id", self.id.0.clone().into()), ("name", self.name.text().into())])
     }
 
-    /// The result, with the pointer to it; `base` leads to the call.
+    /// The result, with its pointer; `base` leads to the call.
     fn result_text(&self, base: &str) -> GeminiCallResult<'a> {
         let at = format!("{base}/result");
         let raw = self.result;
@@ -152,7 +152,7 @@ impl<'a> GeminiCall<'a> {
     }
 }
 
-/// Makes the fact of a call that has ended, once. `base` leads to it.
+/// Adds the fact of a call that has ended, once. `base` leads to the call.
 pub(super) fn done(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -261,7 +261,7 @@ fn command(
     work.push_command_run(scene, id, ran);
 }
 
-/// A second version of a command in the background, with how it ended.
+/// Adds a second version of a background command, with its end.
 pub(super) fn ended_later(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -282,7 +282,7 @@ pub(super) fn ended_later(
     work.push_command_run(scene, &ran.id, later);
 }
 
-/// The list of what went to the background: `- [PID 7] EXITED: `cargo build` (Exit Code: 1)`.
+/// Reads the list of background processes: `- [PID 7] EXITED: `cargo build` (Exit Code: 1)`.
 fn processes(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, list: &str) {
     for line in list.lines() {
         let Some((pid, rest)) = line.strip_prefix("- [PID ").and_then(|it| it.split_once("] "))
@@ -337,7 +337,7 @@ fn edit(
     work.facts.push(scene.fact(Kind::Code, id, value));
 }
 
-/// A sub-agent that came back. Its own messages are in a recording of their own.
+/// Records the result of a sub-agent. Its own messages are in a recording of their own.
 fn agent(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,

@@ -1,8 +1,9 @@
-//! What a person typed in a message of type `user`.
+//! Extracts what a person typed from a message of type `user`.
 //!
-//! The client writes into the user's name too: the surroundings at the beginning of a session, the editor's state, what
-//! a hook adds, the files that an `@path` names, the summary of a compressed conversation, the results of calls. Each
-//! has a part or a form of its own. A `<` at the beginning proves nothing.
+//! The client writes in the user's name too: the environment at the beginning of a session, the
+//! editor's state, the text of hooks, the files that an `@path` names, the summary of a compressed
+//! conversation, the results of calls. Each has a part or a form of its own. A `<` at the beginning
+//! proves nothing.
 
 use crate::lenient::{LenientId, LenientText, object, objects};
 use crate::long_text::{self, SourceSpan};
@@ -12,11 +13,11 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What the summary of a compressed conversation begins with.
+/// The beginning of the summary of a compressed conversation.
 const SNAPSHOT: &str = "<state_snapshot>";
 const SNAPSHOT_END: &str = "</state_snapshot>";
 
-/// What begins a text that the client itself put into the user's name.
+/// Beginnings of texts that the client itself wrote in the user's name.
 const MACHINE: &[&str] = &[
     "<session_context>",
     "<hook_context>",
@@ -26,10 +27,10 @@ const MACHINE: &[&str] = &[
     "System: Potential loop detected.",
     "System: Please continue.",
 ];
-/// What stands around what was typed while the agent worked.
+/// The text around a message that was typed while the agent worked.
 const STEERING: &[&str] = &["User steering update:\n<user_input>\n", "User hints:\n<user_input>\n"];
 const STEERING_END: &str = "\n</user_input>";
-/// What is told by the same way when a command in the background ended.
+/// The beginning of the same kind of message for a background command that ended.
 const BACKGROUND: &str = "[Background command completed ";
 /// The part before the files that the person named.
 const FILES: &str = "--- Content from referenced files ---";
@@ -39,7 +40,7 @@ const FILES_END: &str = "--- End of content ---";
 #[derive(Debug)]
 pub(super) struct TypedPrompt {
     pub(super) text: String,
-    /// The same as the value of a fact.
+    /// The same text as a value of the fact.
     pub(super) value: Value,
 }
 
@@ -53,7 +54,7 @@ struct PromptPart<'a> {
     function_response: Option<&'a RawValue>,
 }
 
-/// The calls whose results a message of type `user` hands to the model.
+/// The calls whose results a message of type `user` returns to the model.
 pub(super) fn results(content: Option<&RawValue>) -> Vec<Value> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -66,7 +67,8 @@ pub(super) fn results(content: Option<&RawValue>) -> Vec<Value> {
     results.map(|id| Value::from([("id", id.into())])).collect()
 }
 
-/// What a person typed, if they did. `display` is what the screen showed in its place; `base` leads to the message.
+/// Returns what a person typed, if anything. `display` is what the screen showed instead; `base`
+/// leads to the message.
 pub(super) fn typed(
     content: Option<&RawValue>,
     display: Option<&RawValue>,
@@ -97,7 +99,7 @@ pub(super) fn typed(
     }
     let texts = found.iter().filter_map(|(text, range, _)| text.get(range.clone()));
     let text = long_text::join(texts);
-    // Of several parts, so that nothing can point at it.
+    // It is joined from several parts, so that no pointer can refer to it.
     let value = long_text::beginning(&text, long_text::INLINE_BYTES).into();
     (!text.trim().is_empty()).then_some(TypedPrompt { text, value })
 }
@@ -108,7 +110,7 @@ fn one(text: &str, range: Range<usize>, place: SourceSpan, pointer: &str) -> Opt
     (!said.trim().is_empty()).then(|| TypedPrompt { text: said.to_owned(), value })
 }
 
-/// The texts of a content with what leads to each, and whether it holds the result of a call.
+/// The texts of a content with their pointers, and whether it holds the result of a call.
 fn parts(content: &RawValue) -> (Vec<(Cow<'_, str>, String)>, bool) {
     let json = content.get();
     let items: Vec<&RawValue> = match json.as_bytes().first() {
@@ -135,8 +137,8 @@ fn parts(content: &RawValue) -> (Vec<(Cow<'_, str>, String)>, bool) {
     (texts, answers)
 }
 
-/// The part of a text that a person typed. Beside the result of a call only what was typed while the agent worked is
-/// a person's.
+/// The part of a text that a person typed. Next to the result of a call, only a message typed while
+/// the agent worked is a person's.
 fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
     if let Some(begin) = STEERING.iter().find(|begin| text.starts_with(**begin)) {
         let rest = text.get(begin.len()..)?;
@@ -149,7 +151,7 @@ fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
     (!machine && !beside_result).then_some(0..text.len())
 }
 
-/// The process whose end in the background a message tells, and whether it ended with an error.
+/// The background process whose end a message reports, and whether it ended with an error.
 pub(super) fn background_end(content: Option<&RawValue>) -> Option<(String, bool)> {
     let (texts, _) = parts(content?);
     texts.iter().find_map(|(text, _)| {
@@ -166,8 +168,8 @@ pub(super) fn is_snapshot(text: &str) -> bool {
     text.trim_start().starts_with(SNAPSHOT) && text.contains(SNAPSHOT_END)
 }
 
-/// Whether the first message of a history that the client wrote again is the summary of what it left out. The model may
-/// reason before it; the experimental context manager writes JSON.
+/// Whether the first message of a rewritten history is the summary of the omitted messages. The
+/// model may write its reasoning before it; the experimental context manager writes JSON.
 pub(super) fn is_summary(text: &str) -> bool {
     let begin = text.trim_start();
     begin.starts_with(SNAPSHOT)
@@ -180,7 +182,7 @@ pub(super) fn is_summary(text: &str) -> bool {
                 .all(|name| text.contains(&format!("\"{name}\""))))
 }
 
-/// Whether a history may hold such a summary: a quick look before it is read message by message.
+/// A quick test whether a history may hold such a summary, before it is read message by message.
 pub(super) fn may_hold_summary(json: &str) -> bool {
     json.contains(SNAPSHOT) || json.contains("discovered_facts")
 }
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn who_spoke_is_told_by_the_form_and_not_by_an_angle_bracket() {
+    fn the_author_is_known_by_the_form_and_not_by_an_angle_bracket() {
         let text = |text: &str| json!([{"text": text}]);
         for (content, expected) in [
             (text("<div> does not render, why?"), Some("<div> does not render, why?")),

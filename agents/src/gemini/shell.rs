@@ -1,26 +1,27 @@
-//! How a shell command ended, as the tool `run_shell_command` words it for the model.
+//! How a shell command ended, read from the text of the tool `run_shell_command`.
 //!
-//! The tool writes the fields of a run as lines below each other. Newer versions leave a field out when it says nothing:
-//! no `Exit Code` line means code 0, but only where the text is that of a run which ended by itself. Earlier versions
-//! write every field, with `(none)` for what is not known.
+//! The tool writes the fields of a run as one line each. Newer versions omit empty fields: no `Exit
+//! Code` line means code 0, but only in the text of a run that ended by itself. Earlier versions
+//! write every field, with `(none)` for unknown values.
 
 use crate::claude_code::command::REFUSED;
 use std::ops::Range;
 
-/// How a command ended, as far as its answer says it.
+/// How a command ended, as far as its result says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct GeminiCommandEnd<'t> {
     pub(super) outcome: &'static str,
     pub(super) exit_code: Option<i64>,
     /// The number or name of the signal that ended it.
     pub(super) signal: Option<&'t str>,
-    /// The process that went on in the background.
+    /// The process that still runs in the background.
     pub(super) pid: Option<&'t str>,
-    /// Where the output is in the text; of a command that was refused, why.
+    /// The range of the output in the text; for a command that was refused, of the reason.
     pub(super) output: Range<usize>,
 }
 
-/// What the client says of a call that it, a rule, a hook or the person kept from starting. It writes these texts itself.
+/// Beginnings of the client's own texts for calls that it, a rule, a hook or the person did not let
+/// start.
 const NOT_STARTED: &[&str] = &[
     "[Operation Cancelled] Reason: User denied execution",
     "[Operation Cancelled] Reason: User did not allow tool call",
@@ -41,7 +42,7 @@ const NOT_STARTED: &[&str] = &[
     "Path not in workspace",
 ];
 
-/// Whether the answer to a call says that it never started.
+/// Whether the result of a call says that it never started.
 pub(super) fn not_started(told: &str) -> bool {
     NOT_STARTED.iter().any(|begin| told.starts_with(begin))
         || told.trim_end() == "[Operation Cancelled] Reason: Operation cancelled"
@@ -56,7 +57,8 @@ fn is_unknown_tool(told: &str) -> bool {
     name.is_some_and(|(_, rest)| rest.starts_with(" not found"))
 }
 
-/// Reads the answer to a call of the shell. `status` is that of the call, `error` what its response says of an error.
+/// Parses the result of a shell call. `status` is the status of the call, `error` the error in its
+/// response.
 pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> GeminiCommandEnd<'t> {
     let inside = unwrapped(told);
     let text = told.get(inside.clone()).unwrap_or_default();
@@ -105,11 +107,11 @@ pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> Gem
     GeminiCommandEnd { exit_code, signal: run.signal, output, ..end(outcome) }
 }
 
-/// The text inside the mark that newer versions put around what a program printed.
+/// The text inside the mark that newer versions put around a program's output.
 fn unwrapped(told: &str) -> Range<usize> {
     const BEGIN: &str = "<untrusted_context>\n";
     let start = if told.starts_with(BEGIN) { BEGIN.len() } else { 0 };
-    // The mark's own end is escaped inside.
+    // The end mark is escaped inside the output.
     let end = told.find("\n</untrusted_context>").filter(|end| *end >= start);
     start..end.unwrap_or(told.len())
 }
@@ -121,12 +123,14 @@ struct ShellRunFields<'t> {
     signal: Option<&'t str>,
     background: bool,
     output: Range<usize>,
-    /// Whether a newer version wrote the text: it begins with the output. Earlier ones write the command first.
+    /// Whether a newer version wrote the text: it begins with the output. Earlier versions begin
+    /// with the command.
     newer: bool,
 }
 
 impl<'t> ShellRunFields<'t> {
-    /// The fields are read from the end, in the order they are written in: the output may hold such lines too.
+    /// Reads the fields from the end, in reverse order, because the output may contain such lines
+    /// too.
     fn read(text: &'t str) -> Self {
         let mut rest = text.trim_end();
         let mut last = |label: &str| {
@@ -147,7 +151,7 @@ impl<'t> ShellRunFields<'t> {
         });
         let newer = rest.starts_with("Output: ") || rest.starts_with("Output too large.");
         let body = rest.get(start.unwrap_or(0)..).unwrap_or_default();
-        // Versions that write every field have the error behind the output.
+        // Versions that write every field put the error after the output.
         let end = if newer { None } else { body.rfind("\nError: ") };
         let start = start.unwrap_or(0);
         let output = start..start + end.unwrap_or(body.len());
@@ -166,13 +170,13 @@ mod tests {
     use super::{ended, not_started};
 
     #[test]
-    fn an_answer_says_how_its_command_ended() {
+    fn a_result_says_how_its_command_ended() {
         for (told, outcome, exit_code, output) in [
             ("Output: ok\nProcess Group PGID: 9", "finished", Some(0), "ok"),
             ("Output: (empty)\nProcess Group PGID: 9", "finished", Some(0), ""),
             ("Output: no\nExit Code: 1\nProcess Group PGID: 9", "failed", Some(1), "no"),
             ("Output: no\nSignal: 9\nProcess Group PGID: 9", "failed", None, "no"),
-            // What the program printed itself.
+            // Such lines in the program's own output do not count.
             (
                 "Output: Exit Code: 3\nError: x\nProcess Group PGID: 9",
                 "finished",
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_was_stopped_or_goes_on_did_not_finish() {
+    fn a_stopped_or_running_command_did_not_finish() {
         let timeout = "Command was automatically cancelled because it exceeded the timeout of 5.0 minutes without output.";
         for (status, told, outcome, pid) in [
             ("success", timeout, "timed_out", None),

@@ -58,7 +58,7 @@ fn text(fact: &Fact, name: &str) -> Option<String> {
 }
 
 #[test]
-fn a_message_that_grows_tells_each_call_once() {
+fn a_growing_message_records_each_call_once() {
     let failing = shell(
         5,
         "c1",
@@ -123,7 +123,7 @@ fn a_message_that_grows_tells_each_call_once() {
 }
 
 #[test]
-fn edits_and_to_dos_are_told() {
+fn edits_and_to_dos_are_recorded() {
     let diff = "--- a.rs\n+++ a.rs\n@@ -1 +1,2 @@\n-old\n+new\n+more\n";
     let calls = json!([
         {"id": "e1", "name": "replace", "args": {"file_path": "/w/a.rs", "old_string": "old", "new_string": "new"},
@@ -235,13 +235,13 @@ fn call(second: u32, id: &str, name: &str, args: &Json, status: &str, response: 
         "result": [{"functionResponse": {"id": id, "name": name, "response": response}}]})
 }
 
-/// The facts of this kind by id: the last version of each.
+/// The last version of the fact with this kind and id.
 fn last<'a>(piece: &'a TranscriptPiece, kind: Kind, id: &str) -> &'a Fact {
     of(piece, kind).into_iter().rev().find(|fact| fact.id == id).unwrap()
 }
 
 #[test]
-fn a_command_in_the_background_ends_when_the_list_of_processes_says_so() {
+fn a_background_command_ends_with_the_list_of_processes() {
     let moved = json!({"output": "Command moved to background (PID: 7). Output hidden. Press Ctrl+B to view."});
     let list = json!({"output": "- [PID 7] EXITED: `cargo test` (Exit Code: 101)\n- [PID 9] RUNNING: `x`"});
     let piece = read(&lines(&[
@@ -302,7 +302,7 @@ fn a_command_that_never_started_is_no_check() {
 }
 
 #[test]
-fn what_was_read_searched_asked_and_refused_is_kept() {
+fn reads_searches_questions_and_refusals_are_recorded() {
     let args = |path: &str| json!({"file_path": path});
     let no = json!({"error": "[Operation Cancelled] Reason: User denied execution."});
     let questions = json!({"questions": [{"question": "Which one?", "type": "text"}]});
@@ -408,7 +408,7 @@ fn only_what_was_typed_is_a_prompt() {
 }
 
 #[test]
-fn a_sub_agent_is_known_by_its_call_and_nobody_typed_its_prompts() {
+fn a_sub_agent_is_known_by_its_call_and_its_prompts_are_not_typed() {
     let mut first = meta();
     first["kind"] = json!("subagent");
     let piece = read(&lines(&[first, user(1, "u1", "look for the cause")]));

@@ -1,4 +1,4 @@
-//! Uses of Gemini CLI's other tools: files read, searches, pages fetched, questions, plans, MCP.
+//! Uses of Gemini CLI's other tools: file reads, searches, fetched pages, questions, plans, MCP.
 
 use super::call::GeminiCallResult;
 use super::shell;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// A use of a tool that has ended.
+/// A finished use of a tool.
 #[derive(Debug)]
 pub(super) struct GeminiToolUse<'a> {
     pub(super) id: &'a str,
@@ -19,7 +19,7 @@ pub(super) struct GeminiToolUse<'a> {
     pub(super) status: &'a str,
     pub(super) input: Option<&'a RawValue>,
     pub(super) told: &'a GeminiCallResult<'a>,
-    /// What leads to the call from the message.
+    /// The pointer from the message to the call.
     pub(super) base: &'a str,
 }
 
@@ -39,7 +39,7 @@ struct GeminiQuestion<'a> {
     question: LenientText<'a>,
 }
 
-/// Makes the fact of a use.
+/// Adds the fact of a tool use.
 pub(super) fn used(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, used: &GeminiToolUse<'_>) {
     let told = &used.told.text;
     let refused = refused(used);
@@ -75,7 +75,7 @@ pub(super) fn used(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, used: &
     work.facts.push(scene.fact(Kind::Tool, used.id, value));
 }
 
-/// Why a use was refused, if it was: it never started, or the person was asked and said no.
+/// Why a use was refused, if it was: it never started, or the person answered no.
 fn refused<'a>(used: &GeminiToolUse<'a>) -> Option<&'a str> {
     let told = &*used.told.text;
     let no = match used.name {
@@ -89,7 +89,7 @@ fn refused<'a>(used: &GeminiToolUse<'a>) -> Option<&'a str> {
     (no || shell::not_started(told)).then_some(told)
 }
 
-/// The first address in a text: `web_fetch` takes it as a part of its prompt.
+/// The first URL in a text: `web_fetch` gets it in its prompt.
 fn address(prompt: &str) -> Option<&str> {
     let start = ["https://", "http://"].iter().filter_map(|it| prompt.find(it)).min()?;
     let rest = prompt.get(start..)?;
@@ -98,7 +98,7 @@ fn address(prompt: &str) -> Option<&str> {
     Some(address.trim_end_matches(['.', ',', ';', '\'']))
 }
 
-/// What the person answered, by question: the result counts the questions from 0.
+/// The person's answers, by question: the result numbers the questions from 0.
 fn answers(questions: Option<&RawValue>, told: &str) -> FieldMap {
     #[derive(Default, Deserialize)]
     #[serde(default)]

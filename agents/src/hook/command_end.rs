@@ -1,17 +1,18 @@
-//! How a command ended, wherever its agent says it: in fields of the answer, or in lines around the output.
+//! How a command ended, for every agent: read from fields of the response, or from lines around the
+//! output.
 
 use super::event::HookCommandEnd;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// What an answer says of a command.
+/// The output of a command in a response, and how it ended.
 pub(super) struct CommandResponse {
     pub(super) ended: HookCommandEnd,
     /// What the command printed.
     pub(super) output: String,
 }
 
-/// Reads an answer of an agent other than Claude Code.
+/// Parses the response of an agent other than Claude Code.
 pub(super) fn read(response: &Value) -> CommandResponse {
     const FIELDS: [&str; 6] = [
         "/exit_code",
@@ -34,7 +35,7 @@ fn code(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// What the agent tells its model of the command.
+/// The text about the command that the agent gives to its model.
 fn model_text(response: &Value) -> Option<Cow<'_, str>> {
     text(response).or_else(|| {
         ["stdout", "output", "llmContent", "returnDisplay"]
@@ -54,7 +55,8 @@ fn text(value: &Value) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(texts.concat()))
 }
 
-/// Codex puts lines of its own above `Output:`. Without that line, or with other lines above it, all of it is output.
+/// Splits off the header that Codex writes above `Output:`. Without this line, or with other lines
+/// above it, the whole text is output.
 fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
     const HEADS: [&str; 6] = [
         "Chunk ID:",
@@ -87,7 +89,7 @@ fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
     None
 }
 
-/// Gemini CLI names each part of what it tells the model; the exit code comes after the output.
+/// Parses the text of Gemini CLI, which names each part; the exit code comes after the output.
 fn gemini(text: &str) -> Option<(HookCommandEnd, &str)> {
     const BEGIN: &str = "<untrusted_context>\n";
     const AFTER: [&str; 5] =
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_code_is_read_where_the_agent_says_it() {
+    fn an_exit_code_is_read_in_the_form_of_the_agent() {
         for (response, ended, output) in [
             (
                 json!(

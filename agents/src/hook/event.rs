@@ -1,10 +1,10 @@
-//! One event, whichever agent sent it.
+//! One event type for the hooks of all agents.
 
 use crate::claude_code::TranscriptDialect;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// An agent whose hooks are understood.
+/// An agent whose hooks are supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HookAgent {
     /// Claude Code.
@@ -20,7 +20,7 @@ pub enum HookAgent {
 }
 
 impl HookAgent {
-    /// All of them.
+    /// All supported agents.
     pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
 
@@ -36,14 +36,14 @@ impl HookAgent {
         }
     }
 
-    /// The agent of this word; `claude-code` is Claude Code too.
+    /// Returns the agent with this word; `claude-code` is Claude Code too.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         let word = if word == "claude-code" { "claude" } else { word };
         Self::ALL.into_iter().find(|agent| agent.word() == word)
     }
 
-    /// How its transcripts are written, if they are understood.
+    /// The dialect of its transcripts, if forge reads them.
     #[must_use]
     pub const fn dialect(self) -> Option<TranscriptDialect> {
         match self {
@@ -54,7 +54,7 @@ impl HookAgent {
         }
     }
 
-    /// What a session of it is said to be of: the word its imported transcripts have.
+    /// The agent's name in a session: the same word as for imported transcripts.
     #[must_use]
     pub const fn session_word(self) -> &'static str {
         match self {
@@ -67,38 +67,40 @@ impl HookAgent {
 /// How a session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionStartKind {
-    /// Afresh.
+    /// A new session.
     Startup,
-    /// Going on with one that had ended.
+    /// A session that had ended continues.
     Resume,
-    /// Afresh, the conversation before it put away.
+    /// A new conversation; the one before was cleared.
     Clear,
-    /// Going on after its context was compacted.
+    /// The session continues after its context was compacted.
     Compact,
-    /// As a copy of another one.
+    /// The session is a copy of another one.
     Fork,
 }
 
 /// A tool call with its outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolUse {
-    /// The tool, as Claude Code names it where it has the like: `Bash`, `Edit`, `Write`.
+    /// The tool, by Claude Code's name for it where there is one: `Bash`, `Edit`, `Write`.
     pub tool: String,
-    /// The call's id; none if the agent gives none.
+    /// The id of the call, if the agent gives one.
     pub call: Option<String>,
-    /// What the tool was asked, with Claude Code's field names.
+    /// The input of the tool, with Claude Code's field names.
     pub input: Value,
-    /// What it answered.
+    /// The response of the tool.
     pub response: Value,
-    /// What went wrong, if it failed.
+    /// The error, if the call failed.
     pub error: Option<String>,
     /// Whether it was interrupted.
     pub interrupted: bool,
     /// How long it took, in milliseconds.
     pub duration_ms: Option<i64>,
-    /// Why it was not let run, if it was not; empty if the agent does not say why.
+    /// The reason for which the call was refused; empty if the agent gives none; `None` if it was
+    /// not refused.
     pub refused: Option<String>,
-    /// How a command ended, where the agent is not Claude Code, whose form says it in `response` and `error`.
+    /// How a command ended, for agents other than Claude Code, which reports it in `response` and
+    /// `error`.
     pub ended: HookCommandEnd,
 }
 
@@ -110,7 +112,7 @@ pub enum HookCommandEnd {
     Unknown,
     /// With this exit code.
     Code(i64),
-    /// Not yet: it runs on in the background.
+    /// Not yet: it still runs in the background.
     Background,
 }
 
@@ -119,70 +121,70 @@ pub enum HookCommandEnd {
 pub enum HookEventKind {
     /// A session begins or goes on.
     SessionStart {
-        /// How.
+        /// How it began.
         start: SessionStartKind,
     },
-    /// The agent is asked for something.
+    /// The agent gets a prompt.
     Prompt {
-        /// What a person asked for; none if the agent does not say, or says that no person asked.
+        /// What a person asked for; `None` if the agent does not say, or says that no person asked.
         text: Option<String>,
     },
-    /// A tool was used, or was not let run.
+    /// A tool was used, or was refused.
     ToolUsed(Box<ToolUse>),
     /// The agent ended its turn: it is done, was interrupted, or failed.
     Stop,
     /// A sub-agent begins.
     SubAgentStart,
-    /// A sub-agent is done.
+    /// A sub-agent ended.
     SubAgentStop,
     /// A task of the agent's own list was added or completed.
     Task,
     /// Context is about to be compacted.
     PreCompact {
-        /// Whether nobody asked for it.
+        /// Whether it was automatic rather than requested.
         automatic: Option<bool>,
         /// How many tokens the context has, if the agent says.
         tokens: Option<i64>,
     },
     /// Context was compacted.
     PostCompact {
-        /// Whether nobody asked for it.
+        /// Whether it was automatic rather than requested.
         automatic: Option<bool>,
-        /// The agent's own summary of what it had, if it says.
+        /// The agent's own summary of the conversation, if it gives one.
         summary: Option<String>,
     },
-    /// The model is about to be called, with room for a text.
+    /// The model is about to be called, and a hook may add a text.
     BeforeModel,
     /// A session ends.
     SessionEnd {
-        /// Why, in the agent's own word.
+        /// The reason, in the agent's own word.
         reason: Option<String>,
     },
-    /// Something that no hook of forge is for.
+    /// An event that forge does not use.
     Other,
 }
 
-/// What an agent tells a hook.
+/// One call of a hook by an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HookEvent {
-    /// Which agent.
+    /// The agent that called the hook.
     pub agent: HookAgent,
-    /// The event, in the agent's own word.
+    /// The event's name, in the agent's own word.
     pub name: String,
     /// The agent's own id of its session.
     pub session: Option<String>,
-    /// Where its transcript is.
+    /// The path of its transcript.
     pub transcript: Option<PathBuf>,
-    /// Where the transcript of the sub-agent is that the event is about, if it has one of its own.
+    /// The path of the sub-agent's own transcript, if the event is about one.
     pub sub_transcript: Option<PathBuf>,
-    /// The directory the agent works in now.
+    /// The agent's current working directory.
     pub cwd: Option<PathBuf>,
     /// The directories that are open in the agent's editor.
     pub roots: Vec<PathBuf>,
-    /// The sub-agent it happened in, if it did in one.
+    /// The sub-agent in which it happened, if any.
     pub sub_agent: Option<String>,
     /// The turn or generation it happened in, if the agent says.
     pub turn: Option<String>,
-    /// What happened.
+    /// What happened, with its data.
     pub happening: HookEventKind,
 }

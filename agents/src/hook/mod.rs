@@ -1,8 +1,10 @@
-//! What coding agents tell their hooks, and how to answer them: five dialects, one event.
+//! Parses what coding agents send to their hooks, and formats the replies: five dialects, one event
+//! type.
 //!
-//! [`HookEvent::read`] turns what stands on a hook's standard input into one event, whichever agent sent it. [`room`]
-//! says how much text the agent takes back at that event, [`answer`] writes the text in the agent's own form, and
-//! [`tool_facts`] makes facts of a tool call. Nothing here blocks an agent: no answer refuses, stops or asks anything.
+//! [`HookEvent::read`] parses the standard input of a hook into one event, for every agent.
+//! [`room`] returns how much text the agent accepts in reply to an event, [`answer`] writes the
+//! text in the agent's own form, and [`tool_facts`] makes facts of a tool call. Nothing here blocks
+//! an agent: no reply refuses, stops or asks anything.
 //!
 //! ```
 //! use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, room};

@@ -1,4 +1,5 @@
-//! The fact of a tool that is no command, edit, task list or sub-agent: what was read, searched, fetched and asked.
+//! The fact of a tool other than commands, edits, task lists and sub-agents: reads, searches,
+//! fetches and questions.
 
 use super::event::ToolUse;
 use crate::claude_code::line_context::fields;
@@ -6,11 +7,12 @@ use crate::long_text::{INLINE_BYTES, beginning};
 use forge_store::model::{FieldMap, Timestamp, Value};
 use serde_json::Value as Json;
 
-/// Values nested deeper than this are kept as JSON, if they are short.
+/// Values nested deeper than this are stored as JSON text, if they are short.
 const DEPTH: usize = 2;
 /// The most members and elements of an input that are kept.
 const MAX_INPUT_ENTRIES: usize = 32;
-/// Tools that write the agent's own list of tasks or send a sub-agent: their results are facts of other kinds.
+/// Tools that write the agent's own task list or start a sub-agent: their results are facts of
+/// other kinds.
 const TASK_AND_AGENT_TOOLS: [&str; 12] = [
     "Agent",
     "Task",
@@ -26,7 +28,7 @@ const TASK_AND_AGENT_TOOLS: [&str; 12] = [
     "write_todos",
 ];
 
-/// The fields of the fact. `None` for a tool whose use is no such fact.
+/// The fields of the fact. `None` for a tool that makes no such fact.
 pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<FieldMap> {
     if used.tool.is_empty()
         || (used.refused.is_none() && TASK_AND_AGENT_TOOLS.contains(&used.tool.as_str()))

@@ -1,5 +1,5 @@
-//! From the five dialects to one event. Fields come and go with versions: what is absent or of another type is taken as
-//! not said.
+//! Converts the five dialects to one event. Fields differ between versions: a field that is missing
+//! or of another type counts as absent.
 
 use super::command_end;
 use super::event::{
@@ -9,24 +9,25 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-/// The input of a hook that cannot be read.
+/// The input of a hook is unreadable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the input of the hook {0}")]
 pub struct HookInputError(String);
 
-/// The text that a hook was given, without what some shells put around it: a byte order mark, NUL bytes, white space.
-/// UTF-16 is read where a byte order mark or the first characters show it. Bytes that are not UTF-8 become U+FFFD.
+/// Returns the text of a hook's input, without what some shells add: a byte order mark, NUL bytes,
+/// white space. UTF-16 is decoded if a byte order mark or the first characters show it. Bytes that
+/// are not UTF-8 become U+FFFD.
 ///
 /// # Errors
 ///
-/// If nothing is left, or UTF-16 is cut in a character.
+/// If the text is empty, or UTF-16 ends within a character.
 pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, HookInputError> {
     let text = match input {
         [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)?),
         [0xfe, 0xff, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)?),
         [b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_le_bytes)?),
         [0, b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_be_bytes)?),
-        // A shell that converts to another code page damages letters, not what JSON is made of.
+        // A shell that converts to another code page damages letters, but not the syntax of JSON.
         _ => String::from_utf8_lossy(input),
     };
     let around = |c: char| c.is_whitespace() || matches!(c, '\0' | '\u{feff}');
@@ -51,7 +52,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputErro
 struct HookInputFields<'a>(&'a Map<String, Value>);
 
 impl<'a> HookInputFields<'a> {
-    /// The first of these fields that holds a text.
+    /// The first of these fields that contains a text.
     fn text(&self, names: &[&str]) -> Option<&'a str> {
         names
             .iter()
@@ -69,7 +70,7 @@ impl<'a> HookInputFields<'a> {
 
     fn value(&self, names: &[&str]) -> Value {
         let found = names.iter().find_map(|name| self.0.get(*name));
-        // Some agents write an object as a text that holds it.
+        // Some agents write an object as a string of JSON.
         match found {
             Some(Value::String(text)) if text.starts_with('{') => {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
@@ -89,7 +90,7 @@ impl<'a> HookInputFields<'a> {
 }
 
 impl HookAgent {
-    /// What happened at an event of this name, as far as the name alone says.
+    /// Returns what happened at an event of this name, as far as the name alone says.
     #[must_use]
     pub fn happening(self, name: &str) -> HookEventKind {
         happening(self, name, &HookInputFields(&Map::new()))
@@ -97,12 +98,12 @@ impl HookAgent {
 }
 
 impl HookEvent {
-    /// Reads what an agent wrote to a hook's standard input. `name` is the event as the hook was called with; an
-    /// empty one is taken from the input.
+    /// Parses what an agent wrote to a hook's standard input. `name` is the event that the hook was
+    /// called with; if it is empty, the name comes from the input.
     ///
     /// # Errors
     ///
-    /// If it is no JSON object.
+    /// If the input is not a JSON object.
     pub fn read(agent: HookAgent, name: &str, input: &[u8]) -> Result<Self, HookInputError> {
         let text = plain(input)?;
         let text = crate::long_text::replace_lone_surrogates(&text);
@@ -133,7 +134,7 @@ impl HookEvent {
 }
 
 fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> HookEventKind {
-    // Cursor begins the names with a small letter; OpenCode has names of its own.
+    // Cursor's names begin with a lower-case letter; OpenCode has names of its own.
     let name = match (agent, name) {
         (HookAgent::OpenCode, name) => opencode(name),
         (HookAgent::Cursor, "sessionStart") => "SessionStart",
@@ -151,7 +152,7 @@ fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> Hook
     match name {
         "SessionStart" => HookEventKind::SessionStart { start: start(fields) },
         "UserPromptSubmit" => {
-            // Claude Code says who asked: notifications and timers ask too.
+            // Claude Code names the source: notifications and timers send prompts too.
             let person = fields.text(&["source"]).is_none_or(|it| matches!(it, "user" | "sdk"));
             HookEventKind::Prompt { text: fields.owned(&["prompt"]).filter(|_| person) }
         }
@@ -176,7 +177,7 @@ fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> Hook
     }
 }
 
-/// The events that forge's plugin for OpenCode passes on, each in the plugin API's own word.
+/// The events that forge's plugin for OpenCode forwards, with the names of the plugin API.
 fn opencode(name: &str) -> &str {
     match name {
         "session.created" => "SessionStart",
@@ -226,7 +227,7 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     used
 }
 
-/// Cursor has an event for each tool, with the fields beside each other.
+/// Reads the events of Cursor: one for each tool, with the fields at the top level.
 fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
     let copied = |names: &[&str]| -> Value {
         names
@@ -238,7 +239,7 @@ fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
     if fields.0.contains_key("command") {
         used.tool = "Bash".to_owned();
         used.input = copied(&["command"]);
-        // It does not say how the command ended.
+        // The event does not say how the command ended.
         used.response = json!({ "stdout": fields.text(&["output"]).unwrap_or_default() });
     } else if fields.0.contains_key("file_path") {
         used.tool = "Edit".to_owned();
@@ -247,7 +248,7 @@ fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
     }
 }
 
-/// What other agents call the tools and their fields.
+/// Renames the tools and fields of other agents to those of Claude Code.
 fn like_claude(used: &mut ToolUse, agent: HookAgent) {
     let known = match used.tool.as_str() {
         "Bash" | "bash" | "shell" | "local_shell" | "exec_command" | "run_shell_command" => "Bash",
@@ -284,7 +285,8 @@ fn like_claude(used: &mut ToolUse, agent: HookAgent) {
     }
 }
 
-/// A patch in Codex's form. Codex says in words whether it was applied; OpenCode tells of those only that were.
+/// Reads a patch in Codex's form. Codex says in a text whether it was applied; OpenCode reports
+/// only applied ones.
 fn patch(used: &mut ToolUse, agent: HookAgent) {
     let answer = command_end::read(&used.response);
     let applied = agent == HookAgent::OpenCode
@@ -301,7 +303,7 @@ fn patch(used: &mut ToolUse, agent: HookAgent) {
     }
 }
 
-/// `["bash", "-lc", "make"]` is `make`.
+/// The command line of words: `["bash", "-lc", "make"]` gives `make`.
 fn command_line(words: &[Value]) -> String {
     let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
     match words.as_slice() {

@@ -1,22 +1,23 @@
-//! The prompt that a hook tells of, where no transcript will bring it.
+//! The fact of a prompt that a hook reports, for agents without transcripts.
 
 use super::event::{HookEvent, HookEventKind};
 use super::tool::kept_within;
 use crate::claude_code::line_context::fields;
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 
-/// A prompt is kept up to this many bytes: no transcript brings the whole.
+/// The maximum size of a prompt, in bytes: no transcript has the full text.
 const PROMPT_BYTES: usize = 64 << 10;
 
-/// What a person asked for, as a fact at the time of the hook. `None` where nobody says what was asked, and where the
-/// agent has a transcript that is read: that brings each prompt with an id of its own, and there would be two.
+/// Returns what a person asked for, as a fact at the time of the hook. `None` if the event has no
+/// text, or if forge reads the agent's transcripts: these have each prompt with an id of its own,
+/// and there would be two facts.
 #[must_use]
 pub fn prompt_fact(event: &HookEvent, now: Timestamp) -> Option<Fact> {
     let HookEventKind::Prompt { text: Some(text) } = &event.happening else { return None };
     if event.agent.dialect().is_some() && event.transcript.is_some() {
         return None;
     }
-    // Two installations tell of one prompt with one turn, or within one millisecond.
+    // Two installations report one prompt with the same turn, or within one millisecond.
     let moment = event.turn.clone().unwrap_or_else(|| (now.as_micros() / 1000).to_string());
     let hash = blake3::hash(format!("{moment}\0{text}").as_bytes()).to_hex();
     let tags = text.starts_with('/').then(|| Value::from(vec!["slash"]));

@@ -1,14 +1,14 @@
-//! What is said back, in the agent's own form and within what it takes.
+//! Writes the reply to an event, in the agent's own form and within its limits.
 
 use super::event::{HookAgent, HookEvent, HookEventKind};
 use serde_json::json;
 
-/// How much text an agent takes back at an event.
+/// How much text an agent accepts in reply to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyBudget {
-    /// At most so many UTF-16 units: what its agents, most of them in JavaScript, count as characters.
+    /// At most this many UTF-16 units, which agents in JavaScript count as characters.
     pub units: usize,
-    /// At most so many bytes: where an agent counts tokens, three bytes are one.
+    /// At most this many bytes: for an agent that counts tokens, three bytes per token.
     pub bytes: usize,
 }
 
@@ -19,7 +19,7 @@ impl ReplyBudget {
         text.len() <= self.bytes && text.encode_utf16().count() <= self.units
     }
 
-    /// The longest beginning of a text that fits, cut at the end of a line where there is one.
+    /// The longest prefix of a text that fits, cut at the end of a line if there is one.
     #[must_use]
     pub fn cut(self, text: &str) -> &str {
         let (mut units, mut end) = (0, 0);
@@ -36,11 +36,11 @@ impl ReplyBudget {
     }
 }
 
-/// How much text the agent takes back at this event; `None` if none.
+/// Returns how much text the agent accepts at this event; `None` if it accepts none.
 #[must_use]
 pub fn room(event: &HookEvent) -> Option<ReplyBudget> {
     const UNITS: usize = 10_000;
-    // 2,500 tokens; what is longer goes to a file that the model does not see.
+    // 2,500 tokens; a longer text goes to a file that the model does not see.
     const CODEX_BYTES: usize = 7_500;
     let taken = matches!(
         (event.agent, &event.happening),
@@ -49,7 +49,8 @@ pub fn room(event: &HookEvent) -> Option<ReplyBudget> {
                 HookAgent::Claude | HookAgent::Codex | HookAgent::Gemini,
                 HookEventKind::SessionStart { .. } | HookEventKind::Prompt { .. },
             )
-            // It has no event after a compaction: the result of the next tool is the first place for a text.
+            // Gemini has no event after a compaction: the next tool's result is the first chance
+            // for a text.
             | (HookAgent::Gemini, HookEventKind::ToolUsed(_))
             | (HookAgent::OpenCode, HookEventKind::PreCompact { .. } | HookEventKind::BeforeModel)
     );
@@ -57,15 +58,15 @@ pub fn room(event: &HookEvent) -> Option<ReplyBudget> {
     taken.then_some(ReplyBudget { units: UNITS, bytes })
 }
 
-/// What to print for this event: with `text` for the model where [`room`] says that there is some; what does not fit is
-/// cut. Empty where nothing is to be printed.
+/// Returns what to print for this event: `text` for the model, cut to the limit of [`room`]. Empty
+/// if nothing is to be printed.
 #[must_use]
 pub fn answer(event: &HookEvent, text: Option<&str>) -> String {
     let text = text.filter(|text| !text.is_empty()).zip(room(event));
     let text = text.map(|(text, room)| room.cut(text));
     let answer = match (event.agent, text) {
         (HookAgent::Claude | HookAgent::Codex, None) => return String::new(),
-        // These parse whatever is printed.
+        // These agents parse whatever is printed.
         (HookAgent::Gemini | HookAgent::Cursor | HookAgent::OpenCode, None) => json!({}),
         (HookAgent::Claude | HookAgent::Codex | HookAgent::Gemini, Some(text)) => {
             json!({ "hookSpecificOutput": { "hookEventName": event.name, "additionalContext": text } })

@@ -47,7 +47,7 @@ fn those_that_announce_a_compaction_say_the_same() {
     }
 }
 
-/// Gemini CLI calls it before each request of the model, whether or not it compacts.
+/// Gemini CLI sends it before each request to the model, whether or not it compacts.
 #[test]
 fn the_event_before_each_request_is_no_compaction() {
     let input = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto"});
@@ -56,7 +56,7 @@ fn the_event_before_each_request_is_no_compaction() {
 }
 
 #[test]
-fn a_prompt_is_a_persons_unless_the_agent_says_otherwise() {
+fn a_prompt_is_from_a_person_unless_the_agent_says_otherwise() {
     for (source, wanted) in [
         (Some("user"), Some("go on")),
         (Some("sdk"), Some("go on")),
@@ -199,7 +199,7 @@ fn an_edit_is_read_from_every_agent_that_reports_one() {
 }
 
 #[test]
-fn exit_codes_are_found_where_each_agent_says_them() {
+fn exit_codes_are_found_in_the_form_of_each_agent() {
     let codex = json!({"tool_name":"shell","tool_input":{"command":["bash","-lc","make"]},
         "tool_response":{"output":"no rule","metadata":{"exit_code":2}}});
     let gemini = json!({"tool_name":"run_shell_command","tool_input":{"command":"make"},
@@ -241,7 +241,7 @@ fn a_call_that_was_denied_ran_nothing_and_checked_nothing() {
 }
 
 #[test]
-fn the_use_of_another_tool_is_kept_with_what_it_was_given() {
+fn the_use_of_another_tool_is_recorded_with_its_input() {
     let read = json!({"tool":"read","callID":"r1","args":{"filePath":"/w/a.rs","limit":20},"output":{"output":"text"}});
     let read = facts(HookAgent::OpenCode, "tool.execute.after", &read);
     let of = |name| field(&read, Kind::Tool, name);
@@ -359,7 +359,8 @@ fn an_answer_never_exceeds_what_the_agent_takes() {
     assert_eq!(room.cut("abcd"), "abcd");
 }
 
-/// `docs/hooks.md` lists the events of each agent: all of them are understood, and the table names them all.
+/// `docs/hooks.md` lists the events of each agent: all of them are known, and the table has them
+/// all.
 #[test]
 fn the_page_lists_the_events_that_are_understood() {
     let page = include_str!("../../../docs/hooks.md");
@@ -386,7 +387,7 @@ fn the_page_lists_the_events_that_are_understood() {
                 }
             }
         }
-        // A row is one thing that happens.
+        // A row of the table is one kind of event.
         of_row.dedup();
         assert_eq!(of_row.len(), 1, "{row}");
     }

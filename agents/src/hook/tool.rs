@@ -1,4 +1,5 @@
-//! Facts of a tool call, as a hook reports it: the same as its transcript will say, until that is read.
+//! Facts of a tool call that a hook reports. They equal those of its transcript, and serve until
+//! that is read.
 
 use super::event::{HookAgent, HookCommandEnd, HookEvent, HookEventKind, ToolUse};
 use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
@@ -7,14 +8,15 @@ use forge_store::model::{Fact, FactOrigin, Kind, TextRef, Timestamp, Value};
 use serde_json::json;
 use std::time::Duration;
 
-/// A text of a hook's fact is kept up to this many bytes: the transcript brings the whole.
+/// The maximum size of a text in a hook's fact, in bytes: the transcript brings the full text.
 const TEXT_BYTES: usize = 4000;
 
-/// The command, edit and check that a tool call was, or the use of another tool. `now` is when the hook was called.
+/// Returns the facts of a tool call: a command, edit and check, or the use of another tool. `now`
+/// is when the hook was called.
 #[must_use]
 pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     let HookEventKind::ToolUsed(used) = &event.happening else { return Vec::new() };
-    // Of a patch nobody knows to be applied there is nothing to say.
+    // It is not known whether this patch was applied.
     if used.tool == "apply_patch" && used.refused.is_none() && used.ended != HookCommandEnd::Code(0)
     {
         return Vec::new();
@@ -30,7 +32,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     let mut facts = piece.facts;
     facts.retain(|fact| wanted(fact.kind));
     if let Some(reason) = &used.refused {
-        // What did not run checked nothing and changed nothing.
+        // A call that did not run checked nothing and changed nothing.
         facts.retain(|fact| fact.kind == Kind::Command);
         for fact in &mut facts {
             refuse(fact, reason);
@@ -48,7 +50,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
             if let Some(agent) = &event.sub_agent {
                 fields.insert("agent".to_owned(), agent.as_str().into());
             }
-            // What stood in the file before belongs to the transcript.
+            // The earlier content of the file comes from the transcript.
             fields.remove("original_file");
             let description = used.input.get("description").and_then(serde_json::Value::as_str);
             if let Some(description) = description
@@ -62,7 +64,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     facts
 }
 
-/// A command whose agent gives no exit code ended in a way that nobody knows.
+/// A command without an exit code has an unknown outcome.
 fn settle(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     let unknown = dialect == TranscriptDialect::Codex && used.ended == HookCommandEnd::Unknown;
     if let (Value::Map(fields), Kind::Command, true) = (&mut fact.value, fact.kind, unknown) {
@@ -75,7 +77,7 @@ fn settle(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     }
 }
 
-/// The use of a tool that is no command; an edit is one only if it was not let run.
+/// The fact of a use of another tool than a command; of an edit only if it was refused.
 fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
     let known = ["Bash", "Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch"];
     if used.refused.is_none() && known.contains(&used.tool.as_str()) {
@@ -103,15 +105,16 @@ fn refuse(fact: &mut Fact, reason: &str) {
     }
 }
 
-/// Without an id the call is named by what it was and when.
+/// An id for a call without one, made of its content and time.
 fn made_up(event: &HookEvent, used: &ToolUse, now: Timestamp) -> String {
     let what = format!("{}\0{}\0{}", used.tool, used.input, now.as_micros());
     let hash = blake3::hash(what.as_bytes()).to_hex();
     format!("{}-{}", event.agent.word(), hash.get(..16).unwrap_or_default())
 }
 
-/// The call and its result as lines of a transcript, so that one set of rules says what they mean. Claude Code's form
-/// makes 0 the exit code of a command that is no error; Codex's says the exit code, or says none.
+/// Writes the call and its result as lines of a transcript, so that one set of rules interprets
+/// both. In Claude Code's form a command without an error has exit code 0; Codex's form states the
+/// exit code, or none.
 fn lines(
     event: &HookEvent,
     used: &ToolUse,
@@ -205,7 +208,7 @@ fn codex_lines(
     format!("{begun}\n{asked}\n{answered}\n")
 }
 
-/// The value with its texts themselves in the place of references into `document`.
+/// Replaces references into `document` by the texts themselves.
 fn with_texts(value: Value, document: &[u8]) -> Value {
     if let Some(reference) = TextRef::from_value(&value) {
         let whole = reference.place.and_then(|(offset, length)| {
@@ -226,12 +229,12 @@ fn with_texts(value: Value, document: &[u8]) -> Value {
     }
 }
 
-/// The beginning and the end of a text.
+/// Shortens a text to its beginning and its end.
 pub(super) fn kept(whole: &str) -> String {
     kept_within(whole, TEXT_BYTES)
 }
 
-/// The beginning and the end of a text, of about so many bytes together.
+/// Shortens a text to its beginning and its end, about this many bytes together.
 pub(super) fn kept_within(whole: &str, bytes: usize) -> String {
     if whole.len() <= bytes {
         return whole.to_owned();

@@ -1,18 +1,21 @@
-//! What an agent's sentences state, read by rules: a hypothesis, a finding or decision, an open question.
+//! Finds statements in an agent's sentences by rules: a hypothesis, a finding or decision, an open
+//! question.
 //!
-//! The rules are data (`rules.txt`), no model is asked, and what they find is never a claim: it becomes a fact that a
-//! person or agent may promote. `docs/inference.md` says how good they are and how that is measured.
+//! The rules are data (`rules.txt`); no model is called. A statement never becomes a claim by
+//! itself: it becomes a fact that a person or agent may promote. `docs/inference.md` gives the
+//! accuracy and how it is measured.
 
 use forge_store::model::Kind;
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use std::sync::LazyLock;
 
-/// The rules, as they are read.
+/// The text of the rules.
 pub const RULES: &str = include_str!("rules.txt");
 
-/// Shorter sentences say too little; longer ones would not stand in the fact itself.
+/// The length in bytes of sentences that count: shorter ones say too little; longer ones would not
+/// fit in the fact itself.
 const LENGTHS: std::ops::RangeInclusive<usize> = 20..=256;
-/// Of one message no more than so many are taken.
+/// The maximum number of statements per message.
 const MAX_OF_ONE: usize = 8;
 
 /// A sentence that states something.
@@ -20,14 +23,14 @@ const MAX_OF_ONE: usize = 8;
 pub struct InferredStatement<'t> {
     /// What it states: a hypothesis, a belief or a gap.
     pub kind: Kind,
-    /// The rule that says so.
+    /// The name of the rule that matched.
     pub rule: &'static str,
     /// The sentence.
     pub sentence: &'t str,
 }
 
 struct InferenceRules {
-    /// Kind (`None`: the sentence is passed over) and name of each pattern.
+    /// Kind (`None`: the sentence is skipped) and name of each pattern.
     said: Vec<(Option<Kind>, &'static str)>,
     patterns: RegexSet,
 }
@@ -48,7 +51,7 @@ static ALL: LazyLock<InferenceRules> = LazyLock::new(|| {
     InferenceRules { said, patterns }
 });
 
-/// What one sentence states: by the first rule that fits it.
+/// Returns what one sentence states, by the first rule that matches.
 #[must_use]
 pub fn judge(sentence: &str) -> Option<(Kind, &'static str)> {
     let rules = &*ALL;
@@ -57,7 +60,7 @@ pub fn judge(sentence: &str) -> Option<(Kind, &'static str)> {
     kind.map(|kind| (kind, *name))
 }
 
-/// What the sentences of a message state, each once. Code between fences is passed over.
+/// Returns the statements in a message, each once. Code between fences is skipped.
 #[must_use]
 pub fn read(text: &str) -> Vec<InferredStatement<'_>> {
     let mut found: Vec<InferredStatement<'_>> = Vec::new();
@@ -86,7 +89,7 @@ pub fn read(text: &str) -> Vec<InferredStatement<'_>> {
     found
 }
 
-/// The sentences of a line, without marks of lists and headings.
+/// The sentences of a line, without the marks of lists and headings.
 fn sentences(line: &str) -> Vec<&str> {
     let mark = |c: char| c.is_whitespace() || c.is_ascii_digit() || "#>*-.|".contains(c);
     let mut rest = line.trim_start_matches(mark).trim_end();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Sentences of recorded sessions, each behind what it states, as a person read it.
+/// Sentences of recorded sessions, each after the label that a person gave it.
 const LABELLED: &str = include_str!("sentences.tsv");
 
 #[test]
@@ -38,7 +38,8 @@ fn a_message_is_read_sentence_by_sentence() {
     assert_eq!(read("").len(), 0);
 }
 
-/// Precision and recall on the labelled sentences: `cargo test -p forge-agents precision -- --nocapture` prints them.
+/// Precision and recall on the labelled sentences, printed by `cargo test -p forge-agents precision
+/// -- --nocapture`.
 #[test]
 fn precision_and_recall_on_labelled_sentences_are_as_the_page_says() {
     use std::io::Write;

@@ -1,30 +1,31 @@
-//! Command lines, as far as one must read them to know which programs they run.
+//! Parses command lines, as far as is needed to know which programs they run.
 //!
-//! This is no shell: quotes, escapes, here-documents and substitutions are recognised so that their contents are not
-//! taken for commands; nothing is expanded. [`split`] gives the programs in a flat list, [`tree::read`] with the
-//! lists, pipes, groups and conditions they are part of.
+//! This is not a shell: quotes, escapes, here-documents and substitutions are recognised so that
+//! their contents are not taken for commands; nothing is expanded. [`split`] returns the programs
+//! in a flat list, [`syntax_tree::read`] with the lists, pipes, groups and conditions that they are
+//! part of.
 
 pub(crate) mod syntax_tree;
 
-/// What follows a command.
+/// The operator after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandSeparator {
-    /// `|`: its output goes on.
+    /// `|`: its output goes to the next command.
     Pipe,
     /// `&&`: the rest runs only if it succeeds.
     And,
-    /// `||`, `;`, `&` or a new line: what comes next decides the exit code too.
+    /// `||`, `;`, `&` or a new line: the next command affects the exit code too.
     Other,
-    /// Nothing: it is the last.
+    /// Nothing: it is the last command.
     End,
 }
 
 /// One program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SimpleCommand {
-    /// Its words without quotes; assignments in front and redirections are left out.
+    /// Its words without quotes; assignments before it and redirections are left out.
     pub(crate) words: Vec<String>,
-    /// What follows.
+    /// The operator after it.
     pub(crate) joint: CommandSeparator,
 }
 
@@ -32,17 +33,17 @@ pub(crate) struct SimpleCommand {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShellWord {
     pub(crate) text: String,
-    /// Whether a part of it was quoted or escaped, so that it is no keyword.
+    /// Whether a part of it was quoted or escaped, so that it is not a keyword.
     pub(crate) quoted: bool,
     /// Whether a shell would expand a variable or a substitution in it.
     pub(crate) expands: bool,
 }
 
-/// What a command line is made of.
+/// A token of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ShellToken {
     Word(ShellWord),
-    /// Its output goes into a file.
+    /// The output is redirected to a file.
     Redirected,
     /// `|`
     Pipe,
@@ -73,7 +74,7 @@ pub(crate) fn split(line: &str) -> Vec<SimpleCommand> {
                 }
                 continue;
             }
-            // A group ends as the last command in it does.
+            // A group ends like its last command.
             ShellToken::Redirected | ShellToken::Open | ShellToken::Close => continue,
             ShellToken::Pipe => CommandSeparator::Pipe,
             ShellToken::And => CommandSeparator::And,
@@ -100,11 +101,11 @@ struct ShellLexer<'a> {
     rest: &'a str,
     done: Vec<ShellToken>,
     word: Option<ShellWord>,
-    /// The next word is the target of a redirection.
+    /// Whether the next word is the target of a redirection.
     redirected: bool,
-    /// Words that end the here-documents begun on this line.
+    /// The end words of the here-documents that begin on this line.
     heredocs: Vec<String>,
-    /// How many substitutions this one stands in.
+    /// The nesting depth of substitutions.
     depth: u32,
 }
 
@@ -207,7 +208,7 @@ impl<'a> ShellLexer<'a> {
         }
     }
 
-    /// `(...)` with whatever is in it becomes part of the word, unread.
+    /// Adds `(...)` to the word, without parsing its content.
     fn substitution(&mut self) {
         let mut inner = ShellLexer { depth: self.depth + 1, ..ShellLexer::default() };
         let mut depth = 0_u32;
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_here_document_holds_no_commands() {
+    fn a_here_document_contains_no_commands() {
         assert_eq!(shown("cat <<'EOF' | go run -\nmake test\nEOF\nls"), "cat | go run - ; ls");
         let commit =
             "git commit -m \"$(cat <<'EOF'\nfix: don't ) run; make test\n\nEOF\n)\" && git push";

@@ -1,11 +1,11 @@
-//! The structure of a command line: which command decides over which.
+//! The syntax tree of a command line: which command decides whether another one runs.
 
 use super::{ShellToken, ShellWord, is_assignment, tokens};
 
-/// How a pipeline is joined to what is before it.
+/// The operator between a pipeline and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChainOperator {
-    /// `&&`, and the first of a chain.
+    /// `&&`, also for the first pipeline of a chain.
     And,
     /// `||`
     Or,
@@ -16,7 +16,7 @@ pub(crate) enum ChainOperator {
 pub(crate) struct ShellCommand {
     pub(crate) assignments: Vec<ShellWord>,
     pub(crate) words: Vec<ShellWord>,
-    /// Whether its output goes into a file.
+    /// Whether its output is redirected to a file.
     pub(crate) redirected: bool,
 }
 
@@ -41,14 +41,14 @@ pub(crate) enum ShellNode {
     },
 }
 
-/// Lines nested deeper than this have no tree.
+/// Lines that are nested deeper than this have no tree.
 const MAX_DEPTH: u32 = 24;
 
-/// Reads a command line. It is `None` if groups are nested too deeply.
+/// Parses a command line. `None` if groups are nested too deeply.
 pub(crate) fn read(line: &str) -> Option<ShellNode> {
     let mut reader = ShellParser { tokens: tokens(line), at: 0, depth: 0, too_deep: false };
     let mut items = Vec::new();
-    // A closing word that closes nothing is passed over.
+    // A closing word without an opening one is skipped.
     while reader.at < reader.tokens.len() {
         if let ShellNode::List(more) = reader.list() {
             items.extend(more);
@@ -89,7 +89,7 @@ impl ShellParser {
         while self.take(&ShellToken::End) {}
     }
 
-    /// Reads up to a word or bracket that closes a group, which it leaves.
+    /// Parses up to a word or bracket that closes a group, without consuming it.
     fn list(&mut self) -> ShellNode {
         let mut items = Vec::new();
         loop {
@@ -181,7 +181,7 @@ impl ShellParser {
                 ShellNode::Loop { condition: None, body: Box::new(self.body()) }
             }
             "case" => {
-                // Which arm runs is not known: nothing is said about it.
+                // Which arm runs is not known, so nothing is recorded about it.
                 while self.keyword() != "esac" && self.at < self.tokens.len() {
                     self.at += 1;
                 }
@@ -247,7 +247,7 @@ impl ShellParser {
         }
     }
 
-    /// Passes over brackets and what is between them. Says how many tokens those were.
+    /// Skips brackets and what is between them. Returns how many tokens that were.
     fn brackets(&mut self) -> usize {
         let from = self.at;
         let mut open = 0_usize;

@@ -1,14 +1,15 @@
-//! Edits by the tools of SWE-agent, which OpenHands took over in part: which file an action changes, and whether it did.
+//! Edits by the tools of SWE-agent (OpenHands uses some of them too): which file an action changes,
+//! and whether it did.
 
 /// An action that changes a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EditAction<'a> {
     pub(super) tool: &'a str,
-    /// The file, where the action names it; else it is the open one.
+    /// The file, if the action names it; otherwise it is the open file.
     pub(super) path: Option<&'a str>,
 }
 
-/// Tools of SWE-agent that are no commands of a shell.
+/// Tools of SWE-agent that are not shell commands.
 const TOOLS: &[&str] = &[
     "edit",
     "insert",
@@ -34,13 +35,13 @@ const TOOLS: &[&str] = &[
     "skip",
 ];
 
-/// Whether an action is a command of a shell.
+/// Whether an action is a shell command.
 pub(super) fn is_shell(action: &str) -> bool {
     let verb = action.split_whitespace().next().unwrap_or_default();
     !TOOLS.contains(&verb)
 }
 
-/// The edit that an action asks for, if it is one.
+/// Parses the edit that an action asks for, if it is one.
 pub(super) fn parse_edit_action(action: &str) -> Option<EditAction<'_>> {
     let (tool, rest) = action.split_once(char::is_whitespace).unwrap_or((action, ""));
     let path = match tool {
@@ -69,7 +70,7 @@ fn word(line: &str) -> Option<(&str, &str)> {
     Some((word, line.get(end + start..).unwrap_or_default()))
 }
 
-/// Whether the environment says that an edit was made. `None` if it does not say.
+/// Whether the environment's answer says that an edit was applied. `None` if it does not say.
 pub(super) fn applied(told: &str) -> Option<bool> {
     const NO: &[&str] = &[
         "Your proposed edit has introduced",
@@ -105,7 +106,7 @@ pub(super) fn applied(told: &str) -> Option<bool> {
         "undone successfully",
         "[File: ",
     ];
-    // What the tool says stands at the beginning; what follows is text of the file.
+    // The tool's message is at the beginning; the rest is text of the file.
     let head: String = told.trim_start().lines().take(3).collect::<Vec<_>>().join("\n");
     let whole = told.contains("Your changes have NOT been applied");
     if whole || NO.iter().any(|it| head.contains(it)) {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_says_whether_an_edit_was_made() {
+    fn the_environment_reports_whether_an_edit_was_applied() {
         for (told, expected) in [
             ("The file /r/b.py has been edited. Here's the result", Some(true)),
             ("[File: /r/a.py (2 lines total)]\n1:a\n2:z = 1", Some(true)),
@@ -171,7 +172,7 @@ mod tests {
             ("No edit history found for /r/b.py.", Some(false)),
             ("", None),
             ("something else", None),
-            // The file's own text says nothing of the edit.
+            // The file's own text does not count.
             ("The file /r/b.py has been edited.\n1\n2\n3\nUsage: b", Some(true)),
         ] {
             assert_eq!(applied(told), expected, "{told}");

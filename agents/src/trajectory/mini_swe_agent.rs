@@ -1,8 +1,8 @@
 //! Trajectories of mini-swe-agent: one JSON document with the messages of a run.
 //!
-//! Since version 2 (`mini-swe-agent-1.1`) a message has what it is about beside its text: the commands that were run,
-//! their return codes, the time. Before, a command is the one block of code in what the agent said, and its result the
-//! next message.
+//! Since version 2 (`mini-swe-agent-1.1`) a message has its data next to its text: the commands
+//! that were run, their return codes, the time. In earlier versions, a command is the only block of
+//! code in a message of the agent, and its result is the next message.
 
 use super::{
     EndedCommand, NotATrajectory, StepMoment, TrajectoryAuthor, TrajectoryDocument, TrajectoryRun,
@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::MiniSweAgent;
-/// What the last command prints, which hands in the result and has no message of its own.
+/// What the last command prints. It submits the result and has no message of its own.
 const SUBMITS: &[&str] = &["COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"];
 
 #[derive(Debug, Default, Deserialize)]
@@ -71,7 +71,7 @@ struct MiniSweMessage<'a> {
     kind: LenientText<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    /// What newer interfaces of models have in place of the content.
+    /// Newer model interfaces have this in place of the content.
     #[serde(borrow)]
     output: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -199,7 +199,7 @@ fn time(message: &MiniSweMessage<'_>, extra: &MiniSweExtra<'_>) -> Option<Timest
 struct MiniSweReader<'a> {
     run: TrajectoryRun,
     waiting: VecDeque<PendingCommand<'a>>,
-    /// What the first message of the user is made from; the task takes the place of `{{task}}`.
+    /// The template of the first user message; the task replaces `{{task}}`.
     template: String,
     place: long_text::SourceSpan,
     prompted: bool,
@@ -283,7 +283,7 @@ impl<'a> MiniSweReader<'a> {
         }
     }
 
-    /// What a person typed in a message of the user: the task, an interruption, a new task.
+    /// Records what a person typed in a user message: the task, an interruption, a new task.
     fn typed(
         &mut self,
         said: Option<&(String, String)>,
@@ -304,7 +304,7 @@ impl<'a> MiniSweReader<'a> {
         Some(task(text, &self.template).unwrap_or(0..text.len()))
     }
 
-    /// A command in the text of what the agent said: the one block of code.
+    /// Opens the command in a message's text: the only block of code.
     fn ask_in_text(
         &mut self,
         moment: &StepMoment,
@@ -326,7 +326,8 @@ impl<'a> MiniSweReader<'a> {
         self.waiting.push_back(asked);
     }
 
-    /// Closes the command that a result belongs to: the one it names, else the one that was asked for first.
+    /// Closes the command that a result belongs to: the one that it names, or else the oldest open
+    /// one.
     fn answer(
         &mut self,
         moment: &StepMoment,
@@ -394,7 +395,7 @@ impl<'a> MiniSweReader<'a> {
         self.run.command(moment, ended);
     }
 
-    /// The person did not let the commands run that wait.
+    /// Records that the person refused the waiting commands.
     fn refuse(&mut self, moment: &StepMoment, said: Option<&(String, String)>, base: &str) {
         let (text, pointer) = said.cloned().unwrap_or_default();
         while let Some(asked) = self.waiting.pop_front() {
@@ -403,7 +404,7 @@ impl<'a> MiniSweReader<'a> {
         }
     }
 
-    /// The end of a run: a command without a result, and what was handed in.
+    /// Records the end of a run: a command without a result, and the submission.
     fn hand_in(&mut self, moment: &StepMoment, about: &MiniSweSummary<'_>) {
         let submitted = about.exit_status.text() == Some("Submitted");
         while let Some(asked) = self.waiting.pop_front() {
@@ -424,7 +425,7 @@ fn called_at(moment: &StepMoment) -> Option<String> {
     (!moment.synthetic).then(|| moment.at.to_string())
 }
 
-/// Where the task is in the first message: between what the template has before and after it.
+/// The range of the task in the first message: between the template's text before and after it.
 fn task(text: &str, template: &str) -> Option<Range<usize>> {
     let (before, after) =
         template.split_once("{{task}}").or_else(|| template.split_once("{{ task }}"))?;
@@ -436,7 +437,7 @@ fn task(text: &str, template: &str) -> Option<Range<usize>> {
     Some(start..start + end)
 }
 
-/// The block of code that is the command, if there is exactly one.
+/// The block of code that is the command, if there is exactly one block.
 fn block(text: &str) -> Option<Range<usize>> {
     let mut found = None;
     for fence in ["```bash\n", "```mswea_bash_command\n", "```sh\n"] {
@@ -455,17 +456,17 @@ fn block(text: &str) -> Option<Range<usize>> {
     found
 }
 
-/// What a result says of its command.
+/// How a command ended, parsed from its result.
 struct MiniSweCommandEnd {
     outcome: &'static str,
     exit_code: Option<i64>,
     signal: Option<i64>,
-    /// Where the output is in the text.
+    /// The range of the output in the text.
     output: Range<usize>,
 }
 
 impl MiniSweCommandEnd {
-    /// Whether a message of the user is a result, in versions that do not say so.
+    /// Whether a user message is a result, for versions that do not mark it.
     fn is_one(text: &str) -> bool {
         let begin = text.trim_start();
         begin.starts_with("<returncode>")

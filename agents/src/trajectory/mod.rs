@@ -1,8 +1,9 @@
-//! Trajectories: the record of a run that has ended, read whole. SWE-agent, mini-swe-agent and OpenHands write them.
+//! Trajectories of SWE-agent, mini-swe-agent and OpenHands: records of ended runs, read whole.
 //!
-//! What a step becomes is the same for all: what the agent said is a message, a command is a command and, if it is a
-//! known check, a verification, an edit is code, and any other tool a tool use. Where a trajectory has no times they
-//! are made up, and the facts that have such a time say so with `synthetic`.
+//! A step becomes the same facts for all of them: what the agent said is a message; a command is a
+//! command and, if it is a known check, a verification; an edit is code; any other tool is a tool
+//! use. If a trajectory has no times, they are invented, and the facts with such a time have the
+//! field `synthetic`.
 
 mod edit;
 mod mini_swe_agent;
@@ -17,7 +18,7 @@ use crate::piece::{CheckpointDraft, SessionDraft, TranscriptPiece};
 use crate::verification::CheckCommandLine;
 use forge_store::model::{Fact, FieldMap, Kind, Timestamp, Value};
 
-/// Whose trajectory a document is.
+/// The agent that wrote a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrajectoryAuthor {
     /// SWE-agent, a single run or one with several attempts (`RetryAgent`).
@@ -29,7 +30,7 @@ pub enum TrajectoryAuthor {
 }
 
 impl TrajectoryAuthor {
-    /// What sessions and sources call it.
+    /// Its name in sessions and sources.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +40,7 @@ impl TrajectoryAuthor {
         }
     }
 
-    /// What people call it.
+    /// Its name for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -60,7 +61,7 @@ impl TrajectoryAuthor {
     }
 }
 
-/// A document that is no trajectory of this author.
+/// The document is not a trajectory of this agent.
 #[derive(Debug, thiserror::Error)]
 #[error("this is no trajectory of {}; {}", .author.title(), .author.expected())]
 pub struct NotATrajectory {
@@ -82,13 +83,13 @@ impl NotATrajectory {
     }
 }
 
-/// Reads a whole trajectory. `started_at` is when its run began, for those that do not say; `recorded_at` goes into
-/// every fact.
+/// Reads a whole trajectory. `started_at` is when its run began, for formats that do not say;
+/// `recorded_at` goes into every fact.
 ///
-/// The same document gives the same session and facts again.
+/// The same document always gives the same session and facts.
 ///
 /// # Errors
-/// The document is no trajectory of this author.
+/// The document is not a trajectory of this agent.
 pub fn read(
     author: TrajectoryAuthor,
     bytes: &[u8],
@@ -120,7 +121,7 @@ impl TrajectoryDocument<'_> {
         (self.offset, self.bytes.len() as u64)
     }
 
-    /// The name of a session that has none: the hash of its document.
+    /// The id of a session that has none: the hash of its document.
     fn hash(&self) -> String {
         blake3::hash(self.bytes).to_hex().to_string()
     }
@@ -130,7 +131,7 @@ impl TrajectoryDocument<'_> {
     }
 }
 
-/// A run as it is read, step by step.
+/// The state of reading a run, step by step.
 #[derive(Debug)]
 struct TrajectoryRun {
     carry: TranscriptState,
@@ -140,18 +141,18 @@ struct TrajectoryRun {
     started_at: Option<Timestamp>,
 }
 
-/// Where and when a step is.
+/// The place and time of a step.
 #[derive(Clone, Debug)]
 struct StepMoment {
     at: Timestamp,
-    /// The number of the step, from 1: the place of its facts in the source.
+    /// The number of the step, from 1: the position of its facts in the source.
     number: u64,
     place: SourceSpan,
-    /// The time is made up.
+    /// Whether the time is invented.
     synthetic: bool,
 }
 
-/// A command with how it ended.
+/// A command and how it ended.
 #[derive(Debug)]
 struct EndedCommand<'a> {
     id: &'a str,
@@ -160,9 +161,9 @@ struct EndedCommand<'a> {
     command: Value,
     outcome: &'static str,
     exit_code: Option<i64>,
-    /// What it printed or, if it was refused, why, with the pointer to it.
+    /// The output or, for a refused command, the reason, with the pointer to it.
     output: (&'a str, &'a str),
-    /// Whether the line is one for a shell.
+    /// Whether the line is a shell command.
     shell: bool,
     more: FieldMap,
 }
@@ -178,7 +179,7 @@ impl TrajectoryRun {
         }
     }
 
-    /// Does something at this moment; facts it makes are of the moment's step.
+    /// Runs a function at this moment; the facts that it makes belong to the moment's step.
     fn at(
         &mut self,
         moment: &StepMoment,
@@ -239,7 +240,7 @@ impl TrajectoryRun {
         });
     }
 
-    /// The patch that was handed in at the end, with the pointer to it.
+    /// Adds the patch that was submitted at the end, with the pointer to it.
     fn submission(
         &mut self,
         moment: &StepMoment,
@@ -279,7 +280,7 @@ impl TrajectoryRun {
     }
 }
 
-/// The files that a patch changes, as git names them.
+/// The files that a patch changes, in git's notation.
 fn paths(patch: &str) -> Vec<String> {
     let paths = patch.lines().filter_map(|line| {
         let (_, path) = line.strip_prefix("diff --git a/")?.split_once(" b/")?;

@@ -1,8 +1,9 @@
-//! Trajectories of SWE-agent: one JSON document a run, without times, exit codes or ids.
+//! Trajectories of SWE-agent: one JSON document per run, without times, exit codes or ids.
 //!
-//! Every step becomes a message and a command; its edit, and the patch handed in at the end, become code. The session's
-//! id is the hash of the document. The times are made up from the steps' durations. A run with several attempts
-//! (`RetryAgent`) has a list of trajectories, one after the other, and the chosen one again beside it.
+//! Every step becomes a message and a command; its edit and the submitted patch become code. The
+//! session's id is the hash of the document. The times are computed from the steps' durations. A
+//! run with several attempts (`RetryAgent`) has a list of trajectories in order, and a copy of the
+//! chosen one.
 
 use super::{
     EndedCommand, NotATrajectory, StepMoment, TrajectoryAuthor, TrajectoryDocument, TrajectoryRun,
@@ -63,7 +64,7 @@ impl SweAgentStep<'_> {
     }
 }
 
-/// What the environment says of itself after a step. Older versions write it as JSON inside a string.
+/// The state of the environment after a step. Older versions write it as JSON in a string.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct SweAgentState {
@@ -83,11 +84,11 @@ impl SweAgentState {
     }
 }
 
-/// A run of an agent: its steps, and where they are in the document.
+/// A run of an agent: its steps, and their position in the document.
 struct SweAgentAttempt<'a> {
     steps: Vec<(usize, SweAgentStep<'a>)>,
     about: SweAgentSummary<'a>,
-    /// What leads to it: `""`, or the attempt.
+    /// The pointer to it: `""`, or to the attempt.
     base: String,
     /// Its number, from 1, if the document has several.
     number: Option<u64>,
@@ -109,7 +110,7 @@ pub(super) fn read(
     started_at: Timestamp,
     recorded_at: Timestamp,
 ) -> Result<TranscriptPiece, NotATrajectory> {
-    // An array would be read as the fields in their order.
+    // serde would read an array as the fields in their order.
     if !document.starts_with(b'{') {
         return Err(NotATrajectory::unlike(AUTHOR, "no object"));
     }
@@ -150,7 +151,7 @@ pub(super) fn read(
     Ok(piece)
 }
 
-/// A document that is being read: what was made so far, and where the time is.
+/// The state of reading a document: the facts so far, and the current time.
 struct SweAgentReader {
     run: TrajectoryRun,
     at: Timestamp,
@@ -164,8 +165,8 @@ impl SweAgentReader {
         StepMoment { at: self.at, number: self.number, place: self.place, synthetic: true }
     }
 
-    /// A step's time is the beginning plus the durations up to its end, or plus as many seconds as its number where not
-    /// every step has a duration.
+    /// Reads an attempt. A step's time is the start plus the durations up to the step's end. If not
+    /// every step has a duration, it is the start plus one second per step.
     fn attempt(&mut self, attempt: &SweAgentAttempt<'_>) {
         let timed = attempt.steps.iter().all(|(_, step)| step.seconds().is_some());
         let (began, mut seconds) = (self.at, 0.0);
@@ -249,7 +250,8 @@ impl SweAgentReader {
     }
 }
 
-/// The file of an edit: the one it names, as the environment writes its path if that opened it, else the open one.
+/// The file of an edit: the one that it names, with the environment's path if that file is open, or
+/// else the open file.
 fn path<'a>(edited: &edit::EditAction<'a>, open: Option<&'a str>) -> Option<&'a str> {
     match edited.path {
         Some(named) => Some(open.filter(|open| open.ends_with(named)).unwrap_or(named)),
@@ -257,7 +259,7 @@ fn path<'a>(edited: &edit::EditAction<'a>, open: Option<&'a str>) -> Option<&'a 
     }
 }
 
-/// What the environment says of how a command ended. Nothing tells its exit code.
+/// How a command ended, by the environment's answer, which has no exit code.
 fn outcome(told: &str) -> &'static str {
     let begin = told.trim_start();
     let cancelled = begin.starts_with("The command '")

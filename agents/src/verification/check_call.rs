@@ -1,4 +1,4 @@
-//! Which check the words of a command are.
+//! Finds which check the words of a command run.
 
 use super::CheckKind;
 use super::summary::SummaryPatterns;
@@ -17,26 +17,26 @@ pub(super) struct CheckCall {
     pub(super) tool: &'static str,
     /// The subcommand, script or target.
     pub(super) call: String,
-    /// What was run, as people would name it: `cargo test`, `mise run lint`.
+    /// The display name of what was run: `cargo test`, `mise run lint`.
     pub(super) name: String,
-    /// What it was run on, in a normal form: see [`target`].
+    /// What it was run on, in a normalised form: see [`target`].
     pub(super) target: Vec<String>,
-    /// The directory that its arguments name.
+    /// The directory in its arguments.
     pub(super) directory: Option<String>,
     pub(super) exit: ExitCodeMeaning,
-    /// What the tool prints; `None` for a script, of which it is not known what it runs.
+    /// The summary patterns of the tool; `None` for a script, whose content is not known.
     pub(super) summary: Option<&'static SummaryPatterns>,
 }
 
 /// What the words of a command run.
 pub(super) enum ClassifiedCommand {
     Check(Box<CheckCall>),
-    /// A command line of its own, in another shell.
+    /// A command line of its own, which another shell runs.
     Line(String),
     Other,
 }
 
-/// Runners in front of runners are read up to this number.
+/// The maximum number of nested runners.
 const MAX_RUNNERS: usize = 8;
 /// Options with which a tool does not check anything.
 const NON_CHECKING_OPTIONS: &[&str] = &[
@@ -63,7 +63,7 @@ const NON_CHECKING_OPTIONS: &[&str] = &[
     "--show-settings",
 ];
 
-/// What these words run, through all runners in front.
+/// Returns what these words run, through all runners before it.
 pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
     let mut words: Vec<&str> = words.to_vec();
     let mut directory = None;
@@ -92,7 +92,7 @@ pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
     ClassifiedCommand::Other
 }
 
-/// The name of a program without its folder, its version and the endings of scripts.
+/// The name of a program without its folder, its version and script extensions.
 fn program_name(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
     let name =
@@ -117,7 +117,7 @@ fn matched(words: &[&str]) -> Option<CheckCall> {
     script_file_call(words)
 }
 
-/// The arguments besides those of a call, if it is this call.
+/// The arguments without the words of this call; `None` if it is another call.
 fn rest_of<'a>(program: &str, call: &str, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut rest: Vec<&str> = arguments.to_vec();
     if rest.first().is_some_and(|first| first.starts_with('+')) {
@@ -143,7 +143,7 @@ fn rest_of<'a>(program: &str, call: &str, arguments: &[&'a str]) -> Option<Vec<&
     Some(rest)
 }
 
-/// Where the first word is that is neither an option nor the value of one.
+/// The index of the first word that is neither an option nor the value of one.
 fn first_plain(program: &str, words: &[&str]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -235,7 +235,7 @@ fn script_call(
     })
 }
 
-/// Tools that take several names, each of which they run.
+/// Whether a tool accepts several names and runs each of them.
 fn runs_many(tool: &str) -> bool {
     matches!(
         tool,
@@ -253,13 +253,14 @@ fn runs_many(tool: &str) -> bool {
     )
 }
 
-/// The words that are no options, each with its place. `nx run-many` names its target by an option.
+/// The words that are not options, each with its index. `nx run-many` names its target by an
+/// option.
 fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a str)> {
     let valued = target::VALUED.iter().filter(|(name, _)| *name == tool);
     let valued: Vec<&str> = valued.flat_map(|(_, options)| options.iter().copied()).collect();
     let mut plain = Vec::new();
     let mut at = 0;
-    // What is after `--` belongs to the script.
+    // Words after `--` belong to the script.
     while let Some(word) = words.get(at).filter(|word| **word != "--") {
         if many && (word.starts_with("--target=") || word.starts_with("--targets=")) {
             plain.push((at, word.split_once('=').map_or(*word, |(_, target)| target)));
@@ -277,7 +278,7 @@ fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a
     plain
 }
 
-/// npm's short names for `test`.
+/// The full name of a script; npm has short names for `test`.
 fn full_name<'n>(scripts: &ScriptTool, name: &'n str) -> &'n str {
     match name {
         "t" | "tst" if scripts.programs.contains(&"npm") => "test",
@@ -285,14 +286,14 @@ fn full_name<'n>(scripts: &ScriptTool, name: &'n str) -> &'n str {
     }
 }
 
-/// What a script checks, by its name.
+/// The kind of check of a script, by its name.
 fn check_of(scripts: &ScriptTool, name: &str) -> Option<CheckKind> {
     let name = full_name(scripts, name);
     let own = scripts.names.iter().find(|(own, _)| *own == name);
     own.map(|(_, check)| *check).or_else(|| script_check(name))
 }
 
-/// What a script checks whose name is made of such words.
+/// The kind of check that the words in a script's name say.
 pub(super) fn script_check(name: &str) -> Option<CheckKind> {
     let parts = parts(name);
     let has = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
@@ -304,12 +305,12 @@ pub(super) fn script_check(name: &str) -> Option<CheckKind> {
         parts.iter().flat_map(|part| SCRIPT_WORDS.iter().filter(move |(word, _)| word == part));
     let format = (checks && has(FORMAT_WORDS)).then_some(CheckKind::Lint);
     let check = known.map(|(_, check)| *check).max().or(format);
-    // A word such as `type` is a check only with `check`.
+    // A word such as `type` makes a check only together with `check`.
     let only_kind = parts.iter().all(|part| matches!(part.as_str(), "type" | "types" | "style"));
     check.filter(|_| !only_kind).or(checks.then_some(CheckKind::Test))
 }
 
-/// `test:unit`, `lint-all`, `:app:testDebugUnitTest`: the words of a name, in lower case.
+/// The words of a name in lower case: `test:unit`, `lint-all`, `:app:testDebugUnitTest`.
 fn parts(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for piece in name.split([':', '-', '_', '.', '/', '+', '@']) {
@@ -325,7 +326,7 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// A script of the project that is named after a check: `./scripts/test.sh`, `bash ci.sh`.
+/// A project script that is named after a check: `./scripts/test.sh`, `bash ci.sh`.
 fn script_file_call(words: &[&str]) -> Option<CheckCall> {
     let shell =
         matches!(words.first().map(|it| it.rsplit('/').next()), Some(Some("bash" | "sh" | "zsh")));
@@ -341,7 +342,7 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
     let known = SCRIPT_WORDS.iter().any(|(known, _)| *known == word)
         || CHECK_WORDS.contains(&word)
         || matches!(stem, "runtests" | "run_tests");
-    // `/usr/bin/test` is no check of a project.
+    // `/usr/bin/test` does not check a project.
     if !known || file.starts_with("/usr/") || file.starts_with("/bin/") {
         return None;
     }

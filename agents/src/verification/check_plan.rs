@@ -1,27 +1,27 @@
-//! A command line as the checks in it and what decides over its exit code.
+//! Parses a command line into its checks and the structure that determines its exit code.
 
 use super::check_call::{self, CheckCall, ClassifiedCommand};
 use super::target;
 use super::visibility::OutputFilter;
 use crate::shell::syntax_tree::{self, ChainOperator, ShellCommand, ShellNode};
 
-/// A part of a command line, as far as its exit code is concerned.
+/// A part of a command line, for computing its exit code.
 #[derive(Debug)]
 pub(super) enum ExitCodeTree {
     /// A check, by its number.
     Check(usize),
     /// A command that may end with any code.
     Any,
-    /// A command that is taken to end with 0.
+    /// A command that is assumed to end with 0.
     Zero,
     Nonzero,
-    /// A change of the directory, or the reading of a file: it fails only where the output says so.
+    /// A change of the directory, or the reading of a file: it failed only if the output says so.
     Enter,
-    /// `echo` of a text of its own: where the text is missing in the output it did not run.
+    /// `echo` of a fixed text: if the text is missing from the output, it did not run.
     Echo(String),
     /// `exit` with a code, if that is known.
     Exit(Option<i64>),
-    /// `exit` with the code of the command before.
+    /// `exit` with the exit code of the command before.
     ExitAsBefore,
     List(Vec<CommandListItem>),
     Chain(Vec<(ChainOperator, ExitCodeTree)>),
@@ -46,11 +46,11 @@ pub(super) enum ExitCodeTree {
 pub(super) struct CommandListItem {
     pub(super) plan: ExitCodeTree,
     pub(super) background: bool,
-    /// Whether the list ends where this fails (`set -e`).
+    /// Whether the list ends if this command fails (`set -e`).
     pub(super) ends_list: bool,
-    /// Whether a later `exit $NAME` gives back the code of the command before this one.
+    /// Whether a later `exit $NAME` returns the code of the command before this one.
     pub(super) keeps_exit_code: bool,
-    /// Where the output holds its exit code.
+    /// Where the output contains its exit code.
     pub(super) printed: Option<PrintedExitCode>,
 }
 
@@ -63,32 +63,32 @@ pub(super) struct PrintedExitCode {
     pub(super) of_first: bool,
 }
 
-/// A check of a command line and what surrounds it.
+/// A check of a command line, and its surroundings.
 #[derive(Debug)]
 pub(super) struct PlacedCheck {
     pub(super) call: CheckCall,
-    /// The programs that its output goes through.
+    /// The programs that its output is piped through.
     pub(super) filters: Vec<OutputFilter>,
-    /// Whether its output goes into a file that nothing shows.
+    /// Whether its output goes to a file that is never shown.
     pub(super) hidden: bool,
     /// Whether it may run more than once.
     pub(super) repeats: bool,
 }
 
-/// A line with more checks than this is read up to it.
+/// The maximum number of checks in a line; later ones are ignored.
 pub(super) const MAX_CHECKS: usize = 12;
 const MAX_SHELLS: u32 = 4;
-/// Of a pipeline so many programs after a check are looked at.
+/// The maximum number of programs after a check that are examined in a pipeline.
 const MAX_FILTERS: usize = 8;
 
-/// A command line with the checks in it.
+/// A command line with its checks.
 #[derive(Debug)]
 pub(super) struct CheckPlan {
     pub(super) plan: ExitCodeTree,
     pub(super) checks: Vec<PlacedCheck>,
 }
 
-/// Reads a command line.
+/// Parses a command line.
 pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
     let mut planner = CheckPlanBuilder { checks: Vec::new(), shells: 0 };
     let node = syntax_tree::read(line)?;
@@ -96,12 +96,12 @@ pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
     Some(CheckPlan { plan, checks: planner.checks })
 }
 
-/// What holds where a command stands.
+/// The state of the shell at a command.
 #[derive(Clone, Debug, Default)]
 struct ShellContext {
     directory: Option<String>,
     filters: Vec<OutputFilter>,
-    /// Whether the output is not the line's own, so that a text that was printed need not be in it.
+    /// Whether the output is not part of the line's output, so that a printed text may be missing.
     piped: bool,
     pipefail: bool,
     errexit: bool,
@@ -119,7 +119,7 @@ impl CheckPlanBuilder {
             ShellNode::Command(command) => self.command(command, context),
             ShellNode::List(items) => self.list(items, context),
             ShellNode::Chain(links) => {
-                // A failure that `&&` or `||` answers does not end a list.
+                // A failure before `&&` or `||` does not end a list.
                 let errexit = std::mem::take(&mut context.errexit);
                 let plans =
                     links.iter().map(|(link, node)| (*link, self.node(node, context))).collect();
@@ -148,7 +148,7 @@ impl CheckPlanBuilder {
         }
     }
 
-    /// A part whose failure does not end the list it is in.
+    /// Parses a part whose failure does not end the list that contains it.
     fn apart(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
         let errexit = std::mem::take(&mut context.errexit);
         let plan = self.node(node, context);
@@ -158,9 +158,9 @@ impl CheckPlanBuilder {
 
     fn list(&mut self, items: &[(ShellNode, bool)], context: &mut ShellContext) -> ExitCodeTree {
         let mut done: Vec<CommandListItem> = Vec::new();
-        // Whether the item holds checks.
+        // Whether each item contains checks.
         let mut checked: Vec<bool> = Vec::new();
-        // The name that holds the code of an item, and the number of that item.
+        // The variable that holds the exit code of an item, and the number of that item.
         let mut holder: Option<(String, usize)> = None;
         for (number, (node, background)) in items.iter().enumerate() {
             let first = self.checks.len();
@@ -206,7 +206,7 @@ impl CheckPlanBuilder {
         ExitCodeTree::List(done)
     }
 
-    /// Gives the checks whose output goes into a file the programs after them that may show it.
+    /// For checks whose output goes to a file: finds the later programs that may show the file.
     fn shown_from(&mut self, first: usize, later: &[(ShellNode, bool)]) {
         let checks = self.checks.get_mut(first..).unwrap_or_default();
         for check in checks.iter_mut().filter(|check| check.hidden) {
@@ -300,7 +300,7 @@ impl CheckPlanBuilder {
         ExitCodeTree::Check(self.checks.len() - 1)
     }
 
-    /// A line that another shell runs.
+    /// Parses a line that another shell runs.
     fn inner(&mut self, line: &str, redirected: bool, context: &ShellContext) -> ExitCodeTree {
         let Some(node) = syntax_tree::read(line) else { return ExitCodeTree::Any };
         let first = self.checks.len();
@@ -317,13 +317,13 @@ impl CheckPlanBuilder {
     }
 }
 
-/// Commands that are taken to succeed, so that a failure of the line is not theirs.
+/// Commands that are assumed to succeed, so that they do not explain a failure of the line.
 const HARDLY_FAIL: &[&str] = &[
     "popd", "export", "unset", "printf", "pwd", "sleep", "true", ":", "date", "ulimit", "umask",
     "shopt", "clear", "alias", "trap", "wait", "tee", "sort", "uniq", "wc", "tr", "cut", "nl",
     "ts", "hash", "local", "declare", "readonly",
 ];
-/// Commands that fail only where a file cannot be read, of which the output tells.
+/// Commands that fail only if a file cannot be read, which the output then says.
 const READERS: &[&str] = &["source", ".", "cat", "head", "tail", "sed", "awk"];
 
 fn words(command: &ShellCommand) -> Vec<&str> {
@@ -351,7 +351,7 @@ fn set(options: &[&str], context: &mut ShellContext) {
     }
 }
 
-/// The name to which the next command of a list gives the exit code: `rc=$?`.
+/// The variable to which the next command of a list assigns the exit code: `rc=$?`.
 fn holder_of(next: Option<&(ShellNode, bool)>) -> Option<String> {
     let Some((ShellNode::Command(command), _)) = next else { return None };
     let [assignment] = command.assignments.as_slice() else { return None };
@@ -369,7 +369,7 @@ fn is_variable(word: Option<&&str>, name: &str) -> bool {
     })
 }
 
-/// The line in which this command prints the exit code that a variable holds.
+/// The form of the line in which this command prints the exit code in a variable.
 fn printed_code(command: &ShellCommand, name: &str) -> Option<PrintedExitCode> {
     let (program, arguments) = command.words.split_first()?;
     if program.text != "echo" {
@@ -392,7 +392,7 @@ fn printed_code(command: &ShellCommand, name: &str) -> Option<PrintedExitCode> {
         let (before, after) = text.split_once(form.as_str())?;
         let goes_on = after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let whole = !before.contains('$') && !after.contains('$') && !goes_on;
-        // Only the last line of what it prints.
+        // Only the last line that it prints.
         let before = before.rsplit("\\n").next().unwrap_or_default();
         let printed = PrintedExitCode {
             before: before.trim_start().to_owned(),
@@ -403,7 +403,7 @@ fn printed_code(command: &ShellCommand, name: &str) -> Option<PrintedExitCode> {
     })
 }
 
-/// The commands in a part that show the contents of files.
+/// Collects the commands in a part that show the contents of files.
 fn readers(node: &ShellNode, found: &mut Vec<OutputFilter>) {
     match node {
         ShellNode::Command(command) => {

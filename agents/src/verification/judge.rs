@@ -1,4 +1,4 @@
-//! How the checks of one command line went, by the order of evidence.
+//! Decides the status of each check of a command line, by the order of evidence.
 
 use super::RecordedCommandEnd;
 use super::check_plan::{self, MAX_CHECKS, PlacedCheck};
@@ -8,10 +8,10 @@ use super::tools::ExitCodeMeaning;
 use super::visibility::OutputVisibility;
 use std::collections::HashSet;
 
-/// A script's last words are looked for in so many lines.
+/// How many of the last lines are searched for a script's result.
 const LAST_LINES: usize = 12;
 
-/// The status of each check of a line; none of one that did not run.
+/// Returns the status of each check of a line; `None` for one that did not run.
 pub(super) fn statuses(
     line: &check_plan::CheckPlan,
     ended: &RecordedCommandEnd<'_>,
@@ -35,12 +35,12 @@ pub(super) fn statuses(
     judge.decided()
 }
 
-/// What the exit code of a check says of it.
+/// The status that the exit code of a check means.
 fn status_of_exit_code(exit: ExitCodeMeaning, code: i64) -> &'static str {
     match (exit, code) {
         (_, 0) => "passed",
         (ExitCodeMeaning::Pytest, 3 | 4) | (_, 126 | 127) => "error",
-        // Stopped from outside: SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM.
+        // Stopped by a signal: SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM.
         (ExitCodeMeaning::Pytest, 2 | 5) | (_, ..=-1 | 129 | 130 | 131 | 137 | 141 | 143) => {
             "unknown"
         }
@@ -48,7 +48,7 @@ fn status_of_exit_code(exit: ExitCodeMeaning, code: i64) -> &'static str {
     }
 }
 
-/// What of an output its recorder left out.
+/// Which ends of an output are visible, by the marks that its recorder left.
 fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
     const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
     let last = lines.iter().rposition(|line| !line.trim().is_empty());
@@ -78,7 +78,7 @@ struct CheckJudge<'a> {
     cut: OutputVisibility,
 }
 
-/// What the evidence so far says of a check.
+/// The decision about a check by the evidence so far.
 type CheckDecision = Result<Option<&'static str>, ()>;
 
 impl CheckJudge<'_> {
@@ -86,7 +86,7 @@ impl CheckJudge<'_> {
         self.ended.exit_code.is_some_and(|code| code != 0)
     }
 
-    /// Whether the shell could not read the line, so that nothing in it ran.
+    /// Whether the shell could not parse the line, so that nothing ran.
     fn not_parsed(&self) -> bool {
         let says = |line: &&str| {
             line.contains("syntax error near unexpected token")
@@ -97,7 +97,8 @@ impl CheckJudge<'_> {
         self.failed() && first.is_some_and(says)
     }
 
-    /// Whether the output begins with the complaint of a command that could not enter a folder or read a file.
+    /// Whether the output begins with an error of a command that could not enter a folder or read a
+    /// file.
     fn not_entered(&self) -> bool {
         const COMMANDS: [&str; 9] =
             ["cd:", ":cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:"];
@@ -127,13 +128,13 @@ impl CheckJudge<'_> {
         if let Some(left) = outcome_solver::solve(plan, self.ended.exit_code, &known) {
             return Some(left);
         }
-        // What was printed contradicts the line: it says nothing.
+        // The output contradicts the line, so it is ignored.
         known.lines = &[];
         known.whole = false;
         outcome_solver::solve(plan, self.ended.exit_code, &known)
     }
 
-    /// The status of a check, as far as one outcome is left of it.
+    /// Decides the status of a check if only one outcome is possible.
     fn decision(
         &self,
         left: &RemainingOutcomes,
@@ -185,8 +186,8 @@ impl CheckJudge<'_> {
         decisions.into_iter().map(|it| it.unwrap_or(Some("unknown"))).collect()
     }
 
-    /// Of a line that was stopped: a failure that was told before is one; what was running then is not known, but
-    /// where only one check is left.
+    /// The statuses for a line that was stopped. A failure that was reported before counts. The
+    /// check that was running is unknown, unless it is the only one left.
     fn stopped(&self) -> Vec<Option<&'static str>> {
         let checks = self.line.checks.len();
         let evidence = self.evidence(&vec![Err(()); checks]);
@@ -202,8 +203,8 @@ impl CheckJudge<'_> {
         told.into_iter().map(|it| it.or(Some(rest))).collect()
     }
 
-    /// What the summaries say of each check: passed, failed, or nothing. A line that may be of several checks
-    /// counts for none of them.
+    /// Returns what the summaries say about each check: passed, failed, or nothing. A line that may
+    /// belong to several checks counts for none of them.
     fn evidence(&self, decisions: &[CheckDecision]) -> Vec<Option<bool>> {
         let checks = &self.line.checks;
         let found: Vec<Option<SummaryMatches>> =
@@ -227,14 +228,14 @@ impl CheckJudge<'_> {
             let shares =
                 |other: &&SummaryMatches| own.runs.iter().any(|line| other.runs.contains(line));
             let sharing = others(check, true).filter(shares).count();
-            // A script may print any number of such lines, so that their number says nothing.
+            // A script may print any number of such lines, so their number means nothing.
             let counted = checks.get(check)?.call.summary.is_some() && own.runs.len() > sharing;
             (own.passed && (sharing == 0 || counted)).then_some(true)
         };
         (0..checks.len()).map(of).collect()
     }
 
-    /// What the lines of the output say of a check.
+    /// Finds what the lines of the output say about a check.
     fn found(&self, place: &PlacedCheck) -> Option<SummaryMatches> {
         if place.hidden {
             return None;
@@ -259,7 +260,7 @@ impl CheckJudge<'_> {
         let mut found = match call.summary {
             Some(summary) => summary::tool_matcher(summary)?.read(self.lines, seen, 0, one_package),
             None => {
-                // What else a script runs is not known: only its last words count.
+                // What else a script runs is not known: only its last lines count.
                 let from = last_lines(self.lines);
                 if !seen.end {
                     seen.beginning = false;
@@ -277,14 +278,14 @@ impl CheckJudge<'_> {
     }
 }
 
-/// Whether Go's tests are of one package, which has one line in the summary.
+/// Whether a run of Go tests covers one package, which has one line in the summary.
 fn one_package(target: &[String]) -> bool {
     let mut packages = target.iter().filter(|word| !word.starts_with('-'));
     let first = packages.next();
     first.is_some_and(|word| word == "." || word.ends_with("/.")) && packages.next().is_none()
 }
 
-/// Where the last lines begin that are not blank.
+/// The index at which the last non-blank lines begin.
 fn last_lines(lines: &[&str]) -> usize {
     let filled = lines.iter().enumerate().rev().filter(|(_, line)| !line.trim().is_empty());
     filled.take(LAST_LINES).last().map_or(0, |(number, _)| number)

@@ -1,13 +1,14 @@
 //! Which commands are tests, builds or lints, and how they went.
 //!
-//! One order of evidence decides, for each check of a command line by itself:
+//! Each check of a command line is decided separately, by the first evidence that applies:
 //!
 //! 1. a call that never started checked nothing;
-//! 2. the exit code, where it is the check's own or nothing but the check explains it ([`solve`]);
-//! 3. the counts of the tool's own summary ([`summary`]), where nothing is hidden that could say otherwise ([`seen`]);
-//! 4. else it is unknown.
+//! 2. the exit code, if it is the check's own or only the check explains it ([`outcome_solver`]);
+//! 3. the counts of the tool's own summary ([`summary`]), if nothing is hidden that could
+//!    contradict them ([`visibility`]);
+//! 4. otherwise the status is unknown.
 //!
-//! `docs/checks.md` shows the tools and tells the rules.
+//! `docs/checks.md` lists the tools and the rules.
 
 mod check_call;
 mod check_plan;
@@ -23,7 +24,7 @@ mod wrapper;
 use forge_store::model::Value;
 use serde::{Deserialize, Serialize};
 
-/// What a check checks. Of several in the name of a script the last of these counts.
+/// The kind of a check. If the name of a script has several, the last of these counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CheckKind {
     Lint,
@@ -38,19 +39,19 @@ pub(crate) struct CheckCommandLine {
     line: String,
 }
 
-/// How a command line ended, as the record tells it.
+/// How a command line ended, as recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordedCommandEnd<'a> {
-    /// The word for it: `finished`, `background`, ...
+    /// The recorded word: `finished`, `background`, ...
     pub(crate) outcome: &'a str,
     pub(crate) exit_code: Option<i64>,
     pub(crate) output: &'a str,
 }
 
-/// One check of a command line that ran, or may have run.
+/// One check of a command line that ran or may have run.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckOutcome {
-    /// Its number among the checks of the line, from 0.
+    /// Its index among the checks of the line, from 0.
     pub(crate) number: usize,
     pub(crate) status: &'static str,
     check: CheckKind,
@@ -62,13 +63,13 @@ pub(crate) struct CheckOutcome {
 }
 
 impl CheckCommandLine {
-    /// What a command line verifies, if it does.
+    /// Returns the checks in a command line, if it has any.
     pub(crate) fn from_line(line: &str) -> Option<Self> {
         let checks = !check_plan::parse_line(line)?.checks.is_empty();
         checks.then(|| Self { line: line.to_owned() })
     }
 
-    /// The checks of the line that ran or may have run, each with its status.
+    /// Returns the checks of the line that ran or may have run, each with its status.
     pub(crate) fn outcomes(&self, ended: &RecordedCommandEnd<'_>) -> Vec<CheckOutcome> {
         let Some(line) = check_plan::parse_line(&self.line) else { return Vec::new() };
         let statuses = judge::statuses(&line, ended);
@@ -91,7 +92,7 @@ impl CheckCommandLine {
 }
 
 impl CheckOutcome {
-    /// The fields of a fact about it; the command ran in `working_dir`.
+    /// Returns the fields of a fact about it; the command ran in `working_dir`.
     pub(crate) fn fields(&self, working_dir: Option<&str>) -> [(&'static str, Value); 7] {
         let check = match self.check {
             CheckKind::Lint => "lint",

@@ -1,37 +1,37 @@
-//! Which outcomes of the checks in a command line agree with what is known of it.
+//! Finds which outcomes of the checks in a command line agree with what is known about the run.
 //!
-//! For each part of the line, and for each way it can end, the outcomes that every check can have had are put
-//! together from those of its parts. What is known (the exit code, a code that was printed, a summary) leaves ways
-//! out; a check of which one outcome is left is decided.
+//! For each part of the line, and for each way in which it can end, the possible outcomes of every
+//! check are combined from those of its parts. Evidence (the exit code, a printed code, a summary)
+//! excludes ways. A check with one remaining outcome is decided.
 
 use super::check_plan::{CommandListItem, ExitCodeTree, MAX_CHECKS, PrintedExitCode};
 use crate::shell::syntax_tree::ChainOperator;
 use std::collections::HashSet;
 
-/// Outcomes of a check, as bits.
+/// The outcomes of a check, as bits.
 pub(super) const OK: u64 = 1;
 pub(super) const FAILED: u64 = 2;
 pub(super) const NOT_RUN: u64 = 4;
-/// Bits of a check in the outcomes of all.
+/// The number of bits per check in the combined outcomes.
 const BITS: usize = 4;
 
 const _: () = assert!(MAX_CHECKS * BITS <= 64);
 
-/// Whose exit code the code of a part is.
+/// The part that determined an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExitCodeSource {
     Check(usize),
     Other,
 }
 
-/// A way in which a part can end: the possible outcomes of the checks in it.
+/// One way in which a part can end: the possible outcomes of the checks in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PossibleEnd {
     outcomes: u64,
     author: ExitCodeSource,
 }
 
-/// The ways in which a part can end. By `exit` it ends everything.
+/// The ways in which a part can end. An `exit` ends the whole line.
 #[derive(Clone, Copy, Debug, Default)]
 struct PossibleEnds {
     zero: Option<PossibleEnd>,
@@ -40,28 +40,28 @@ struct PossibleEnds {
     exit_nonzero: Option<PossibleEnd>,
 }
 
-/// What is known besides the line itself.
+/// What is known about a run besides the line itself.
 pub(super) struct SolverEvidence<'a> {
     /// The outcomes that each check may have.
     pub(super) allowed: [u64; MAX_CHECKS],
-    /// Whether the exit code 0 of a check says that it passed.
+    /// Whether exit code 0 of a check means that it passed.
     pub(super) decides: [bool; MAX_CHECKS],
     pub(super) lines: &'a [&'a str],
-    /// The same lines without the blanks around them.
+    /// The same lines, trimmed.
     pub(super) texts: &'a HashSet<&'a str>,
-    /// Whether the output is whole, so that a text that is not in it was not printed.
+    /// Whether the output is complete, so that a text that is not in it was not printed.
     pub(super) whole: bool,
-    /// Whether it says that a folder could not be entered.
+    /// Whether the output says that a folder could not be entered.
     pub(super) not_entered: bool,
 }
 
-/// What is left of the outcomes of the checks.
+/// The remaining possible outcomes of the checks.
 #[derive(Debug)]
 pub(super) struct RemainingOutcomes {
     outcomes: u64,
-    /// The check whose own exit code the line's code is.
+    /// The check whose exit code is the code of the line.
     pub(super) author: Option<usize>,
-    /// The exit codes of checks that the output holds.
+    /// The exit codes of checks that are in the output.
     pub(super) codes: [Option<i64>; MAX_CHECKS],
 }
 
@@ -72,7 +72,8 @@ impl RemainingOutcomes {
     }
 }
 
-/// The outcomes that agree with the exit code of the line. There are none if the line cannot have ended so.
+/// Computes the outcomes that agree with the exit code of the line. There are none if the line
+/// cannot have ended this way.
 pub(super) fn solve(
     plan: &ExitCodeTree,
     exit_code: Option<i64>,
@@ -104,17 +105,17 @@ fn either(a: Option<PossibleEnd>, b: Option<PossibleEnd>) -> Option<PossibleEnd>
     }
 }
 
-/// The outcomes of parts that all run, or that all do not.
+/// Combines the outcomes of parts that all run, or all do not run.
 fn together(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     parts.try_fold(0, |all, outcomes| Some(all | outcomes?))
 }
 
-/// One part after another: the code is that of the second.
+/// Combines two parts that run in sequence: the code is that of the second.
 fn in_sequence(first: PossibleEnd, second: Option<PossibleEnd>) -> Option<PossibleEnd> {
     second.map(|way| PossibleEnd { outcomes: first.outcomes | way.outcomes, ..way })
 }
 
-/// A part whose outcomes come to those of a way, which keeps its code.
+/// Adds outcomes to a way, which keeps its code.
 fn with_outcomes(way: Option<PossibleEnd>, outcomes: Option<u64>) -> Option<PossibleEnd> {
     way.zip(outcomes).map(|(way, more)| PossibleEnd { outcomes: way.outcomes | more, ..way })
 }
@@ -134,7 +135,7 @@ impl PossibleEnds {
         self.exit_nonzero = either(self.exit_nonzero, in_sequence(first, second.exit_nonzero));
     }
 
-    /// The exits of what is before a part, which then does not run.
+    /// The exits before a part, which then does not run.
     fn exits(before: &Self, skipped: Option<u64>) -> Self {
         Self {
             exit_zero: with_outcomes(before.exit_zero, skipped),
@@ -143,7 +144,7 @@ impl PossibleEnds {
         }
     }
 
-    /// Where an `exit` ends only this part.
+    /// The ways if an `exit` ends only this part.
     fn contained(&self) -> Self {
         Self {
             zero: either(self.zero, self.exit_zero),
@@ -266,7 +267,7 @@ impl OutcomeSolver<'_> {
                     ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
                 } else if item.ends_list {
                     ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
-                    // Which failures of a chain end the list is not followed.
+                    // Which failures of a chain end the list is not computed.
                     if !matches!(
                         item.plan,
                         ExitCodeTree::Chain(_) | ExitCodeTree::Not(_) | ExitCodeTree::If { .. }
@@ -281,7 +282,7 @@ impl OutcomeSolver<'_> {
         before
     }
 
-    /// One command of a list, with the exit code of it that the output holds.
+    /// The ways of one command of a list, with its exit code if the output contains it.
     fn item(&mut self, item: &CommandListItem) -> PossibleEnds {
         let code = item.printed.as_ref().and_then(|printed| self.printed(printed));
         let (Some(code), Some(printed)) = (code, &item.printed) else {
@@ -297,7 +298,7 @@ impl OutcomeSolver<'_> {
         self.with_code(ways, code)
     }
 
-    /// The ways of a part that ended with this code and did not end everything.
+    /// Limits the ways of a part to those with this code and without an `exit`.
     fn with_code(&mut self, ways: PossibleEnds, code: i64) -> PossibleEnds {
         if code == 0 {
             return PossibleEnds { zero: ways.zero, ..PossibleEnds::default() };
@@ -319,7 +320,7 @@ impl OutcomeSolver<'_> {
         };
         let mut lines = self.known.lines.iter().rev().filter(|line| !line.trim().is_empty());
         if printed.before.is_empty() && printed.after.is_empty() {
-            // A number alone may be anything; at the end it is what was printed last.
+            // A number alone may be anything; as the last line it is what was printed last.
             return lines.next().and_then(of);
         }
         lines.find_map(of)
@@ -347,7 +348,7 @@ impl OutcomeSolver<'_> {
         before
     }
 
-    /// A pipeline. `first` is the exit code of its first program, if that is known.
+    /// The ways of a pipeline. `first` is the exit code of its first program, if known.
     fn pipe(&mut self, parts: &[ExitCodeTree], pipefail: bool, first: Option<i64>) -> PossibleEnds {
         let mut done: Vec<PossibleEnds> = Vec::with_capacity(parts.len());
         for (number, part) in parts.iter().enumerate() {
@@ -396,7 +397,7 @@ impl OutcomeSolver<'_> {
         rest
     }
 
-    /// A loop, of which neither the number of rounds nor all their outcomes are known.
+    /// The ways of a loop. The number of rounds and the outcomes of each are not known.
     fn repeated(&mut self, condition: Option<&ExitCodeTree>, body: &ExitCodeTree) -> PossibleEnds {
         let ways = self.part(body);
         let skipped = self.not_run(body).map(|outcomes| PossibleEnd { outcomes, ..NOTHING });

@@ -1,70 +1,70 @@
-//! What the tools print at the end of a run: the lines that say how it went.
+//! Summary lines that tools print at the end of a run.
 //!
-//! A line counts by its whole shape with its counts, never by a word in it.
+//! A line counts only if its whole form matches, with its counts; never by one word in it.
 
 use super::visibility::OutputVisibility;
 use regex::{Regex, RegexSet};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What a line of some shape says.
+/// What a line of some form means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineVerdict {
     /// Something failed.
     Failed,
-    /// All that this line speaks of passed.
+    /// Everything in the scope passed.
     Passed(VerdictScope),
-    /// The groups of the shape are counts of what failed: passed if all of them are 0 or absent.
+    /// The groups of the pattern are counts of failures: passed if all of them are 0 or absent.
     Counts(VerdictScope),
 }
 
-/// Of how much a line speaks, and so what must be visible for it to prove that a run passed.
+/// The scope of a line: what must be visible for it to prove that a run passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VerdictScope {
-    /// Of the whole run.
+    /// The whole run.
     Run,
-    /// Of the run so far: nothing after it may be hidden.
+    /// The run so far: nothing after it may be hidden.
     SoFar,
-    /// Of a part, such as a package: nothing at all may be hidden.
+    /// A part, such as a package: nothing at all may be hidden.
     Part,
 }
 
-/// The lines of a tool.
+/// The summary lines of a tool.
 #[derive(Debug)]
 pub(super) struct SummaryPatterns {
     pub(super) shapes: &'static [(&'static str, LineVerdict)],
     /// Whether a run that passed prints nothing.
     pub(super) silent: bool,
-    /// Whether these lines are believed in the output of a script, of which it is not known what it runs.
+    /// Whether these lines count in the output of a script, whose content is not known.
     pub(super) in_scripts: bool,
     /// The last line of a run that passed; empty if it prints nothing.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page that shows the tools"))]
     pub(super) passing: &'static str,
-    /// The last line of one that failed.
+    /// The last line of a run that failed.
     pub(super) failing: &'static str,
 }
 
-/// What the output says of the runs of one tool.
+/// What the output says about the runs of one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SummaryMatches {
-    /// The numbers of the lines that tell of a failure.
+    /// The numbers of the lines that report a failure.
     pub(super) failed: Vec<usize>,
-    /// The numbers of those that say of a run that it passed.
+    /// The numbers of the lines that report a passed run.
     pub(super) runs: Vec<usize>,
-    /// Whether everything passed, by a line that speaks of enough for what is visible.
+    /// Whether everything passed, by a line whose scope is proven by what is visible.
     pub(super) passed: bool,
 }
 
 /// Lines longer than this are no summaries.
 const MAX_LINE: usize = 1000;
 
-/// The pattern with classes of ASCII characters; those of Unicode are many times as large.
+/// The pattern with ASCII character classes; Unicode classes are many times as large.
 fn ascii(pattern: &str) -> String {
     let replaced = pattern.replace(r"\d", "[0-9]").replace(r"\s", r"[ \t]");
     replaced.replace(r"\S", r"[^ \t]").replace(r"\b", r"(?-u:\b)")
 }
 
-/// A set of shapes, compiled.
+/// A compiled set of patterns.
 pub(super) struct SummaryMatcher {
     set: RegexSet,
     each: Vec<(Regex, LineVerdict)>,
@@ -79,7 +79,7 @@ impl SummaryMatcher {
         Some(Self { set, each: each.collect::<Option<_>>()? })
     }
 
-    /// What one line says: a failure, or of how much it says that it passed.
+    /// The meaning of one line: a failure, or the scope that passed.
     fn line(&self, line: &str) -> Option<Result<VerdictScope, ()>> {
         let mut passed = None;
         for index in self.set.matches(line) {
@@ -100,8 +100,8 @@ impl SummaryMatcher {
         passed
     }
 
-    /// What the lines of an output say. Passing counts in the lines from `from` on; of a `part` the line of a part
-    /// speaks of the whole run.
+    /// Evaluates the lines of an output. Passes count only in the lines from `from` on. If the run
+    /// is a `part`, the line of a part covers the whole run.
     pub(super) fn read(
         &self,
         lines: &[&str],
@@ -131,10 +131,10 @@ impl SummaryMatcher {
     }
 }
 
-/// More lines than this are not kept.
+/// The maximum number of line numbers that are kept.
 const MAX_FOUND: usize = 64;
 
-/// The compiled shapes of a summary.
+/// Returns the compiled patterns of a tool.
 pub(super) fn tool_matcher(summary: &'static SummaryPatterns) -> Option<Arc<SummaryMatcher>> {
     static COMPILED: Mutex<BTreeMap<usize, Arc<SummaryMatcher>>> = Mutex::new(BTreeMap::new());
     let number =
@@ -148,7 +148,7 @@ pub(super) fn tool_matcher(summary: &'static SummaryPatterns) -> Option<Arc<Summ
     Some(shapes)
 }
 
-/// The shapes that are believed in the output of any script.
+/// Returns the patterns that count in the output of any script.
 pub(super) fn script_matcher() -> Option<Arc<SummaryMatcher>> {
     static SHAPES: OnceLock<Option<Arc<SummaryMatcher>>> = OnceLock::new();
     let known =

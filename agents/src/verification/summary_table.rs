@@ -1,4 +1,4 @@
-//! The lines that tools print at the end of a run, passing and failing. `docs/checks.md` shows them.
+//! The summary lines of each tool, passing and failing. `docs/checks.md` shows them.
 
 use super::summary::LineVerdict::{Counts, Failed, Passed};
 use super::summary::VerdictScope::{Part, Run, SoFar};
@@ -12,7 +12,7 @@ const fn summary(
     SummaryPatterns { shapes, silent: false, in_scripts: true, passing, failing }
 }
 
-/// Of a tool that prints nothing where nothing is wrong.
+/// The patterns of a tool that prints nothing if nothing is wrong.
 const fn silent(
     shapes: &'static [(&'static str, LineVerdict)],
     failing: &'static str,
@@ -20,7 +20,7 @@ const fn silent(
     SummaryPatterns { shapes, silent: true, in_scripts: true, passing: "", failing }
 }
 
-/// Of a tool whose exit code is all that is known.
+/// The patterns of a tool that is judged only by its exit code.
 pub(super) static EXIT_CODE: SummaryPatterns =
     SummaryPatterns { shapes: &[], silent: false, in_scripts: false, passing: "", failing: "" };
 
@@ -679,7 +679,7 @@ summaries! {
         "lerna success run Ran npm script 'test' in 2 packages in 1.2s:",
         "lerna ERR! npm run test exited 1 in 'web'",
     );
-    /// What runners of scripts print after one that failed.
+    /// What script runners print after a failed script.
     SCRIPT_RUNNERS = summary(
         &[
             (r"^npm (?:ERR!|error)\s+(?:code ELIFECYCLE|Test failed|Lifecycle script|command failed)", Failed),

@@ -1,10 +1,10 @@
-//! What a check was run on, in a form in which two runs can be compared.
+//! The target of a check, in a form in which two runs can be compared.
 //!
-//! A word that begins with `+` widens a run (`+--workspace`), one that begins with `-` narrows it (`-p a`), any other
-//! is a file, a folder, a package or a name to which the run is limited. Options that only change what is printed
-//! are left out.
+//! A word that begins with `+` widens a run (`+--workspace`), one that begins with `-` narrows it
+//! (`-p a`); any other word is a file, a folder, a package or a name to which the run is limited.
+//! Options that change only what is printed are left out.
 
-/// Options of tools that take the next word and stand before or beside a subcommand.
+/// Options of tools that take the next word and are placed before or next to a subcommand.
 pub(super) const VALUED: &[(&str, &[&str])] = &[
     ("cargo", &["--manifest-path", "--config", "-C", "-Z", "--color"]),
     ("go", &["-C"]),
@@ -44,7 +44,7 @@ pub(super) const VALUED: &[(&str, &[&str])] = &[
     ("mix", &[]),
 ];
 
-/// Options that name the directory of a run; of a file its folder.
+/// Options that name the directory of a run; if they name a file, its folder.
 const DIRECTORIES: &[(&str, &[&str])] = &[
     ("cargo", &["--manifest-path", "-C"]),
     ("go", &["-C"]),
@@ -63,8 +63,8 @@ const DIRECTORIES: &[(&str, &[&str])] = &[
     ("ninja", &["-C"]),
 ];
 
-/// Options that change what is printed or how fast it goes, not what is checked. Those that take a word are in
-/// [`NOISE_VALUED`].
+/// Options that change what is printed or the speed, not what is checked. Options with a value are
+/// in [`NOISE_VALUED`].
 const NOISE: &[&str] = &[
     "-v",
     "-vv",
@@ -161,7 +161,7 @@ const NOISE_VALUED: &[&str] = &[
     "-W",
     "--config-file",
 ];
-/// Options with which more is checked.
+/// Options that widen the run.
 const WIDENS: &[&str] = &[
     "--workspace",
     "--all",
@@ -175,7 +175,7 @@ const WIDENS: &[&str] = &[
 ];
 const WIDENS_VALUED: &[&str] = &["-D", "--max-warnings", "--cov-fail-under"];
 
-/// What a run with these arguments was limited to, and the directory that they name.
+/// Returns the target of a run with these arguments, and the directory that they name.
 pub(super) fn normalized_target(
     tool: &str,
     call: &str,
@@ -205,7 +205,7 @@ pub(super) fn normalized_target(
         if directories.contains(&option) {
             directory = value.map(folder);
         } else if NOISE_VALUED.iter().any(|noise| option == *noise || is_number_of(noise, option)) {
-            // Nothing else is checked with it.
+            // This option does not change what is checked.
         } else {
             let widens = flag || WIDENS_VALUED.contains(&option);
             let sign = if widens { "+" } else { "" };
@@ -221,13 +221,13 @@ pub(super) fn normalized_target(
     (words, directory)
 }
 
-/// `-j4` of `-j`.
+/// Whether a word is an option with a number, such as `-j4` for `-j`.
 fn is_number_of(option: &str, word: &str) -> bool {
     let rest = word.strip_prefix(option).unwrap_or_default();
     !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A path as a word of a target; of Go's packages `a/...` is the folder and `a` is what is directly in it.
+/// A path as a word of a target. For Go, `a/...` is the folder and `a` is only its direct content.
 fn path(tool: &str, word: &str) -> Option<String> {
     let plain = word.trim_start_matches("./").trim_end_matches('/');
     if tool == "go" {
@@ -248,7 +248,7 @@ fn folder(path: &str) -> String {
     if folder.is_empty() { ".".to_owned() } else { folder.to_owned() }
 }
 
-/// A path from a folder, without `.` and `..` where they can be resolved.
+/// Joins a folder and a path, and resolves `.` and `..` where possible.
 pub(super) fn joined(folder: &str, path: &str) -> String {
     let whole =
         if path.starts_with(['/', '~']) { path.to_owned() } else { format!("{folder}/{path}") };

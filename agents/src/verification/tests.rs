@@ -20,7 +20,7 @@ fn status(line: &str, exit_code: impl Into<Option<i64>>, output: &str) -> String
 }
 
 #[test]
-fn known_commands_are_found_wherever_they_stand() {
+fn known_commands_are_found_at_any_position() {
     for (line, expected) in [
         ("cargo test --release", "cargo test"),
         ("cargo +nightly clippy", "cargo clippy"),
@@ -171,7 +171,7 @@ fn the_checks_own_exit_code_beats_every_word() {
 }
 
 #[test]
-fn an_exit_code_that_is_another_commands_says_nothing() {
+fn an_exit_code_of_another_command_means_nothing() {
     for line in [
         "cargo test | tail",
         "cargo test || true",
@@ -189,7 +189,7 @@ fn an_exit_code_that_is_another_commands_says_nothing() {
     {
         assert_eq!(status(line, 1, "x"), "unknown", "{line}");
     }
-    // What did not run has no verification.
+    // A check that did not run has no verification.
     assert_eq!(status("false && cargo test", 1, ""), "");
     assert_eq!(
         status("cd x && cargo test", 1, "bash: line 1: cd: x: No such file or directory"),
@@ -203,7 +203,7 @@ fn an_exit_code_that_is_another_commands_says_nothing() {
     assert_eq!(ended("cargo test", "background", None, ""), "1:unknown");
     assert_eq!(ended("cargo test", "interrupted", None, "test result: ok. 1 passed"), "1:unknown");
     assert_eq!(ended("cargo test", "timed_out", None, ""), "1:timed_out");
-    // The code of a client that stopped the command is not the check's.
+    // The exit code belongs to the client that stopped the command, not to the check.
     assert_eq!(ended("cargo test", "timed_out", Some(124), ""), "1:timed_out");
 }
 
@@ -275,7 +275,7 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:passed 2:passed",
         ),
         ("pytest a; pytest b; ls", 0, "=== 2 passed in 1s ===", "1:unknown 2:unknown"),
-        // Jest prints two lines of one run.
+        // Jest prints two lines for one run.
         (
             "npm run lint; npm run test",
             0,

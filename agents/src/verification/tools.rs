@@ -4,37 +4,38 @@ use super::CheckKind::{self, Build, Lint, Test};
 use super::summary::SummaryPatterns;
 use super::summary_table::*;
 
-/// What the exit code of a tool says.
+/// The meaning of a tool's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExitCodeMeaning {
     /// 0 if the check passed, another number if not.
     Decides,
-    /// As pytest's: 2 is also an interruption, 3 and 4 are errors of its own, 5 means that there was nothing to test.
+    /// Like pytest: 2 also means an interruption, 3 and 4 are its own errors, 5 means that there
+    /// were no tests.
     Pytest,
-    /// 0 also if something was found: only the output tells.
+    /// 0 even if something was found: only the output decides.
     OnlyOutput,
 }
 
-/// A tool that is a check when it is called in a certain way.
+/// A tool that is a check if it is called in a certain way.
 #[derive(Debug)]
 pub(super) struct CheckTool {
-    /// Its programs; the first gives the tool its name.
+    /// Its program names; the first one is the tool's name.
     pub(super) programs: &'static [&'static str],
-    /// The calls that are checks: the subcommand and the options that must be there, `""` for any call.
+    /// The calls that are checks: a subcommand and required options, `""` for any call.
     pub(super) calls: &'static [&'static str],
     pub(super) check: CheckKind,
     pub(super) exit: ExitCodeMeaning,
     pub(super) summary: &'static SummaryPatterns,
 }
 
-/// A tool that runs what a project calls by a name: scripts, targets, tasks.
+/// A tool that runs named scripts, targets or tasks of a project.
 #[derive(Debug)]
 pub(super) struct ScriptTool {
     pub(super) programs: &'static [&'static str],
-    /// The subcommands in front of a name.
+    /// The subcommands before a name.
     pub(super) runs: &'static [&'static str],
     pub(super) direct: DirectNames,
-    /// Names that are checks of this tool besides those of [`SCRIPT_WORDS`].
+    /// Names that are checks for this tool besides [`SCRIPT_WORDS`].
     pub(super) names: &'static [(&'static str, CheckKind)],
 }
 
@@ -45,7 +46,7 @@ pub(super) enum DirectNames {
     Only(&'static [&'static str]),
 }
 
-/// Words in the name of a script that make it a check.
+/// Words that make a script a check if its name contains them.
 pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
     ("test", Test),
     ("tests", Test),
@@ -68,11 +69,12 @@ pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
     ("checkstyle", Lint),
 ];
 
-/// Words that make a script a check whatever else it is called; with one of [`FORMAT_WORDS`] a lint, else a test.
+/// Words that make a script a check whatever else its name contains: a lint with one of
+/// [`FORMAT_WORDS`], otherwise a test.
 pub(super) const CHECK_WORDS: &[&str] = &["check", "ci", "verify", "validate"];
 pub(super) const FORMAT_WORDS: &[&str] =
     &["fmt", "format", "formatting", "prettier", "spotless", "scalafmt"];
-/// Words that say that a script does something else besides or does not end.
+/// Words which show that a script does something else too, or does not end.
 pub(super) const OTHER_WORDS: &[&str] = &[
     "watch", "start", "serve", "server", "dev", "clean", "deps", "install", "setup", "update",
     "updates", "data", "env", "image", "push", "deploy", "publish", "open", "ui", "up", "down",

@@ -1,6 +1,6 @@
-//! How much of a check's output is visible where it is piped through other programs.
+//! How much of a check's output is visible if it is piped through other programs.
 
-/// What is visible of an output.
+/// Which ends of an output are visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutputVisibility {
     /// Whether nothing before the shown lines was left out.
@@ -9,7 +9,7 @@ pub(super) struct OutputVisibility {
     pub(super) end: bool,
 }
 
-/// A program that an output goes through, with its arguments.
+/// A program that an output is piped through, with its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutputFilter {
     pub(super) words: Vec<String>,
@@ -18,7 +18,8 @@ pub(super) struct OutputFilter {
 impl OutputVisibility {
     pub(super) const ALL: Self = Self { beginning: true, end: true };
 
-    /// What these filters leave, where so many lines are shown and these patterns are what must not be hidden.
+    /// What these filters leave visible, if `shown` lines are shown and lines with the patterns
+    /// `failures` must not be hidden.
     pub(super) fn through(filters: &[OutputFilter], shown: usize, failures: &[&str]) -> Self {
         let mut seen = Self::ALL;
         for filter in filters {
@@ -60,7 +61,7 @@ fn limit(arguments: &[&str]) -> Option<LineLimit> {
                 None => match other.strip_prefix('-') {
                     Some(number) => number,
                     None if other.starts_with('+') => return Some(LineLimit::Other),
-                    // The name of a file.
+                    // A file name.
                     None => continue,
                 },
             },
@@ -73,7 +74,7 @@ fn limit(arguments: &[&str]) -> Option<LineLimit> {
     Some(LineLimit::Lines(lines))
 }
 
-/// Whether a `grep` lets all lines through that tell of a failure.
+/// Whether a `grep` lets all lines through that report a failure.
 fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
     let mut pattern = None;
     let (mut ignores_case, mut extended) = (false, matches!(program, "egrep" | "rg"));
@@ -101,7 +102,7 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
                 }
             }
             word if pattern.is_none() => pattern = Some(word),
-            // The name of a file.
+            // A file name.
             _ => {}
         }
     }
@@ -109,7 +110,8 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
     let pattern = match (fixed, extended) {
         (true, _) => regex::escape(pattern),
         (_, true) => pattern.to_owned(),
-        // In a basic expression the backslash gives these signs their meaning instead of taking it.
+        // In a basic expression a backslash gives these characters their special meaning instead of
+        // removing it.
         _ => pattern
             .replace('|', "[|]")
             .replace("\\[|]", "|")

@@ -1,16 +1,17 @@
-//! Programs that run the command in their arguments: `sudo`, `timeout 60`, `uv run`, `docker exec NAME`, ...
+//! Wrapper programs that run the command in their arguments: `sudo`, `timeout 60`, `uv run`,
+//! `docker exec NAME`, ...
 
-/// A program that runs another, and what is between the two.
+/// A program that runs another, with the form of its arguments.
 struct WrapperProgram {
     /// Its first words.
     words: &'static [&'static str],
-    /// Its options that take the next word.
+    /// Its options that take a value.
     valued: &'static [&'static str],
-    /// How many words stand between its options and the command.
+    /// How many words are between its options and the command.
     operands: usize,
 }
 
-/// What follows the words of a runner.
+/// The command inside a runner.
 pub(super) enum WrappedCommand<'w, 'a> {
     /// The words of the command, and the directory that the runner changes to.
     Words(&'w [&'a str], Option<&'a str>),
@@ -93,7 +94,7 @@ const NODE: &[&str] = &["-r", "--require", "--import", "--loader", "--env-file"]
 const SSH: &[&str] = &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"];
 const CONDA: &[&str] = &["-n", "--name", "-p", "--prefix", "--cwd"];
 
-/// The runners; of two that begin alike the longer one is first.
+/// The runners; of two with the same beginning, the longer one is first.
 const RUNNERS: &[WrapperProgram] = &[
     with(&["sudo"], &["-u", "-g", "-p", "-C", "-D"]),
     with(&["doas"], &["-u", "-C"]),
@@ -181,7 +182,7 @@ const RUNNERS: &[WrapperProgram] = &[
 const COMPOSE: &[&str] =
     &["-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"];
 
-/// The command that these words run by way of another program, if they do.
+/// Returns the command that these words run through a wrapper, if they do.
 pub(super) fn inner<'w, 'a>(
     words: &'w [&'a str],
     scratch: &'w mut Vec<&'a str>,
@@ -233,7 +234,7 @@ fn is_version(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// The words after the options, assignments and the `--` in front of them.
+/// The words after the options, the assignments and the `--`.
 fn after_options<'w, 'a>(mut words: &'w [&'a str], valued: &[&str]) -> &'w [&'a str] {
     while let Some((first, rest)) = words.split_first() {
         words = if valued.contains(first) {
@@ -249,7 +250,7 @@ fn after_options<'w, 'a>(mut words: &'w [&'a str], valued: &[&str]) -> &'w [&'a 
     words
 }
 
-/// The line that a shell gets with `-c`.
+/// The command line that a shell gets with `-c`.
 fn shell<'w, 'a>(words: &[&'a str]) -> Option<WrappedCommand<'w, 'a>> {
     let mut words = words.iter();
     let mut before = String::new();
@@ -280,7 +281,7 @@ fn shell<'w, 'a>(words: &[&'a str]) -> Option<WrappedCommand<'w, 'a>> {
     None
 }
 
-/// The command that runs in a Nix shell.
+/// The command that a Nix shell runs.
 fn nix<'w, 'a>(words: &'w [&'a str]) -> Option<WrappedCommand<'w, 'a>> {
     let at = words.iter().position(|word| matches!(*word, "-c" | "--command" | "--run"))?;
     let rest = words.get(at + 1..)?;

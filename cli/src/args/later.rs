@@ -1,4 +1,4 @@
-//! Arguments of a command that are made when it is the one that was called.
+//! Arguments that are built only when their command is called.
 
 use super::moment;
 use clap::builder::Resettable;
@@ -6,8 +6,8 @@ use clap::error::Error;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use std::ops::Deref;
 
-/// What a command is told. There are some hundred commands, and a process is called with one of them: to make the arguments of all
-/// took as long as many a command.
+/// The arguments of a command, built late. There are about a hundred commands, and a process calls
+/// one of them: building the arguments of all of them took as long as running many a command.
 #[derive(Clone, Debug)]
 pub struct Later<T>(T);
 
@@ -39,12 +39,13 @@ impl<T: FromArgMatches> FromArgMatches for Later<T> {
     }
 }
 
-/// With what `make` adds. What the command says of itself stays: it is said where all commands are listed.
+/// Adds the arguments that `make` adds. The description of the command stays, because it is needed
+/// where all commands are listed.
 fn add(command: Command, make: fn(Command) -> Command) -> Command {
     let about = command.get_about().cloned().unwrap_or_default();
     let long = command.get_long_about().cloned();
     let command = moment::take_hyphens(make(command)).about(about);
-    // Without a longer text the help shows the short one.
+    // Without a longer text, the help shows the short one.
     command.long_about(long.map_or(Resettable::Reset, Resettable::Value))
 }
 

@@ -8,14 +8,14 @@ use std::ffi::OsStr;
 use std::str::FromStr;
 use strsim::jaro;
 
-/// A moment as people name it: an id prefix, `#42`, a tag, a branch, `HEAD~3`, `branch@{T}` or a time.
+/// A moment as typed: an id prefix, `#42`, a tag, a branch, `HEAD~3`, `branch@{T}` or a time.
 ///
-/// What it means depends on the store and on now, so it is resolved there.
+/// Its meaning depends on the store and on the current time, so it is resolved later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment(String);
 
 impl Moment {
-    /// What was written.
+    /// Returns the text as it was typed.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -41,7 +41,8 @@ impl ValueParserFactory for Moment {
     }
 }
 
-/// Parses a [`Moment`], and refuses an option in its place as clap does where no value may begin with a hyphen.
+/// Parses a [`Moment`], and refuses an option in its place, as clap does for values that may not
+/// begin with a hyphen.
 #[derive(Clone, Copy, Debug)]
 pub struct MomentParser;
 
@@ -63,7 +64,8 @@ impl TypedValueParser for MomentParser {
     }
 }
 
-/// Whether a text is rather an option: a time has a digit or several words after its hyphen.
+/// Whether a text is an option rather than a moment: a time has a digit or several words after its
+/// hyphen.
 fn is_option(text: &str) -> bool {
     text.strip_prefix('-').is_some_and(|rest| {
         rest.starts_with('-')
@@ -71,7 +73,7 @@ fn is_option(text: &str) -> bool {
     })
 }
 
-/// What is wrong where a moment should be: its value is missing, or there is no such option.
+/// The error for an option in place of a moment: the value is missing, or there is no such option.
 fn option_in_place(command: &Command, arg: Option<&Arg>, option: &str) -> Error {
     if let Some(arg) = arg.filter(|arg| !arg.is_positional()) {
         let mut error = Error::new(ErrorKind::InvalidValue).with_cmd(command);
@@ -90,7 +92,7 @@ fn option_in_place(command: &Command, arg: Option<&Arg>, option: &str) -> Error 
     error
 }
 
-/// The option of the command that was probably meant, by the measure that clap uses.
+/// The most similar option of the command, by the measure that clap uses.
 fn similar_option(command: &Command, name: &str) -> Option<String> {
     const LEAST: f64 = 0.7;
     let name = name.strip_prefix("--")?;
@@ -99,7 +101,8 @@ fn similar_option(command: &Command, name: &str) -> Option<String> {
     near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, known)| format!("--{known}"))
 }
 
-/// The command, whose arguments that name moments take values that begin with a hyphen; those of its subcommands too.
+/// Lets the arguments that name moments take values that begin with a hyphen, in this command and
+/// its subcommands.
 pub(super) fn take_hyphens(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         let is_moment = arg.get_value_parser().type_id() == TypeId::of::<Moment>();
@@ -114,7 +117,7 @@ mod tests {
     use crate::args::Args;
     use clap::CommandFactory;
 
-    /// The words that call each command, with its arguments that name moments.
+    /// Collects the words that call each command, with its arguments that name moments.
     fn with_moments(command: &Command, words: &[String], found: &mut Vec<(Vec<String>, Command)>) {
         let is_moment = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<Moment>();
         if command.get_arguments().any(|arg| is_moment(&arg)) {
@@ -126,7 +129,7 @@ mod tests {
         }
     }
 
-    /// A call of the command in which only this argument, and those that must be there, are given.
+    /// A call of the command with only this argument and the required ones.
     fn call(words: &[String], command: &Command, moment: &Arg, given: &[&str]) -> Vec<String> {
         let mut call = [&["forge".to_owned()], words].concat();
         let given = given.iter().map(|word| (*word).to_owned());
@@ -138,7 +141,7 @@ mod tests {
             let is_this = arg.get_id() == moment.get_id();
             match arg.get_long() {
                 None if is_this => call.extend(given.clone()),
-                // Before a later position each earlier one has a value.
+                // Before a later positional argument, each earlier one needs a value.
                 None if arg.is_required_set()
                     || moment.is_positional() && arg.get_index() < moment.get_index() =>
                 {
@@ -153,7 +156,7 @@ mod tests {
         call
     }
 
-    /// Parses the call, with the options that clap says are missing.
+    /// Parses the call, and adds the options that clap reports as missing.
     fn parsed(mut call: Vec<String>) -> Result<clap::ArgMatches, Error> {
         loop {
             let error = match Args::command().try_get_matches_from(&call) {

@@ -1,4 +1,4 @@
-//! Values on the command line, parsed as the arguments are.
+//! Types and parsers of values on the command line.
 
 pub use super::moment::Moment;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -9,15 +9,15 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The longest name in bytes.
+/// The maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 200;
 
-/// A name people give: of a session, a branch, a tag.
+/// A name that a person gives: of a session, a branch, a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(String);
 
 impl Name {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -50,11 +50,11 @@ impl fmt::Display for Name {
     }
 }
 
-/// A parser of texts that say something.
+/// Parses a text that must not be blank.
 ///
 /// # Errors
 ///
-/// The text is empty or only space.
+/// The text is empty or only white space.
 pub fn said(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("it may not be empty".into());
@@ -62,12 +62,12 @@ pub fn said(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// An entity as people name it: its id or a unique prefix of it, after `KIND:` where that alone is ambiguous.
+/// An entity as typed: its id or a unique prefix, after `KIND:` if that alone is ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityName {
-    /// The kind, if it was said.
+    /// The kind, if it was given.
     pub kind: Option<Kind>,
-    /// The id or the beginning of one.
+    /// The id or a prefix of it.
     pub id: String,
 }
 
@@ -76,7 +76,7 @@ impl FromStr for EntityName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (kind, id) = match text.split_once(':') {
-            // An id may itself hold a colon, so only a known kind is taken for one.
+            // An id may contain a colon too, so only a known kind counts as one.
             Some((kind, id)) => match kind.parse() {
                 Ok(kind) => (Some(kind), id),
                 Err(_) => (None, text),
@@ -90,13 +90,13 @@ impl FromStr for EntityName {
     }
 }
 
-/// A parser of the words that a field may hold.
+/// Returns a parser of the words that a field may hold.
 #[must_use]
 pub fn words<W: VocabularyWord + Send + Sync>() -> impl TypedValueParser<Value = W> {
     chosen::<W>(W::WORDS.to_vec())
 }
 
-/// A parser of some of the words that a field may hold.
+/// Returns a parser of some of the words that a field may hold.
 #[must_use]
 pub fn words_of<W: VocabularyWord + Send + Sync>(some: &[W]) -> impl TypedValueParser<Value = W> {
     chosen::<W>(some.iter().map(|word| word.word()).collect())
@@ -158,7 +158,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A duration in microseconds; one that is too long for that is as long as can be.
+/// Converts a duration to microseconds; one that is too long becomes the maximum.
 #[must_use]
 pub fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)

@@ -11,7 +11,7 @@ use forge_store::model::claim::{BeliefKind, Dependency, DependencyType, Strength
 use forge_store::model::rule::{self, ClaimLookup, RuleError};
 use forge_store::model::{Key, Kind, Value};
 
-/// How one belief may rest on another; that it contradicts another is said by `contradict`.
+/// How one belief may rest on another. Contradictions are recorded by `contradict`.
 const DEPENDENCY_TYPES: &[DependencyType] = &[
     DependencyType::Requires,
     DependencyType::DerivesFrom,
@@ -147,7 +147,7 @@ pub struct WhyArgs {
     pub id: String,
 }
 
-/// Does it.
+/// Runs `forge belief`.
 pub fn run(command: &BeliefCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         BeliefCommand::Add(args) => add(args, context),
@@ -183,7 +183,7 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
                 return Err(RuleError::AlreadyThere(key));
             }
             let mut outcome = changed(Kind::Belief, id, None, value.clone());
-            // Nothing rests on a new belief yet, so this makes no circle.
+            // Nothing rests on a new belief yet, so this cannot make a cycle.
             outcome.changes.extend(grounds.iter().map(|ground| {
                 let dependency = Dependency {
                     from: Some(id.to_owned()),

@@ -34,7 +34,7 @@ pub struct WhyArgs {
     pub at: Option<Moment>,
 }
 
-/// Says which change made each field what it is.
+/// Shows which change gave each field its value.
 pub fn run(args: &BlameArgs, context: &mut Context) -> Result<(), CommandError> {
     let reading = Reading::begin(context)?;
     let point = reading.point(context, args.at.as_ref())?;
@@ -96,7 +96,7 @@ pub fn run(args: &BlameArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// Says what an entity rests on and what rests on it.
+/// Shows what an entity rests on, and what rests on it.
 pub fn why(args: &WhyArgs, context: &mut Context) -> Result<(), CommandError> {
     let reading = Reading::begin(context)?;
     let point = reading.point(context, args.at.as_ref())?;

@@ -89,7 +89,7 @@ pub struct AbandonArgs {
     pub reason: Option<String>,
 }
 
-/// Does it.
+/// Runs `forge branch`.
 pub fn run(command: &BranchCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         BranchCommand::Create(args) => create(args, context),
@@ -180,7 +180,7 @@ fn abandon(args: &AbandonArgs, context: &mut Context) -> Result<(), CommandError
     Ok(())
 }
 
-/// Whether work on a branch goes on.
+/// Whether a branch is still in use.
 fn is_open(status: BranchStatus) -> bool {
     status == BranchStatus::Active
 }

@@ -20,7 +20,7 @@ pub struct BriefArgs {
     pub budget: Option<usize>,
 }
 
-/// Does it. Where no session has been begun it says how to.
+/// Runs `forge brief`. Without a session, it explains how to start one.
 pub fn run(args: &BriefArgs, context: &mut Context) -> Result<(), CommandError> {
     let budget = args.budget.unwrap_or(BUDGET_BYTES);
     let store = workplace::open(context, Access::Read)?;

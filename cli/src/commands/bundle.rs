@@ -12,7 +12,7 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What stands for standard input or output.
+/// The name for standard input or output.
 const STANDARD: &str = "-";
 
 /// Arguments of `forge export bundle`.
@@ -88,13 +88,13 @@ pub fn export(args: &ExportBundleArgs, context: &mut Context) -> Result<(), Comm
     context.out.emit(&Bundled::new(&path, written))
 }
 
-/// A bundle has its name only once it is whole.
+/// Writes a bundle to a temporary file, which gets its name only when it is complete.
 fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, CommandError> {
     let failed = |error| CommandError::io(&format!("cannot write '{}'", path.display()), error);
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".new");
     let unfinished = PathBuf::from(unfinished);
-    // What is in the store is private, and so is what comes out of it.
+    // The content of a store is private, and so is every export.
     let mut open = OpenOptions::new();
     let file = open.write(true).create(true).truncate(true).mode(0o600).open(&unfinished);
     let mut file = BufWriter::with_capacity(1 << 20, file.map_err(failed)?);
@@ -110,7 +110,7 @@ fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, 
     done
 }
 
-/// Takes the sessions of a bundle in.
+/// Imports the sessions of a bundle.
 pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), CommandError> {
     let shown = args.file.display().to_string();
     let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
@@ -132,7 +132,8 @@ pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), Comm
     context.out.emit(&Taken::from(taken))
 }
 
-/// What cannot be read twice in a file that nobody else sees, and that goes with this process.
+/// Copies an input that cannot be read twice to a private temporary file, which is deleted with the
+/// process.
 fn kept(store: Option<&Path>, input: &mut dyn Read) -> std::io::Result<BufReader<fs::File>> {
     let folder = store.map_or_else(std::env::temp_dir, Path::to_owned);
     let path = folder.join(format!("bundle-{}.new", std::process::id()));
@@ -143,7 +144,7 @@ fn kept(store: Option<&Path>, input: &mut dyn Read) -> std::io::Result<BufReader
     Ok(BufReader::new(file))
 }
 
-/// Copies the whole store, while others write to it.
+/// Copies the whole store, while other processes may write to it.
 pub fn backup(args: &BackupArgs, context: &mut Context) -> Result<(), CommandError> {
     let to = context.cwd.join(&args.to);
     let from = context.store_directory()?;

@@ -190,14 +190,14 @@ pub struct TimelineArgs {
 }
 
 impl TimelineArgs {
-    /// Whether nothing was asked for that the browser would not show.
+    /// Whether no option was given that the browser would not show.
     fn is_plain(&self) -> bool {
         let narrowed = self.since.is_some() || self.until.is_some() || self.limit.is_some();
         !self.all && !self.no_tui && !narrowed
     }
 }
 
-/// Arguments of `forge checkpoint schedule`; without any it says what is scheduled.
+/// Arguments of `forge checkpoint schedule`; without any it shows the schedule.
 #[derive(Debug, clap::Args)]
 pub struct ScheduleArgs {
     /// Make one this often, such as 10m
@@ -209,7 +209,7 @@ pub struct ScheduleArgs {
     pub off: bool,
 }
 
-/// Does it.
+/// Runs `forge checkpoint`.
 pub fn run(command: &CheckpointCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         CheckpointCommand::Create(args) => create(args, context),

@@ -32,7 +32,7 @@ pub struct CaptureArgs {
     pub env: bool,
 }
 
-/// Does it.
+/// Runs `forge code`.
 pub fn run(command: &CodeCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         CodeCommand::Capture(args) => capture(args, context),
@@ -42,7 +42,7 @@ pub fn run(command: &CodeCommand, context: &mut Context) -> Result<(), CommandEr
 }
 
 fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError> {
-    // Both are looked at before a session is begun for what may not come.
+    // Both are checked before a session is started.
     let store = context.store_directory()?;
     let captured = git::capture(&context.cwd, &store, Limit::Each(git::PATIENCE))?;
     let writing = Writing::begin(context, "code capture", Need::OrNew)?;
@@ -68,7 +68,7 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
     Ok(())
 }
 
-/// The variables that may be kept.
+/// The environment variables that may be stored.
 fn variables(context: &Context) -> Value {
     let redactor = workplace::redactor(context).unwrap_or_default();
     let kept = context.environment.texts().filter(|(name, _)| redactor.keeps_variable(name));

@@ -42,7 +42,7 @@ pub struct ListArgs {
     pub list: FactList,
 }
 
-/// Does it.
+/// Runs `forge command`.
 pub fn run(command: &CommandCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         CommandCommand::Record(args) => record(args, context),
@@ -52,7 +52,7 @@ pub fn run(command: &CommandCommand, context: &mut Context) -> Result<(), Comman
 }
 
 fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> {
-    // Whatever is wrong with the store is said before anything is run.
+    // Problems of the store are reported before anything is run.
     let mut writing = Writing::begin(context, "command record", Need::OrNew)?;
     let ran = run_child(&args.command, &context.cwd, context.global.json);
     let after = |micros: u128| context.now.plus_micros(i64::try_from(micros).unwrap_or(i64::MAX));
@@ -82,7 +82,7 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     match recorded {
         Ok(report) if context.global.json => context.out.emit(&report)?,
         Ok(report) => context.out.say(&report.line()),
-        // The command's own exit code is what callers go by, so it wins unless it says that all is well.
+        // Callers use the command's own exit code, so it has priority unless it reports success.
         Err(error) if context.exit_code == 0 => {
             return Err(error.within("the command ended well, but could not be recorded"));
         }

@@ -12,7 +12,7 @@ use crate::workplace;
 use forge_agents::hook::ReplyBudget;
 use forge_store::store::Session;
 
-/// What a text may have that is handed to an agent.
+/// The size limit of a text for an agent.
 const ROOM: ReplyBudget = ReplyBudget { units: 10_000, bytes: usize::MAX };
 
 /// See when an agent's context was compacted and what its summary left out.
@@ -40,7 +40,7 @@ pub struct ShowArgs {
     pub which: Option<String>,
 }
 
-/// Does it.
+/// Runs `forge compaction`.
 pub fn run(command: &CompactionCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         CompactionCommand::List(args) => list(args, context),

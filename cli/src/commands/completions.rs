@@ -14,7 +14,7 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Prints the script; `--json` has no say, as the script is the answer.
+/// Prints the script; `--json` has no effect, because the script is the result.
 pub fn run(args: &CompletionsArgs, context: &mut Context) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "forge", &mut script);

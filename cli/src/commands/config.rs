@@ -53,7 +53,7 @@ pub struct TrustArgs {
     pub forget: bool,
 }
 
-/// Does it.
+/// Runs `forge config`.
 pub fn run(command: &ConfigCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ConfigCommand::List => {
@@ -106,7 +106,7 @@ fn set(args: &SetArgs, context: &mut Context) -> Result<(), CommandError> {
     context.out.emit(&Changed { key: key.name, value: value.to_string(), to: layer, overridden })
 }
 
-/// Allows what the project's file sets, and where its store is; or takes that back.
+/// Allows the settings of the project's file and the place of its store, or revokes that.
 fn trusted(args: &TrustArgs, context: &mut Context) -> Result<(), CommandError> {
     let link = match &context.global.store {
         Some(_) => None,

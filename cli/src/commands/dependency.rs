@@ -27,7 +27,7 @@ pub struct ListArgs {
     pub list: ClaimList,
 }
 
-/// Does it.
+/// Runs `forge dependency`.
 pub fn run(command: &DependencyCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         DependencyCommand::List(args) => {

@@ -10,7 +10,7 @@ use crate::workplace::{self, Access};
 use forge_store::store::Store;
 use std::path::PathBuf;
 
-/// Says whether forge works here: 0 if nothing is wrong, 1 if something is.
+/// Checks whether forge works here: exit code 0 if nothing is wrong, 1 if something is.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
     let place = Place::of(context)?;
     let mut findings = Vec::new();

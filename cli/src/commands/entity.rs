@@ -11,7 +11,7 @@ use crate::workplace;
 use forge_store::model::claim::{Criticality, FieldValue};
 use forge_store::model::{Kind, Timestamp, Value};
 
-/// Lists the claims of a kind that pass.
+/// Lists the claims of a kind that match.
 pub fn list_claims(
     kind: Kind,
     args: &ClaimList,
@@ -40,7 +40,7 @@ pub fn list_claims(
     emit(&reading, kind, state.time()?, known, context)
 }
 
-/// Lists the facts of a kind that pass.
+/// Lists the facts of a kind that match.
 pub fn list_facts(
     kind: Kind,
     args: &FactList,
@@ -118,14 +118,14 @@ pub fn show(kind: Kind, args: &Show, context: &mut Context) -> Result<(), Comman
     Ok(())
 }
 
-/// Whether a field holds this word, where one is asked for; `default` is what an absent field counts as.
+/// Whether a field has the wanted word, if one is wanted; `default` is the word of an absent field.
 pub fn has_word(value: &Value, field: &str, wanted: Option<&str>, default: &str) -> bool {
     wanted.is_none_or(|wanted| {
         value.field(field).and_then(Value::as_text).unwrap_or(default) == wanted
     })
 }
 
-/// Whether the entity has this tag, where one is asked for.
+/// Whether the entity has the wanted tag, if one is wanted.
 pub fn has_tag(value: &Value, wanted: Option<&str>) -> bool {
     wanted.is_none_or(|wanted| {
         let tags = value.field("tags").and_then(Value::as_list).unwrap_or_default();

@@ -66,7 +66,7 @@ pub struct ListArgs {
     pub list: ClaimList,
 }
 
-/// Does it.
+/// Runs `forge evidence`.
 pub fn run(command: &EvidenceCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         EvidenceCommand::Add(args) => add(args, context),

@@ -33,7 +33,7 @@ pub struct ExportArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Does it.
+/// Runs `forge export`.
 pub fn run(command: &ExportCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ExportCommand::Transcript(args) => transcript(args, context),
@@ -54,7 +54,7 @@ fn transcript(args: &ExportArgs, context: &mut Context) -> Result<(), CommandErr
     let session = session(args, context)?;
     let summary = session.summary()?;
     let name = &summary.info.name;
-    // A sub-agent's own file is a source beside its session's.
+    // A sub-agent's own file is a source next to its session's.
     let own = summary.info.agent_session.as_deref();
     let is_own = |source: &str| {
         own.is_some_and(|own| source.split_once(':').is_some_and(|(_, id)| id == own))
@@ -92,7 +92,7 @@ fn events(args: &ExportArgs, context: &mut Context) -> Result<(), CommandError> 
     })
 }
 
-/// Writes parts to where they are wanted.
+/// Writes the parts to the requested output.
 fn write(
     args: &ExportArgs,
     context: &mut Context,
@@ -103,7 +103,7 @@ fn write(
     };
     let shown = path.display();
     let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
-    // What is in the store is private, and so is what comes out of it.
+    // The content of a store is private, and so is every export.
     let file: File = OpenOptions::new()
         .write(true)
         .create(true)

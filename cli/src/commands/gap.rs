@@ -12,7 +12,7 @@ use forge_store::model::claim::{
 };
 use forge_store::model::{FieldMap, Kind, Value, rule};
 
-/// What may become of a gap other than an answer, which `fill` gives.
+/// The statuses of a gap that need no answer; `fill` records an answer.
 const UNANSWERED: &[GapStatus] =
     &[GapStatus::Open, GapStatus::Filling, GapStatus::Unfillable, GapStatus::Obsolete];
 
@@ -119,7 +119,7 @@ pub struct ListArgs {
     pub list: ClaimList,
 }
 
-/// Does it.
+/// Runs `forge gap`.
 pub fn run(command: &GapCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         GapCommand::Add(args) => add(args, context),
@@ -143,7 +143,7 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The hypotheses that a gap is said to hold up, as they were named.
+/// The hypotheses that a gap blocks, as they were typed.
 fn blocked(fields: &GapFields) -> &[String] {
     match fields.blocking.as_slice() {
         [word] if word == "all" || word == "none" => &[],

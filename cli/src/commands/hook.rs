@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::hook;
 
-/// Arguments of `forge hook`. Whatever stands there, an agent is not to be told that it is wrong.
+/// Arguments of `forge hook`. Any arguments are accepted, because an agent must not get an error.
 #[derive(Debug, clap::Args)]
 pub struct HookArgs {
     /// Name the agent: claude, codex, gemini, cursor or opencode
@@ -16,7 +16,7 @@ pub struct HookArgs {
     pub event: String,
 }
 
-/// Does it.
+/// Runs `forge hook`.
 pub fn run(args: &HookArgs, context: &mut Context) -> Result<(), CommandError> {
     hook::run(&args.agent, &args.event, context);
     Ok(())

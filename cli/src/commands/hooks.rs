@@ -1,4 +1,4 @@
-//! `forge hooks`: making forge part of a coding agent, and taking it out again.
+//! `forge hooks`: installs forge in a coding agent, and removes it.
 
 use crate::context::Context;
 use crate::discovery;
@@ -78,7 +78,7 @@ pub struct UninstallArgs {
     pub scope: ScopeArgs,
 }
 
-/// Does it.
+/// Runs `forge hooks`.
 pub fn run(command: &HooksCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         HooksCommand::Install(args) => install(args, context),
@@ -157,7 +157,7 @@ fn parts(plan: &Plan, place: &Place) -> Vec<Change> {
     parts
 }
 
-/// A path as people write it.
+/// Formats a path for people.
 fn shown(file: &Path, place: &Place) -> String {
     if let Ok(inside) = file.strip_prefix(&place.project) {
         return inside.display().to_string();
@@ -228,7 +228,7 @@ fn status(args: &StatusArgs, context: &mut Context) -> Result<(), CommandError> 
     context.out.emit(&report)
 }
 
-/// The installations of an agent that hold here: those of which any part is there.
+/// Returns the installations of an agent that apply here: each scope of which any part exists.
 #[must_use]
 pub fn installed(agent: Agent, place: &Place) -> Vec<ScopeStatus> {
     let scopes = Scope::ALL.into_iter().filter(|scope| agent.has(*scope));
@@ -255,7 +255,8 @@ pub fn installed(agent: Agent, place: &Place) -> Vec<ScopeStatus> {
             ScopeStatus { agent, scope, parts }
         })
         .filter(|status| {
-            // A section in a page that several agents read says nothing of this one.
+            // A section in a page that several agents read does not show that this agent is
+            // installed.
             status
                 .parts
                 .iter()

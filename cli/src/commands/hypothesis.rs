@@ -10,7 +10,8 @@ use crate::writing::Writing;
 use forge_store::model::claim::{HypothesisStatus, VocabularyWord};
 use forge_store::model::{Key, Kind, Value, rule};
 
-/// What may be said of a hypothesis without settling it: `confirm` and `reject` do that, with what follows.
+/// The statuses that do not settle a hypothesis; `confirm` and `reject` settle it, with their
+/// consequences.
 const UNSETTLED: &[HypothesisStatus] =
     &[HypothesisStatus::Active, HypothesisStatus::UnderTest, HypothesisStatus::Archived];
 
@@ -123,7 +124,7 @@ pub struct ListArgs {
     pub list: ClaimList,
 }
 
-/// Does it.
+/// Runs `forge hypothesis`.
 pub fn run(command: &HypothesisCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         HypothesisCommand::Add(args) => add(args, context),
@@ -156,7 +157,7 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Names as a list; nothing if there are none.
+/// Names as a list; null if there are none.
 fn words(names: &[Name]) -> Value {
     match names {
         [] => Value::Null,
@@ -164,7 +165,7 @@ fn words(names: &[Name]) -> Value {
     }
 }
 
-/// Changes the tags of a hypothesis as asked.
+/// Adds and removes tags of a hypothesis.
 fn retag(value: &mut Value, args: &UpdateArgs) {
     if args.add_tags.is_empty() && args.remove_tags.is_empty() {
         return;
@@ -182,7 +183,7 @@ fn retag(value: &mut Value, args: &UpdateArgs) {
     }
 }
 
-/// A hypothesis is no part of itself, nor of a part of it.
+/// Refuses a hypothesis as a part of itself, or of one of its own parts.
 fn refuse_circle(writing: &Writing, id: &str, parent: &str) -> Result<(), CommandError> {
     let head = writing.session.head()?;
     let mut way = vec![id.to_owned()];

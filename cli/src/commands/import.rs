@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 mod events;
 mod trajectory;
 
-/// How many bad lines of a file, or bad files of a list, are shown on the screen; the JSON names all lines.
+/// How many bad lines of a file, or bad files of a list, are shown; the JSON has all lines.
 const SHOWN: usize = 20;
 
 /// Take in what others have recorded.
@@ -110,7 +110,7 @@ pub struct EventsArgs {
     pub file: PathBuf,
 }
 
-/// Does it.
+/// Runs `forge import`.
 pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(command) = &args.command else { return guessed(args, context) };
     match command {
@@ -131,7 +131,7 @@ pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
     }
 }
 
-/// Imports files as what the first of them seems to be: one list is of one agent.
+/// Imports files in the detected format of the first one: all files of a call belong to one agent.
 fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(first) = args.files.first() else { return Ok(()) };
     let form = match form_of(first) {
@@ -199,15 +199,15 @@ fn transcripts(
         }
     }
     let outcome = take(context, &store, &files, how, &mut report);
-    // What was taken before another file failed is told too.
+    // What was imported before another file failed is reported too.
     if outcome.is_ok() || report.files.iter().any(|file| !file.unchanged) {
         context.out.emit(&report)?;
     }
     outcome
 }
 
-/// After `forge init`: offers to import what agents have recorded of this directory; does it if that is `wanted`. Told
-/// on stderr, since the answer was given.
+/// Offers after `forge init` to import what agents have recorded about this directory, and imports
+/// it if `wanted`. Prints to stderr, because the result of the command was already printed.
 pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), CommandError> {
     let found = found_transcripts(context, store)?;
     if found.is_empty() {
@@ -232,11 +232,12 @@ pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), C
     Ok(())
 }
 
-/// Imports these files into the store, with progress, bad lines told on stderr, and all of it durable.
+/// Imports these files into the store, durably, and prints progress and bad lines to stderr.
 ///
 /// # Errors
 ///
-/// As the file that fails; if some of several do, one that names them. What was taken of the others stays.
+/// Returns the error of the file that fails; if several fail, one error that names them. What was
+/// imported from the others stays.
 pub fn take(
     context: &Context,
     store: &Store,
@@ -271,7 +272,7 @@ pub fn take(
                 }
                 report.files.push(one);
             }
-            // The others may be good.
+            // The other files may be good.
             Err(error) if is_of_file(&error, path) => failed.push(error),
             Err(error) => {
                 outcome = Err(error);
@@ -288,13 +289,13 @@ pub fn take(
     outcome.and_then(|()| all_of(failed, files.len()))
 }
 
-/// Whether an import failed for the file itself, and not for the store.
+/// Whether an import failed because of the file itself, and not of the store.
 fn is_of_file(error: &CommandError, path: &Path) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound)
         || plain_file::open(path).is_err()
 }
 
-/// The errors of some of so many files as one.
+/// Combines the errors of several files into one.
 fn all_of(mut failed: Vec<CommandError>, files: usize) -> Result<(), CommandError> {
     match failed.len() {
         0 => Ok(()),
@@ -315,7 +316,7 @@ fn all_of(mut failed: Vec<CommandError>, files: usize) -> Result<(), CommandErro
     }
 }
 
-/// The transcripts that the agent keeps of this directory and of the project's.
+/// Finds the transcripts that the agent keeps of this directory and of the project's directory.
 ///
 /// # Errors
 ///
@@ -362,8 +363,8 @@ fn found_of(
     Ok(found.collect())
 }
 
-/// Claude Code's transcripts of these folders and of all checkouts of their repositories, but for the sessions of a
-/// directory that has a store of its own.
+/// Finds Claude Code's transcripts of these folders and of all checkouts of their repositories,
+/// without the sessions of a directory that has a store of its own.
 fn of_claude(
     config: &Path,
     folders: BTreeSet<PathBuf>,
@@ -374,7 +375,7 @@ fn of_claude(
     let checkouts: Vec<PathBuf> = checkouts.collect();
     let all: Vec<PathBuf> =
         folders.into_iter().chain(checkouts).collect::<BTreeSet<_>>().into_iter().collect();
-    // A store that was named may be anywhere.
+    // A store that was given explicitly may be anywhere.
     let found_here = discovery::find(&context.cwd, &context.environment)
         .ok()
         .filter(|found| store.path() == Some(found));
@@ -387,11 +388,11 @@ fn of_claude(
     })
 }
 
-/// Asks at the terminal; without one nobody can agree.
+/// Asks for consent on the terminal; without a terminal the answer is no.
 ///
 /// # Errors
 ///
-/// If the terminal goes away.
+/// If the terminal is closed.
 pub fn agreed(context: &Context, found: &[FoundTranscript]) -> Result<bool, CommandError> {
     context.out.ask(&format!("Import {}?", names(found.len())), |screen| table(found, screen))
 }

@@ -1,4 +1,4 @@
-//! `forge inference`: what rules read in messages, until somebody agrees or puts it aside.
+//! `forge inference`: statements that rules found in messages, to be promoted or dismissed.
 
 use super::entity;
 use crate::args::select::{FactList, Show};
@@ -67,7 +67,7 @@ pub struct DismissArgs {
     pub reason: Option<String>,
 }
 
-/// Does it.
+/// Runs `forge inference`.
 pub fn run(command: &InferenceCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         InferenceCommand::List(args) => {
@@ -83,12 +83,12 @@ pub fn run(command: &InferenceCommand, context: &mut Context) -> Result<(), Comm
     }
 }
 
-/// The field that says that one was put aside.
+/// The field of an inference that was dismissed.
 const DISMISSED: &str = "dismissed";
-/// The field that holds the id of the claim that was made of one.
+/// The field with the id of the claim that an inference was promoted to.
 const PROMOTED: &str = "promoted";
 
-/// The inference that was named.
+/// Finds the inference with this name.
 fn named(writing: &Writing, name: &str) -> Result<Fact, CommandError> {
     let state = writing.session.state(&writing.session.head()?)?;
     let facts: Vec<Fact> =
@@ -138,7 +138,7 @@ fn dismiss(args: &DismissArgs, context: &mut Context) -> Result<(), CommandError
     Ok(())
 }
 
-/// A new version of a fact, with these fields besides.
+/// Makes a new version of a fact with additional fields.
 fn version_of<const N: usize>(fact: &Fact, now: Timestamp, fields: [(&str, Value); N]) -> Fact {
     let mut fact =
         Fact { at: now, recorded_at: now, origin: FactOrigin::Recorded, place: 0, ..fact.clone() };

@@ -34,7 +34,7 @@ pub struct InitArgs {
     pub import: bool,
 }
 
-/// Makes the store.
+/// Creates the store.
 pub fn run(args: &InitArgs, context: &mut Context) -> Result<(), CommandError> {
     let path = context.new_store_directory(args.directory.as_deref());
     discovery::check_link(&path, &context.environment)?;

@@ -29,7 +29,7 @@ pub struct FileArgs {
     pub file: PathBuf,
 }
 
-/// Does it.
+/// Runs `forge key`.
 pub fn run(command: &KeyCommand, context: &mut Context) -> Result<(), CommandError> {
     let options = workplace::options(context, Access::Read);
     match command {
@@ -61,25 +61,25 @@ pub fn run(command: &KeyCommand, context: &mut Context) -> Result<(), CommandErr
     }
 }
 
-/// The largest file of a key that is read.
+/// The maximum size of a key file.
 const MAX_KEY_BYTES: u64 = 64 << 10;
 
 fn failed(file: &Path, error: std::io::Error) -> CommandError {
     CommandError::io(&format!("cannot use the file {}", file.display()), error)
 }
 
-/// Takes the store over as it is.
+/// Adopts the store as it is.
 pub fn adopt(context: &mut Context) -> Result<(), CommandError> {
     let path = context.store_directory()?;
     let options = workplace::options(context, Access::Write);
-    // The store gets another id, and stays the user's own.
+    // The store gets another id, but is still the user's own.
     let is_own = trust::is_own(&context.environment, &path);
     let done = Store::adopt(&path, &options, context.now)?;
     if is_own {
         trust::note_own(&context.environment, &path)?;
     }
     context.out.emit(&Adopted::new(&path, &done))?;
-    // What waited comes in now, if nobody holds the lock; else the next writer brings it.
+    // Drains the spool now if the lock is free; otherwise the next writer does.
     let store = Store::open(&path, options)?;
     if let Err(error) = store.drain() {
         tracing::info!(%error, "what waits goes on waiting");

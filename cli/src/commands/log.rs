@@ -44,7 +44,7 @@ pub struct LogArgs {
     pub limit: Option<usize>,
 }
 
-/// Does it.
+/// Runs `forge log`.
 pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
     let reading = Reading::begin(context)?;
     let limit = args.limit.unwrap_or(usize::MAX);
@@ -110,7 +110,7 @@ fn of_entity(
 ) -> Result<Log, CommandError> {
     let state = reading.state(point, false)?;
     let found = entity(&state, name);
-    // A claim that is gone has a history too, if it is named in full.
+    // A removed claim has a history too, if its full name is given.
     let key = match (&found, name.kind) {
         (Ok(Known::Claim(key, _)), _) => key.clone(),
         (Ok(Known::Fact(fact)), _) => {
@@ -136,7 +136,7 @@ fn of_entity(
     })
 }
 
-/// From when to when.
+/// The first and the last moment to show.
 struct Range {
     since: Option<Timestamp>,
     until: Option<Timestamp>,

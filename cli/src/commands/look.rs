@@ -20,7 +20,7 @@ use forge_store::model::Timestamp;
 use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, StateAt};
 use std::cmp::Reverse;
 
-/// Lists checkpoints, of this session or of all.
+/// Lists the checkpoints of this session, or of all sessions.
 pub fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Read)?;
     let mut filter = CheckpointFilter {
@@ -39,7 +39,7 @@ pub fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> 
     if (args.since.is_some() || args.until.is_some())
         && let Some(session) = sessions.first()
     {
-        // Only times mean the same in every session.
+        // Only times have the same meaning in every session.
         let reading = Reading { store: store.clone(), session: session.clone() };
         let time = |moment| reading.time(context, moment);
         filter.since = args.since.as_ref().map(time).transpose()?;
@@ -104,7 +104,7 @@ fn state(
     Ok(())
 }
 
-/// The brief of a state with what stands above it.
+/// Returns the brief of a state with its heading.
 pub fn brief_screen(reading: &Reading, state: &StateAt) -> Result<BriefScreen, CommandError> {
     let brief = state.brief()?;
     let checkpoint = brief.checkpoint.as_ref();
@@ -114,12 +114,12 @@ pub fn brief_screen(reading: &Reading, state: &StateAt) -> Result<BriefScreen, C
     Ok(BriefScreen { brief, checkpoint, revision })
 }
 
-/// The commands that lead on from a moment: named so that they mean the same later.
+/// Suggests commands to continue from a moment, named so that they keep their meaning.
 fn leads(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
     let named = match (state.point().named_checkpoint(), state.point().time()) {
         (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
         (None, Some(time)) => {
-            // A time alone means the branch checked out then.
+            // A time alone refers to the branch that was current then.
             let session = state.session();
             let branch = state.current_branch()?;
             if session.branch_of(&session.at_time(time)?)? == branch {
@@ -160,7 +160,7 @@ pub fn diff(args: &DiffArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// Makes the claims what they were at a moment.
+/// Restores the claims of a moment.
 pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandError> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
@@ -207,7 +207,7 @@ pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandE
     Ok(())
 }
 
-/// Draws branches, revisions and checkpoints.
+/// Draws the timeline of branches, revisions and checkpoints.
 pub fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), CommandError> {
     let reading = Reading::begin(context)?;
     let session = &reading.session;

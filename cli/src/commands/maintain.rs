@@ -6,7 +6,8 @@ use crate::error::CommandError;
 use crate::report::store::Maintained;
 use crate::workplace::{self, Access};
 
-/// Prunes if the settings say so, drops what can no longer be taken back, brings the index up to date and rewrites it.
+/// Prunes if the settings say so, sweeps what can no longer be undone, updates the index and
+/// rewrites it.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
     let tail_bytes_before = store.tail_bytes()?;

@@ -16,7 +16,7 @@ pub struct ManArgs {
     pub directory: Option<PathBuf>,
 }
 
-/// Writes the pages.
+/// Writes the manual pages.
 pub fn run(args: &ManArgs, context: &mut Context) -> Result<(), CommandError> {
     let mut tree = Args::command();
     tree.build();

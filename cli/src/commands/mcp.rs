@@ -7,9 +7,9 @@ use crate::mcp::http::{self, Limits, Token};
 use crate::mcp::{Forge, Setting, line, runtime};
 use std::net::SocketAddr;
 
-/// The variable that holds the token of a server over HTTP.
+/// The environment variable with the token of an HTTP server.
 const TOKEN: &str = "FORGE_MCP_TOKEN";
-/// The shortest token that is taken, in bytes.
+/// The minimum length of a token, in bytes.
 const TOKEN_BYTES: usize = 16;
 
 /// Arguments of `forge mcp`.
@@ -20,7 +20,7 @@ pub struct McpArgs {
     pub http: Option<SocketAddr>,
 }
 
-/// Serves until the input ends, or the process is told to stop.
+/// Serves until the input ends, or until a signal stops the process.
 pub fn run(args: &McpArgs, context: &mut Context) -> Result<(), CommandError> {
     let (global, environment) = (context.global.clone(), context.environment.clone());
     let forge = Forge::new(Setting { global, environment }, Desk::open());
@@ -32,7 +32,7 @@ pub fn run(args: &McpArgs, context: &mut Context) -> Result<(), CommandError> {
                 () = stopped() => Ok(()),
             }
         });
-        // A read of standard input that nobody waits for any more must not hold the process.
+        // A read of standard input that is no longer needed must not keep the process alive.
         runtime.shutdown_background();
         return served;
     };
@@ -54,7 +54,7 @@ pub fn run(args: &McpArgs, context: &mut Context) -> Result<(), CommandError> {
     })
 }
 
-/// Says on stderr where it listens, and the token if nobody knows it yet.
+/// Prints to stderr where the server listens, and the token if it was generated.
 fn say_where(context: &Context, address: SocketAddr, token: &Token) {
     let url = format!("http://{address}{}", http::PATH);
     let made = context.environment.text(TOKEN).is_none();
@@ -66,7 +66,7 @@ fn say_where(context: &Context, address: SocketAddr, token: &Token) {
     context.out.tell(&format!("listening on {url}{token}"));
 }
 
-/// Comes to something when the process is told to stop.
+/// Completes when a signal asks the process to stop.
 async fn stopped() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) =

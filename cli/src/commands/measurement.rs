@@ -57,7 +57,7 @@ pub struct ListArgs {
     pub list: FactList,
 }
 
-/// Does it.
+/// Runs `forge measurement`.
 pub fn run(command: &MeasurementCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         MeasurementCommand::Record(args) => record(args, context),

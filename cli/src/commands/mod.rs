@@ -1,4 +1,4 @@
-//! The commands: one file each, with its arguments and what it does.
+//! The commands: one file each, with its arguments and its function.
 
 pub mod belief;
 pub mod blame;
@@ -197,13 +197,13 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it says itself which settings of the project are allowed.
+    /// Whether the command itself reports which settings of the project are allowed.
     #[must_use]
     pub fn is_about_trust(&self) -> bool {
         matches!(self, Self::Config(command) if matches!(**command, config::ConfigCommand::Trust(_)))
     }
 
-    /// Does it.
+    /// Runs the command.
     pub fn run(&self, context: &mut Context) -> Result<(), CommandError> {
         use forge_store::model::Kind;
         match self {

@@ -36,7 +36,7 @@ pub struct AddArgs {
     pub id: Option<Name>,
 }
 
-/// Does it.
+/// Runs `forge note`.
 pub fn run(command: &NoteCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         NoteCommand::Add(args) => add(args, context),

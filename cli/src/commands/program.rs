@@ -109,7 +109,7 @@ pub struct MessageArgs {
     pub behind: Option<u64>,
 }
 
-/// Does it.
+/// Runs `forge program`.
 pub fn run(command: &ProgramCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ProgramCommand::Checkpoint(args) => checkpoint(args, context),
@@ -144,7 +144,7 @@ fn checkpoint(args: &CheckpointArgs, context: &mut Context) -> Result<(), Comman
             None => CheckpointReference::from_name(checkpoint.as_str()),
             Some(session) => {
                 let point = workplace::point(context, &session, checkpoint)?;
-                // All that is recorded ends with the last number, be that a checkpoint's or a revision's.
+                // The head is the last number, of a checkpoint or of a revision.
                 match context.moment(checkpoint)?.base {
                     MomentBase::Head if point.named_checkpoint().is_none() => {
                         let last = session.summary()?.last_sequence;
@@ -183,18 +183,18 @@ fn message(args: &MessageArgs, context: &mut Context) -> Result<(), CommandError
     let store = workplace::open(context, Access::Write)?;
     let act = workplace::act(context, "program message");
     let (name, id) = (args.program.as_str(), args.id.as_str());
-    // Others refer to a message by its id, so the id cannot be changed.
+    // Others refer to a message by its id, so a secret in it cannot be redacted.
     workplace::refuse_secret(context, "id of the message", id)?;
     let program = match (&args.from, &args.to) {
         (Some(from), Some(to)) => {
             let (from, to) = (from.as_str(), to.as_str());
-            // Before anything is made.
+            // Checked before anything is created.
             Program::check_ends(from, to)?;
             let program = Program::open_or_create(&store, &act, name)?;
             program.send(&act, id, from, to, args.behind)?;
             program
         }
-        // What was not sent cannot be received: this makes no program.
+        // A message that was not sent cannot be received: this creates no program.
         _ => {
             let program = Program::open(&store, name)?;
             program.receive(&act, id, args.behind)?;

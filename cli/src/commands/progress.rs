@@ -68,7 +68,7 @@ pub struct CleanArgs {
     pub dry_run: bool,
 }
 
-/// Does it.
+/// Runs `forge progress`.
 pub fn run(command: &ProgressCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ProgressCommand::Save(args) => save::run(args, context),
@@ -83,7 +83,8 @@ pub fn run(command: &ProgressCommand, context: &mut Context) -> Result<(), Comma
     }
 }
 
-/// The execution that was named, or the one of the review saved last, with what was saved.
+/// The execution that was given, or else the one of the review that was saved last, with its
+/// document.
 fn found(store: &Store, of: &Of) -> Result<(PipelineExecution, ProgressDocument), CommandError> {
     let stage = of.stage.as_ref().map(Name::as_str);
     let execution = of.execution.as_ref().map(Name::as_str);

@@ -1,4 +1,4 @@
-//! `forge checkpoint prune`, and pruning that is done by itself.
+//! `forge checkpoint prune`, and automatic pruning.
 
 use crate::args::value::{self, Name};
 use crate::config::{Config, key};
@@ -84,7 +84,7 @@ pub struct PruneArgs {
     pub yes: bool,
 }
 
-/// Does it.
+/// Runs `forge checkpoint prune`.
 pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
@@ -117,7 +117,7 @@ pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// Does it again with the room that is kept for this, if the disk is full and bytes are to be freed.
+/// Retries with the space of the reserve, if the disk is full and bytes are to be freed.
 fn with_reserve<T>(
     store: &Store,
     now: bool,
@@ -129,7 +129,7 @@ fn with_reserve<T>(
     }
 }
 
-/// Sweeps what can no longer be taken back.
+/// Sweeps what can no longer be undone.
 pub fn free(
     store: &Store,
     now: Timestamp,
@@ -151,13 +151,13 @@ pub fn free(
     })
 }
 
-/// How long a pruning can be taken back.
+/// Returns how long a pruning can be undone.
 pub fn undo_window(config: &Config) -> Duration {
     config.duration(key::KEEP_UNDO).expect("it has a default")
 }
 
-/// Prunes every debugging session by the rules of the settings, if they say that it is done by itself and no pruning is
-/// younger than a day.
+/// Prunes every debugging session by the rules of the settings, if automatic pruning is enabled and
+/// the last pruning is at least a day old.
 ///
 /// # Errors
 ///
@@ -175,7 +175,8 @@ pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Prunes each debugging session. What ended is dropped once, by the current one, which stays; what goes with that is passed over.
+/// Prunes each debugging session. Sessions that ended are dropped once, by the current one, which
+/// stays; a session that is dropped this way is skipped.
 fn every_session(
     store: &Store,
     retention: &RetentionPolicy,
@@ -198,7 +199,7 @@ fn every_session(
     Ok(found)
 }
 
-/// A span of time as the store wants it.
+/// Converts a duration for the store.
 pub fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
@@ -207,7 +208,8 @@ fn days(count: u64) -> Duration {
     Duration::from_secs(count.saturating_mul(24 * 3600))
 }
 
-/// The rules that checkpoints stay by, each as far as it was given. Zero is none by this rule.
+/// The retention rules for checkpoints, each if it was given. Zero means that the rule keeps
+/// nothing.
 struct Rules {
     last: Option<u64>,
     within: Option<Duration>,
@@ -243,11 +245,11 @@ impl Rules {
         }
     }
 
-    /// What the rules keep; `None` if none was given.
+    /// Returns the retention policy; `None` if no rule was given.
     ///
     /// # Errors
     ///
-    /// Invalid if each rule given is zero: that names no checkpoint that stays, and is more likely a mistake.
+    /// Invalid if each given rule is zero: no checkpoint would stay, which is probably a mistake.
     fn retention(self, place: &str) -> Result<Option<RetentionPolicy>, CommandError> {
         let counts = [self.last, self.days, self.hourly, self.daily, self.weekly];
         let is_given = counts.iter().any(Option::is_some) || self.within.is_some();
@@ -273,7 +275,7 @@ impl Rules {
     }
 }
 
-/// The rules on the command line; of the settings where it has none.
+/// The rules on the command line, or else those of the settings.
 fn retention(args: &PruneArgs, config: &Config) -> Result<RetentionPolicy, CommandError> {
     let given = Rules::of_arguments(args).retention("on the command line")?;
     let chosen = match given {
@@ -290,13 +292,13 @@ fn retention(args: &PruneArgs, config: &Config) -> Result<RetentionPolicy, Comma
     })
 }
 
-/// The rules of the settings; the default ones where they have none.
+/// The rules of the settings, or else the default ones.
 fn of_settings(config: &Config) -> Result<RetentionPolicy, CommandError> {
     let given = Rules::of_settings(config).retention("in the settings (keep.*)")?;
     Ok(with_lengths(given.unwrap_or_default(), config))
 }
 
-/// These rules, and what the settings say of revisions and of sessions that ended.
+/// Adds to these rules what the settings say about revisions and ended sessions.
 fn with_lengths(rules: RetentionPolicy, config: &Config) -> RetentionPolicy {
     let revisions = config.duration(key::KEEP_REVISIONS).expect("it has a default");
     let texts = config.duration(key::KEEP_TRANSCRIPTS).map(micros);

@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What stands for standard input.
+/// The name for standard input.
 const STANDARD: &str = "-";
-/// A secret is no longer than this.
+/// The maximum size of a secret, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Arguments of `forge purge`. Exit code 0: nothing of it is left within reach; 8: not yet, since somebody still holds files of
-/// before.
+/// Arguments of `forge purge`. Exit code 0: no secret is left in what forge can change; 8: not yet,
+/// because a process still uses old files.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
     /// Read the secret from this file, a line break at its end left out; '-' is standard input
@@ -48,7 +48,7 @@ pub struct PurgeArgs {
     pub reason: Option<String>,
 }
 
-/// Does it.
+/// Runs `forge purge`.
 pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> {
     if args.file.is_none() && args.env.is_none() && args.pattern.is_none() && !args.rules {
         let said = "what is to be purged? Name a FILE with the secret, or '--env', '--pattern' or '--rules'";
@@ -106,12 +106,13 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     context.out.emit(&Purged::of(purged, &folder, (args.dry_run, count, left)))
 }
 
-/// Whether a secret is too short to be purged wherever it stands.
+/// Whether a secret is too short to be purged everywhere.
 const fn is_short(text: &str) -> bool {
     text.len() < MIN_SECRET_BYTES
 }
 
-/// Refuses a pattern that matches what is too short: purging the rest would leave what was asked for.
+/// The error for a pattern that also matches texts that are too short: purging only the others
+/// would leave some of what was asked for.
 fn too_short(count: usize) -> CommandError {
     let texts = if count == 1 { "one text" } else { "texts" };
     CommandError::invalid(format!(
@@ -121,7 +122,7 @@ fn too_short(count: usize) -> CommandError {
     .hinted("let the pattern match more of what stands around it, such as 'pin is 48[0-9]{3}'")
 }
 
-/// The secret in a file.
+/// Reads the secret from a file.
 fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
     let shown = file.display().to_string();
     let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);

@@ -41,7 +41,7 @@ pub struct RecoverArgs {
     pub worktree: Option<PathBuf>,
 }
 
-/// Does it.
+/// Runs `forge recover`.
 pub fn run(args: &RecoverArgs, context: &mut Context) -> Result<(), CommandError> {
     let only_code = args.branch.is_some() || args.worktree.is_some();
     if only_code && args.step != Some(1) {
@@ -84,7 +84,7 @@ pub fn run(args: &RecoverArgs, context: &mut Context) -> Result<(), CommandError
     Ok(())
 }
 
-/// The variables that were recorded, and those whose values were not.
+/// The recorded variables, and those whose values were not recorded.
 fn environment(found: &RecoverySummary) -> Environment {
     let is_name = |name: &str| {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -122,7 +122,7 @@ fn command(known: &SourcedFact, texts: &mut Texts<'_>) -> Result<Command, Comman
     })
 }
 
-/// A text, or what it begins with.
+/// A text, or its beginning.
 fn said(value: &Value) -> Option<String> {
     value.as_text().or_else(|| value.field("text").and_then(Value::as_text)).map(str::to_owned)
 }

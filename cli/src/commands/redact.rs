@@ -9,7 +9,7 @@ use forge_store::redact::{PartEnding, Redactor, TextForm};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// So much is looked at before what is clean is printed.
+/// How many bytes are searched before clean output is printed.
 const PART_BYTES: usize = 1 << 20;
 
 /// Arguments of `forge redact`.
@@ -28,7 +28,7 @@ pub struct RedactArgs {
     pub json_lines: bool,
 }
 
-/// Does it.
+/// Runs `forge redact`.
 pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError> {
     let shown = args.file.display().to_string();
     let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);

@@ -140,7 +140,7 @@ pub struct ForgetArgs {
     pub step: Vec<Name>,
 }
 
-/// Does it.
+/// Runs `forge run`.
 pub fn run(command: &RunCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         RunCommand::Start(args) => start(args, context),
@@ -163,7 +163,7 @@ pub fn run(command: &RunCommand, context: &mut Context) -> Result<(), CommandErr
     }
 }
 
-/// The run that was named, or the one that last recorded the item.
+/// The run that was given, or else the one that recorded the item last.
 fn found(store: &Store, run: Option<&Name>, item: &Name) -> Result<WorkflowRun, CommandError> {
     match run {
         Some(name) => named(store, name),
@@ -176,7 +176,7 @@ fn named(store: &Store, name: &Name) -> Result<WorkflowRun, CommandError> {
         .map_err(|error| CommandError::from(error).hinted("'forge run list' names the runs"))
 }
 
-/// What was given, as JSON: a document, else lines of them, else a text.
+/// Parses the input as JSON: one document, or else one per line, or else a text.
 fn json_or_text(text: &str) -> Value {
     if let Ok(value) = serde_json::from_str(text) {
         return value;
@@ -206,7 +206,7 @@ fn begin(context: &Context, verb: &str) -> Result<(Store, WriteContext), Command
 fn start(args: &StartArgs, context: &mut Context) -> Result<(), CommandError> {
     let input = args.input.as_ref().map(|input| input.read(context)).transpose()?;
     let input = input.as_deref().map(json_or_text);
-    // Before anything is made.
+    // Checked before anything is created.
     input.as_ref().map(WorkflowRun::check_input).transpose()?;
     let (store, act) = begin(context, "run start")?;
     let run = WorkflowRun::open_or_create(&store, &act, args.run.as_str())?;
@@ -234,7 +234,7 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
             value.unwrap_or(Value::Text(text))
         }),
     };
-    // Before anything is made.
+    // Checked before anything is created.
     let id = output_id(&record.item, &record.step)?;
     let (store, act) = begin(context, "run record")?;
     let run = WorkflowRun::open_or_create(&store, &act, args.run.as_str())?;

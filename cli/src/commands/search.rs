@@ -41,9 +41,9 @@ pub struct SearchArgs {
     pub cursor: Option<String>,
 }
 
-/// Does it.
+/// Runs `forge search`.
 pub fn run(args: &SearchArgs, context: &mut Context) -> Result<(), CommandError> {
-    // The copy that is searched is brought up to date where that can be done.
+    // The search index is updated if the store is writable.
     let store = workplace::open(context, Access::Write)
         .or_else(|_| workplace::open(context, Access::Read))?;
     let sessions: Vec<Session> = if args.all_sessions {
@@ -52,7 +52,7 @@ pub fn run(args: &SearchArgs, context: &mut Context) -> Result<(), CommandError>
     } else {
         vec![workplace::session(context, &store, Need::Existing)?]
     };
-    // A word that the shell kept together is one.
+    // A word with spaces, which the shell kept together, is one phrase.
     let quoted = |word: &String| {
         let spaced = word.contains(char::is_whitespace) && !word.contains('"');
         if spaced { format!("\"{word}\"") } else { word.clone() }

@@ -71,7 +71,7 @@ pub struct JoinArgs {
     pub other: String,
 }
 
-/// Does it.
+/// Runs `forge session`.
 pub fn run(command: &SessionCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         SessionCommand::New(args) => new(args, context),

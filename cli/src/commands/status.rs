@@ -9,7 +9,7 @@ use crate::workplace::{self, Access};
 use forge_store::error::Error;
 use forge_store::store::{CheckpointFilter, Store};
 
-/// Says where things stand. A store without sessions is no error here.
+/// Shows the state of the store. A store without sessions is not an error here.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Read)?;
     let session = match context.session() {
@@ -40,7 +40,7 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
     context.out.emit(&status)
 }
 
-/// The imports that have begun and not ended.
+/// Returns the imports that have begun and not ended.
 ///
 /// # Errors
 /// As every read.

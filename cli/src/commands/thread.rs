@@ -31,7 +31,7 @@ pub enum ThreadCommand {
     Sanitize(history::SanitizeArgs),
 }
 
-/// Who writes, and how long nobody else may.
+/// The writer of a thread, and how long it excludes others.
 #[derive(Debug, clap::Args)]
 pub struct Writer {
     /// Say who writes
@@ -49,7 +49,7 @@ impl Writer {
     }
 }
 
-/// Does it.
+/// Runs `forge thread`.
 pub fn run(command: &ThreadCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ThreadCommand::Append(args) => history::append(args, context),
@@ -61,10 +61,11 @@ pub fn run(command: &ThreadCommand, context: &mut Context) -> Result<(), Command
     }
 }
 
-/// How long to wait before looking whether a writer is done.
+/// The pause between two checks whether a writer has finished.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Does something as soon as the writer who holds the thread lets go, waiting no longer than for a lock.
+/// Runs a function as soon as the writer that holds the thread releases it, waiting at most as long
+/// as for a lock.
 fn when_free<T>(
     context: &Context,
     verb: &str,
@@ -83,7 +84,7 @@ fn when_free<T>(
     }
 }
 
-/// The text of a file, or of standard input for `-`.
+/// Reads the text of a file, or of standard input for `-`.
 fn text(context: &Context, file: &Path) -> Result<String, CommandError> {
     if file == Path::new("-") {
         Given::Stdin.read(context)
@@ -92,19 +93,19 @@ fn text(context: &Context, file: &Path) -> Result<String, CommandError> {
     }
 }
 
-/// Messages that are refused: exit code 1, as for a fault that is found.
+/// The error for refused messages: exit code 1, like for faults that were found.
 fn refused(what: &str, refused: SanitizeError) -> CommandError {
     let error =
         CommandError::new(ErrorKind::UnknownForm, format!("{what} is refused")).caused_by(refused);
     error.hinted(format!("known are {KNOWN_FORMS}"))
 }
 
-/// What a person calls the input of a command.
+/// The name of a command's input for messages.
 fn given_name(file: &Path) -> String {
     if file == Path::new("-") { "the input".to_owned() } else { format!("'{}'", file.display()) }
 }
 
-/// The history in a file.
+/// Reads the history in a file.
 fn document(context: &Context, file: &Path) -> Result<HistoryDocument, CommandError> {
     let text = text(context, file)?;
     HistoryDocument::parse(&text).map_err(|error| {
@@ -126,7 +127,7 @@ pub struct Of {
 }
 
 impl Of {
-    /// What a person calls it.
+    /// The name for messages.
     fn what(&self) -> String {
         match (&self.thread, &self.file) {
             (Some(name), _) => format!("the thread '{name}'"),

@@ -57,7 +57,7 @@ pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
             .hinted("'forge checkpoint timeline --json' lists the moments"));
     }
     let keys = keys(args, context)?;
-    // Where nothing can be written there is still everything to look at.
+    // A store that cannot be written can still be browsed.
     let store = workplace::open(context, Access::Write)
         .or_else(|_| workplace::open(context, Access::Follow))?;
     let session = context.session().map(str::to_owned);
@@ -75,7 +75,7 @@ pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
     let outcome = forge_tui::run(store.clone(), session, &options).map_err(failed)?;
     workplace::finish(&store);
     if let BrowserOutcome::Signal(signal) = outcome {
-        // As a shell reports a process that a signal ended.
+        // The exit code that shells use for a process that a signal ended.
         context.exit_code = 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0));
     }
     Ok(())
@@ -94,10 +94,10 @@ fn failed(error: BrowserError) -> CommandError {
     }
 }
 
-/// The largest table of keys that is read.
+/// The maximum size of a file of key bindings.
 const MAX_KEYS_BYTES: u64 = 1 << 20;
 
-/// The table of keys that was named, or the user's own.
+/// The key bindings in the given file, or else in the user's own.
 fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, CommandError> {
     let own = context.config.user_file().ok().map(|file| file.with_file_name("tui-keys.toml"));
     let path = match (&args.keys, own) {

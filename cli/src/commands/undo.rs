@@ -15,7 +15,7 @@ pub struct UndoArgs {
     pub operation: Option<String>,
 }
 
-/// Takes an operation back.
+/// Undoes an operation.
 pub fn run(args: &UndoArgs, context: &mut Context) -> Result<(), CommandError> {
     let writing = Writing::begin(context, "undo", Need::Existing)?;
     let undone =
@@ -32,7 +32,7 @@ pub fn run(args: &UndoArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Takes the last undo back.
+/// Redoes the last undo.
 pub fn redo(context: &mut Context) -> Result<(), CommandError> {
     let writing = Writing::begin(context, "redo", Need::Existing)?;
     let undone = writing.session.redo(&writing.act).map_err(|error| {
@@ -44,7 +44,8 @@ pub fn redo(context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Says in a sentence that there was nothing of what was asked for; an operation that was named has its own error.
+/// Reports in a sentence that there was nothing to undo or redo; if an operation was named, the
+/// error stays.
 fn nothing(error: Error, is_unnamed: bool, message: &str) -> CommandError {
     let hint = "'forge log --operations' names what was done";
     match error {

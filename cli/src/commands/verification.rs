@@ -78,7 +78,7 @@ pub struct ListArgs {
     pub list: FactList,
 }
 
-/// Does it.
+/// Runs `forge verification`.
 pub fn run(command: &VerificationCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         VerificationCommand::Add(args) => add(args, context),

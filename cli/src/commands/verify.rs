@@ -8,8 +8,9 @@ use crate::workplace::{self, Access};
 use forge_store::store::{SealStatus, Store, VerifyDepth, VerifyOutcome};
 use std::path::PathBuf;
 
-/// Arguments of `forge verify`. Exit code 0: the store is whole; 1: it is damaged and all of it can be made again or put
-/// right; 2: something is lost; 6: something was not written with the store's key; 7: whole, but its key is not here.
+/// Arguments of `forge verify`. Exit code 0: the store is sound; 1: it is damaged, and everything
+/// can be rebuilt or repaired; 2: data is lost; 6: data was not written with the store's key; 7:
+/// sound, but its key is missing here.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
     /// Read every object and compare every derived row too
@@ -17,7 +18,7 @@ pub struct VerifyArgs {
     pub read_data: bool,
 }
 
-/// Arguments of `forge repair`. Exit code 0: nothing was lost; 2: something was, and is listed.
+/// Arguments of `forge repair`. Exit code 0: nothing was lost; 2: the lost data is listed.
 #[derive(Debug, clap::Args)]
 pub struct RepairArgs {
     /// Write the repaired store to this folder, which must not be there yet or be empty
@@ -41,14 +42,14 @@ pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandErr
         VerifyOutcome::Forged => EXIT_FORGED,
     };
     let mut verified = Verified::new(&path, args.read_data, found);
-    // Of a store that cannot be read its damage is what counts.
+    // If the store cannot be read, only its damage matters.
     let options = workplace::options(context, Access::Read);
     verified.unfinished =
         Store::open(&path, options).and_then(|store| unfinished(&store)).unwrap_or_default();
     context.out.emit(&verified)
 }
 
-/// Makes everything derived again.
+/// Rebuilds all derived data.
 pub fn rebuild(context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
     let rebuilt = store.rebuild()?;

@@ -1,4 +1,4 @@
-//! What an entity rests on and what rests on it, found in a state.
+//! Finds what an entity rests on, and what rests on it, in a state.
 
 use crate::error::CommandError;
 use crate::reading::{Known, Reading, known_of};
@@ -14,7 +14,7 @@ use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{StateAt, entity_title};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Everything about an entity of a state.
+/// Returns everything about an entity in a state.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn why(reading: &Reading, state: &StateAt, known: &Known) -> Result<Why, Com
 
 type Node = (Kind, String);
 
-/// One entity rests on another.
+/// An arrow from one entity to another that it rests on.
 struct Edge {
     rests: Node,
     ground: Node,
@@ -69,7 +69,7 @@ enum Way {
     Up,
 }
 
-/// How the claims of a state bear on each other.
+/// The relations between the claims of a state.
 struct Links {
     known: Vec<Known>,
     edges: Vec<Edge>,
@@ -111,7 +111,7 @@ impl Links {
                 for evidence in belief.evidence.unwrap_or_default() {
                     self.add(me.clone(), (Kind::Evidence, evidence), "evidence", None);
                 }
-                // A source is any text; the id of a claim makes the belief rest on that.
+                // A source is any text; if it is the id of a claim, the belief rests on that claim.
                 for kind in [Kind::Hypothesis, Kind::Evidence] {
                     let source = belief.source.as_deref().unwrap_or_default();
                     if self.find(&(kind, source.to_owned())).is_some() {
@@ -173,8 +173,8 @@ impl Links {
         }
     }
 
-    /// The evidence that bears on an entity: its own, and of a belief also what it names, with the strength that the
-    /// evidence has for its hypothesis.
+    /// The evidence about an entity: its own, and for a belief also the evidence that it names,
+    /// with the strength that this has for its hypothesis.
     fn evidence(&self, me: &Node) -> Vec<Link> {
         let own = self.edges.iter().filter(|edge| edge.rests == *me);
         let own = own.filter(|edge| edge.ground.0 == Kind::Evidence);
@@ -188,7 +188,8 @@ impl Links {
         found
     }
 
-    /// What an entity rests on, or what rests on it, nearest first; evidence is told of by itself on the way down.
+    /// What an entity rests on, or what rests on it, nearest first. On the way down, evidence is
+    /// reported separately.
     fn walk(&self, me: &Node, way: Way) -> Vec<Link> {
         let mut seen = BTreeSet::from([me.clone()]);
         let mut waiting = VecDeque::from([(me.clone(), 0)]);

@@ -1,20 +1,21 @@
-//! A transcript's compactions beside those that hooks told of: one compaction is one checkpoint.
+//! Merges the compactions of a transcript with those that hooks reported: one compaction is one
+//! checkpoint.
 
 use super::{Compaction, Phase, RECENT, newest};
 use crate::error::CommandError;
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{NewCheckpoint, Session};
 
-/// What the transcript calls the checkpoint of a boundary, before the boundary's id.
+/// The prefix of the key of a boundary's checkpoint in the transcript; the boundary's id follows.
 const KEY: &str = "compaction:";
-/// What an agent says within this time of announcing a compaction, it had begun to say before.
+/// A message within this time after an announced compaction was started before it.
 const SAME_BREATH_MICROS: i64 = 2_000_000;
-/// A hook may tell of a compaction so long after the time that its boundary has.
+/// The maximum delay of a hook's report after the time of the compaction's boundary.
 const LATE_MICROS: i64 = 60_000_000;
 
-/// The checkpoints that a part of a transcript calls for, with those of compactions that hooks told of before put in
-/// their place: a boundary completes the announcement it follows. An announcement that the conversation went on without
-/// is told so.
+/// Returns the checkpoints for a part of a transcript. Compactions that hooks reported before
+/// replace the transcript's own: a boundary completes the announcement that it follows. An
+/// announcement is marked if the conversation continued without a compaction.
 ///
 /// # Errors
 ///
@@ -77,13 +78,14 @@ pub fn adopt(
     Ok(drafts)
 }
 
-/// Whether a checkpoint that a transcript calls for, under this key, is a compaction's.
+/// Whether a transcript's checkpoint with this key is a compaction.
 #[must_use]
 pub fn is_compaction(key: &str) -> bool {
     key.starts_with(KEY)
 }
 
-/// Whether a fact is a message by which a conversation goes on: no note of the program, no summary.
+/// Whether a fact is a message that continues a conversation: not a note of the program, and not a
+/// summary.
 #[must_use]
 pub fn is_said(fact: &Fact) -> bool {
     let field = |name| fact.value.field(name);

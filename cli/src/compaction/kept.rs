@@ -12,7 +12,8 @@ use forge_store::store::Session;
 const KEPT: &str = "kept";
 
 impl Compaction {
-    /// What the messages that were kept say, joined by line breaks; `None` if none is known.
+    /// Returns the texts of the messages that were kept, joined by line breaks; `None` if none is
+    /// known.
     ///
     /// # Errors
     ///
@@ -38,13 +39,13 @@ impl Compaction {
     }
 }
 
-/// The whole of these texts, which stand in one line of the transcript.
+/// Reads these texts in full; they are in one line of the transcript.
 fn whole(session: &Session, texts: &[TextRef]) -> Result<Vec<String>, CommandError> {
     let Some(first) = texts.first() else { return Ok(Vec::new()) };
     let beginnings = || texts.iter().map(|text| text.preview.clone()).collect();
     let source = session.source_of(first, &forge_agents::resolve)?;
     let document = match session.text_bytes(source.as_deref(), first) {
-        // It was pruned: the beginnings are left.
+        // The transcript was pruned: only the beginnings are left.
         Err(Error::Dropped { .. }) => return Ok(beginnings()),
         bytes => bytes?,
     };
@@ -53,7 +54,7 @@ fn whole(session: &Session, texts: &[TextRef]) -> Result<Vec<String>, CommandErr
     Ok(texts.map(|(whole, text)| whole.unwrap_or_else(|| text.preview.clone())).collect())
 }
 
-/// What a message of the session says.
+/// The text of a message of the session.
 fn said(session: &Session, message: &str) -> Result<Option<String>, CommandError> {
     let versions = session.fact_versions(Kind::Message, message)?;
     let last = versions.last();

@@ -1,4 +1,4 @@
-//! What a session knew at a moment, as a compaction may lose it.
+//! What a session knew at a moment, which a compaction may lose.
 
 use super::loss::{Item, LossKind};
 use crate::error::CommandError;
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 pub struct Touched {
     /// Its path.
     pub path: String,
-    /// How often.
+    /// The number of edits.
     pub edits: u64,
-    /// When last.
+    /// The time of the last edit.
     pub last: Timestamp,
 }
 
@@ -24,31 +24,32 @@ pub struct Touched {
 pub struct Knowledge {
     /// Claims by status, failing checks, last commands, tasks.
     pub brief: SessionBrief,
-    /// What was decided.
+    /// The decisions: id and text.
     pub decisions: Vec<(String, String)>,
-    /// What must hold.
+    /// The invariants: id and text.
     pub constraints: Vec<(String, String)>,
     /// The ids of the gaps that block something or are critical.
     pub blocking: Vec<String>,
-    /// What a person asked for last.
+    /// The last prompt of a person.
     pub prompt: Option<(Timestamp, String)>,
-    /// The files that were changed, the latest first.
+    /// The files that were changed, latest first.
     pub files: Vec<Touched>,
-    /// The compaction before: what was changed up to it, the summary of this one need not mention.
+    /// The time of the compaction before. The summary of this one need not mention files that
+    /// changed up to then.
     pub since: Option<Timestamp>,
-    /// The last result of each check that passed, the latest first.
+    /// The last result of each check that passed, latest first.
     pub passed: Vec<BriefLine>,
-    /// The commits that were made, the latest first.
+    /// The commits, latest first.
     pub commits: Vec<(Timestamp, String)>,
 }
 
-/// So many of the last prompts are looked through for one to the agent.
+/// How many of the last prompts are searched for one to the agent.
 const PROMPTS: usize = 8;
-/// How many commits are looked for.
+/// The maximum number of commits.
 const COMMITS: usize = 10;
 
 impl Knowledge {
-    /// That of this state.
+    /// Collects the knowledge in this state.
     ///
     /// # Errors
     ///
@@ -76,7 +77,7 @@ impl Knowledge {
         }
         let point = state.point();
         let session = state.session();
-        // What was typed to the program itself says little; only where there is nothing else it is told.
+        // Commands to the client say little: one of them is used only if there is nothing else.
         let prompts = session.recent_facts(point, Kind::Prompt, PROMPTS)?;
         let mut prompts = prompts.into_iter().filter_map(|known| {
             let prompt = Prompt::from_value(&known.fact.value).ok()?;
@@ -117,7 +118,7 @@ impl Knowledge {
         })
     }
 
-    /// What a summary ought to mention, in the order in which it matters.
+    /// Returns what a summary should mention, most important first.
     #[must_use]
     pub fn items(&self) -> Vec<Item> {
         let brief = &self.brief;
@@ -154,7 +155,7 @@ impl Knowledge {
         items
     }
 
-    /// Whether nothing at all is known.
+    /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.brief.lists().iter().all(|(_, list)| list.is_empty())

@@ -1,18 +1,20 @@
-//! What a summary no longer mentions of what was known: by rules that a person can check.
+//! Finds what a summary does not mention of what was known, by rules that a person can check.
 //!
-//! 1. An *id* with a digit in it (`H3`, `gap-12`) counts where it stands as a word.
-//! 2. A *file* is mentioned by its path, by the end of it, or by its name, if that has a dot in it.
-//! 3. Of a *text* the telling words are those of four letters or more that are not among the common ones, and those
-//!    with a digit or `_` in them; two words are the same if their first six letters are. It is mentioned if at least
-//!    half of its telling words are; one with none, if it stands there whole.
-//! 4. A *failing check* is mentioned by its name or command as a text is (rule 3).
+//! 1. An *id* with a digit in it (`H3`, `gap-12`) counts if it occurs as a word.
+//! 2. A *file* is mentioned by its path, by the end of its path, or by its name if that has a dot
+//!    in it.
+//! 3. The significant words of a *text* are those of four letters or more that are not common
+//!    words, and those with a digit or `_` in them. Two words are equal if their first six letters
+//!    are. The text is mentioned if at least half of its significant words are; a text without such
+//!    words is mentioned if it occurs in full.
+//! 4. A *failing check* is mentioned by its name or command, like a text (rule 3).
 
 use std::collections::BTreeSet;
 
-/// What sort of thing is missing, in the order in which it matters.
+/// The kind of a missing item, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossKind {
-    /// A hypothesis that was confirmed, rejected, or is still thought possible.
+    /// A hypothesis that was confirmed or rejected, or is still possible.
     Hypothesis,
     /// A decision that was made.
     Decision,
@@ -27,7 +29,7 @@ pub enum LossKind {
 }
 
 impl LossKind {
-    /// Its word.
+    /// Its name in output.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -41,38 +43,38 @@ impl LossKind {
     }
 }
 
-/// Something that was known.
+/// An item that was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What sort of thing it is.
+    /// Its kind.
     pub kind: LossKind,
-    /// Its id, of a file its path.
+    /// Its id; for a file, its path.
     pub id: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// The word of its status or criticality.
+    /// Its status or criticality.
     pub word: Option<String>,
 }
 
-/// Something that was known and is not mentioned.
+/// An item that was known and is not mentioned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lost {
-    /// What it is.
+    /// The item.
     pub item: Item,
-    /// How many of its telling words are mentioned.
+    /// How many of its significant words are mentioned.
     pub mentioned: usize,
-    /// Of how many.
+    /// The number of its significant words.
     pub telling: usize,
 }
 
-/// Those of the items that the summary does not mention, in their order.
+/// Returns the items that the summary does not mention, in their order.
 #[must_use]
 pub fn lost(items: &[Item], summary: &str) -> Vec<Lost> {
     let said = Said::new(summary);
     items.iter().filter_map(|item| said.lacks(item)).collect()
 }
 
-/// A summary, ready to be asked.
+/// A summary, prepared for searching.
 struct Said {
     text: String,
     words: BTreeSet<String>,
@@ -81,7 +83,7 @@ struct Said {
 
 const STEM_LETTERS: usize = 6;
 const SHORT_LETTERS: usize = 4;
-/// Words of four letters and more that say nothing about what a text is about.
+/// Common words of four letters or more.
 const COMMON: [&str; 48] = [
     "about", "after", "again", "also", "because", "been", "before", "being", "both", "cannot",
     "could", "does", "down", "each", "even", "every", "from", "have", "here", "into", "just",
@@ -110,13 +112,13 @@ impl Said {
         let text = item.text.to_lowercase();
         let telling = telling(&text);
         let mentioned = telling.iter().filter(|stem| self.stems.contains(*stem)).count();
-        // What stands there word for word is known, however long it is.
+        // A text that occurs literally is mentioned, however long it is.
         let whole = !text.trim().is_empty() && self.text.contains(text.trim());
         let known = whole || (!telling.is_empty() && mentioned * 2 >= telling.len());
         (!known).then(|| Lost { item: item.clone(), mentioned, telling: telling.len() })
     }
 
-    /// Whether this stands there with no letter or digit before or behind it.
+    /// Whether this text occurs without a letter or digit directly before or after it.
     fn stands(&self, what: &str) -> bool {
         let bounds = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
         self.text.match_indices(what).any(|(at, found)| {
@@ -132,7 +134,7 @@ impl Said {
         if name.contains('.') || parts.len() < 2 {
             return self.stands(name);
         }
-        // A name like `Makefile` or `main` alone may be any word: with its folder it is a file.
+        // A name such as `Makefile` or `main` alone may be any word: it needs its folder.
         let end = parts.get(parts.len() - 2..).unwrap_or_default().join("/");
         self.stands(&end) || (name.len() >= 6 && self.words.contains(name))
     }
@@ -175,7 +177,7 @@ mod tests {
         assert!(!lost("H1 was confirmed."));
         assert!(!lost("see (h1)"));
         assert!(lost("H10 and SH1 are others"));
-        // A word without a digit may stand there by chance.
+        // A word without a digit may occur by chance.
         assert!(is_lost(LossKind::Gap, "cause", "nobody looked at strides", "the cause is clear"));
     }
 

@@ -1,7 +1,7 @@
-//! Compactions of an agent's context: what is known of each stands on its checkpoint.
+//! Compactions of an agent's context. All data about a compaction is on its checkpoint.
 //!
-//! Hooks tell of one before it happens and after, in any order and number; the transcript tells of it in its own time.
-//! All of that comes together on one checkpoint. `docs/hooks.md` says by which rules.
+//! Hooks report a compaction before and after it happens, in any order and number; the transcript
+//! reports it later. All of these are merged on one checkpoint, by the rules in `docs/hooks.md`.
 
 mod adopt;
 mod kept;
@@ -16,26 +16,26 @@ use forge_store::error::ErrorKind;
 use forge_store::model::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, NewCheckpoint, Session, WriteContext};
 
-/// The tag of their checkpoints.
+/// The tag of the checkpoints of compactions.
 pub const TAG: &str = "compaction";
-/// So many of the newest are looked at when something new is heard.
+/// How many of the newest compactions are considered for a new report.
 pub const RECENT: usize = 8;
 
-/// How far a compaction is known.
+/// How much is known about a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It was said to be about to happen; nothing more has been heard.
+    /// It was announced; nothing more has been reported.
     Announced,
-    /// The conversation went on without it.
+    /// The conversation continued without it.
     NotFollowed,
-    /// A hook said that it was done; the transcript's own line has not been read.
+    /// A hook reported that it was done; the transcript's own line has not been read yet.
     Done,
-    /// The transcript has it.
+    /// It is in the transcript.
     Recorded,
 }
 
 impl Phase {
-    /// Its word.
+    /// Its name in output.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -47,14 +47,14 @@ impl Phase {
     }
 }
 
-/// A compaction, as its checkpoint tells of it.
+/// A compaction, read from its checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compaction {
-    /// The checkpoint.
+    /// Its checkpoint.
     pub checkpoint: Checkpoint,
 }
 
-/// Those of a session, newest first.
+/// Returns the compactions of a session, newest first.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub fn newest(session: &Session, limit: Option<usize>) -> Result<Vec<Compaction>
 }
 
 impl Compaction {
-    /// The compaction that a checkpoint is of, if it is of one.
+    /// Reads the compaction from its checkpoint; `None` for any other checkpoint.
     #[must_use]
     pub fn of(checkpoint: Checkpoint) -> Option<Self> {
         let is_one = checkpoint.key.is_some()
@@ -84,7 +84,7 @@ impl Compaction {
         Timestamp::parse_rfc3339(self.text(field)?)
     }
 
-    /// How far it is known.
+    /// Returns how much is known about it.
     #[must_use]
     pub fn phase(&self) -> Phase {
         if self.boundary().is_some() {
@@ -98,55 +98,55 @@ impl Compaction {
         }
     }
 
-    /// What the agent says caused it: `auto` or `manual`.
+    /// Returns its trigger as the agent says it: `auto` or `manual`.
     #[must_use]
     pub fn trigger(&self) -> Option<&str> {
         self.text("trigger")
     }
 
-    /// How many tokens the context had.
+    /// Returns how many tokens the context had.
     #[must_use]
     pub fn tokens(&self) -> Option<i64> {
         self.checkpoint.body.field("pre_tokens")?.as_i64()
     }
 
-    /// The line of the transcript that says that it happened.
+    /// Returns the id of its line in the transcript.
     #[must_use]
     pub fn boundary(&self) -> Option<&str> {
         self.text("boundary")
     }
 
-    /// The name of the last thing said before it, as a hook saw it.
+    /// Returns the name of the last message before it, as a hook saw it.
     #[must_use]
     pub fn tail(&self) -> Option<&str> {
         self.text("tail")
     }
 
-    /// When a hook said that it was about to happen.
+    /// Returns when a hook announced it.
     #[must_use]
     pub fn announced_at(&self) -> Option<Timestamp> {
         self.time("announced_at")
     }
 
-    /// When a hook said that it was done.
+    /// Returns when a hook reported that it was done.
     #[must_use]
     pub fn done_at(&self) -> Option<Timestamp> {
         self.time("done_at")
     }
 
-    /// When the agent was handed what was known.
+    /// Returns when the agent got the brief.
     #[must_use]
     pub fn handed_at(&self) -> Option<Timestamp> {
         self.time("handed_at")
     }
 
-    /// Whether the agent was told what its summary leaves out, or that is settled otherwise.
+    /// Whether the agent was informed of what its summary omits, or need not be.
     #[must_use]
     pub fn loss_told(&self) -> bool {
         self.checkpoint.body.field("loss_told_at").is_some()
     }
 
-    /// The process that is handing it over right now, and what it hands.
+    /// Returns the process that is delivering the brief now, and the text.
     #[must_use]
     pub fn handing(&self) -> Option<&str> {
         self.text("handing")
@@ -158,13 +158,14 @@ impl Compaction {
         ["summary", "hook_summary"].iter().any(|name| self.checkpoint.body.field(name).is_some())
     }
 
-    /// Whether it is known what the agent still has: its summary, or, where nobody can read that, the messages it kept.
+    /// Whether it is known what the agent still has: its summary or, if the summary is unreadable,
+    /// the messages that it kept.
     #[must_use]
     pub fn tells_what_stayed(&self) -> bool {
         self.has_summary() || self.checkpoint.body.field("summary_encrypted").is_some()
     }
 
-    /// The agent's own summary, whole: the transcript's, else the one a hook brought.
+    /// Returns the agent's own summary in full: from the transcript, or else from a hook.
     ///
     /// # Errors
     ///
@@ -179,7 +180,7 @@ impl Compaction {
         Ok(texts.shown(source.as_deref(), value.clone())?.as_text().map(str::to_owned))
     }
 
-    /// What completes this one, at its own time.
+    /// Builds a checkpoint that completes this one, at its own time.
     fn completion(&self, message: String, body: Value) -> NewCheckpoint {
         NewCheckpoint {
             message,
@@ -196,8 +197,8 @@ impl Compaction {
     }
 }
 
-/// Changes what is said of a compaction's checkpoint, as [`Session::amend_checkpoint`] does. Where another process holds
-/// the lock and does not let it go, the change waits in the spool, and is seen at once.
+/// Changes a compaction's checkpoint, as [`Session::amend_checkpoint`] does. If another process
+/// holds the lock for too long, the change is spooled, and is visible at once.
 ///
 /// # Errors
 ///
@@ -229,7 +230,7 @@ pub fn amend(
     Ok((one, true))
 }
 
-/// A compaction that a hook tells of first.
+/// Builds the checkpoint of a compaction that a hook reports first.
 #[must_use]
 pub fn heard_of(key: String, message: String, body: Value) -> NewCheckpoint {
     NewCheckpoint {

@@ -6,7 +6,7 @@ use crate::private;
 use std::io;
 use std::path::Path;
 
-/// Sets a key in this file, which is made if it is missing.
+/// Sets a key in this file, which is created if it is missing.
 ///
 /// # Errors
 ///
@@ -20,7 +20,7 @@ pub fn set(path: &Path, layer: Layer, key: &Key, value: &Value) -> Result<(), Co
         }
     };
     let new = edited(&old, key, value);
-    // The user's layer knows every key, so this asks only whether the edit did what it should.
+    // The user's layer knows every key, so this only checks that the edit had the intended effect.
     let took = read_text(&new, Layer::User).is_ok_and(|read| read.get(key.name) == Some(value));
     if !took {
         let message = format!("cannot change '{}' in '{}'", key.name, path.display());
@@ -32,7 +32,8 @@ pub fn set(path: &Path, layer: Layer, key: &Key, value: &Value) -> Result<(), Co
         .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
 }
 
-/// The text with the key set: where it stands, else at the end of its table, else at the end of what has none.
+/// Returns the text with the key set: in its line, or else at the end of its table, or else at the
+/// end of the top-level part.
 fn edited(text: &str, key: &Key, value: &Value) -> String {
     let (table_wanted, short) = key.name.rsplit_once('.').unwrap_or(("", key.name));
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -66,13 +67,13 @@ fn edited(text: &str, key: &Key, value: &Value) -> String {
     joined(&lines)
 }
 
-/// The name in a line that begins a table.
+/// The name in a table header.
 fn header(line: &str) -> Option<String> {
     let inside = line.trim_start().strip_prefix('[')?.split_once(']')?.0;
     Some(inside.split('.').map(bare).collect::<Vec<_>>().join("."))
 }
 
-/// A part of a key without spaces and quotes.
+/// A part of a key, trimmed and without quotes.
 fn bare(part: &str) -> &str {
     part.trim().trim_matches(['"', '\''])
 }
@@ -84,7 +85,7 @@ fn with_value(line: &str, value: &Value) -> String {
     format!("{}= {}{comment}", name, value.to_toml())
 }
 
-/// The comment behind a value: from the first `#` outside quotes.
+/// The comment after a value: from the first `#` outside quotes.
 fn comment_of(text: &str) -> Option<&str> {
     let mut quote = None;
     for (place, character) in text.char_indices() {

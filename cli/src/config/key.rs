@@ -10,47 +10,47 @@ use strsim::levenshtein;
 pub const LOCK_TIMEOUT: &str = "lock_timeout";
 /// When to use colour.
 pub const COLOR: &str = "color";
-/// What shows long output.
+/// The program that shows long output.
 pub const PAGER: &str = "pager";
 /// How often to make a checkpoint.
 pub const SCHEDULE_EVERY: &str = "schedule.every";
 
-/// Whether secrets are taken out.
+/// Whether secrets are redacted.
 pub const REDACT_ENABLED: &str = "redact.enabled";
-/// Secrets that are let through.
+/// Secrets that are not redacted.
 pub const REDACT_ALLOW: &str = "redact.allow";
-/// Environment variables whose values are kept.
+/// Environment variables whose values are stored.
 pub const REDACT_VARIABLES: &str = "redact.variables";
 
-/// Whether rules read what an agent's sentences state.
+/// Whether rules read the statements in an agent's sentences.
 pub const INFERENCE_ENABLED: &str = "inference.enabled";
 
 /// The newest checkpoints that pruning keeps.
 pub const KEEP_LAST: &str = "keep.last";
 /// For how long pruning keeps every checkpoint.
 pub const KEEP_WITHIN: &str = "keep.within";
-/// As before, in days.
+/// The same in days.
 pub const KEEP_DAYS: &str = "keep.days";
-/// The hours of which pruning keeps a checkpoint.
+/// For how many hours pruning keeps one checkpoint per hour.
 pub const KEEP_HOURLY: &str = "keep.hourly";
-/// The days.
+/// For how many days pruning keeps one checkpoint per day.
 pub const KEEP_DAILY: &str = "keep.daily";
-/// The weeks.
+/// For how many weeks pruning keeps one checkpoint per week.
 pub const KEEP_WEEKLY: &str = "keep.weekly";
 /// The tags whose checkpoints pruning keeps.
 pub const KEEP_TAGS: &str = "keep.tags";
-/// For how long pruning keeps revisions that nothing names.
+/// For how long pruning keeps revisions that nothing refers to.
 pub const KEEP_REVISIONS: &str = "keep.revisions";
-/// For how long a pruning can be taken back.
+/// For how long a pruning can be undone.
 pub const KEEP_UNDO: &str = "keep.undo";
-/// How long transcripts stay behind the end of their session.
+/// How long transcripts are kept after the end of their session.
 pub const KEEP_TRANSCRIPTS: &str = "keep.transcripts";
-/// How long a session stays behind its end.
+/// How long a session is kept after its end.
 pub const KEEP_SESSIONS: &str = "keep.sessions";
-/// Whether pruning is done by itself.
+/// Whether pruning is automatic.
 pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
 
-/// What values a setting takes.
+/// The type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// `true` or `false`.
@@ -69,14 +69,14 @@ pub enum Shape {
     Words,
 }
 
-/// Whether a project's file may set something. Projects come from others too.
+/// Whether a project's file may set a setting. Projects may come from other people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InProject {
-    /// Any project may.
+    /// Every project may set it.
     Free,
-    /// A project may that the user made himself, or allowed it.
+    /// Only a project that the user created or allowed may set it.
     IfAllowed,
-    /// No project may, because it makes forge run a program.
+    /// No project may set it, because it makes forge run a program.
     Never,
 }
 
@@ -85,9 +85,9 @@ pub enum InProject {
 pub struct Key {
     /// Its name, with dots.
     pub name: &'static str,
-    /// What values it takes.
+    /// The type of its value.
     pub shape: Shape,
-    /// What it is if nobody says otherwise.
+    /// Its default value, if it has one.
     pub default: Option<&'static str>,
     /// The environment variable that sets it.
     pub variable: Option<&'static str>,
@@ -106,7 +106,7 @@ const fn key(
     Key { name, shape, default, variable: None, in_project: InProject::Free, about }
 }
 
-/// A setting that weakens what is the user's own: what is taken out before storing, or what is kept.
+/// A setting that can weaken the user's own protection: what is redacted, or what is kept.
 const fn guarded(
     name: &'static str,
     shape: Shape,
@@ -231,7 +231,7 @@ impl Key {
         KEYS
     }
 
-    /// The setting of this name.
+    /// Finds the setting with this name.
     ///
     /// # Errors
     ///
@@ -246,11 +246,11 @@ impl Key {
         })
     }
 
-    /// Reads a value of this setting.
+    /// Parses a value of this setting.
     ///
     /// # Errors
     ///
-    /// Invalid if it is none.
+    /// Invalid if the text is not such a value.
     pub fn parse(&self, text: &str) -> Result<Value, CommandError> {
         let value = match self.shape {
             Shape::Bool => {
@@ -274,7 +274,7 @@ impl Key {
         })
     }
 
-    /// Whether a project that sets this value needs the user's leave.
+    /// Whether a project that sets this value needs the user's permission.
     #[must_use]
     pub fn weakens(&self, value: &Value) -> bool {
         let is_safe = match (self.name, value) {
@@ -286,7 +286,7 @@ impl Key {
         self.in_project != InProject::Free && !is_safe
     }
 
-    /// What to say where the project's file sets what only the user may.
+    /// The error for a project's file that sets what only the user may set.
     #[must_use]
     pub fn refused_in_project(&self) -> CommandError {
         CommandError::invalid(format!(
@@ -317,7 +317,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value as TOML.
+    /// Formats the value as TOML.
     #[must_use]
     pub fn to_toml(&self) -> String {
         match self {
@@ -362,7 +362,7 @@ fn nearest(name: &str) -> Option<&'static str> {
     let last_part = |text: &'static str| text.rsplit('.').next().unwrap_or(text);
     let distances = KEYS.iter().map(|key| {
         let whole = levenshtein(name, key.name);
-        // Who leaves out the table means the key in it.
+        // A name without the table may mean the key in it.
         let part = levenshtein(name, last_part(key.name));
         (whole.min(part), key.name)
     });

@@ -1,5 +1,6 @@
-//! Settings and their layers: a flag beats the environment, that the project's file, that the user's own, that the
-//! default. A key or value nobody knows is refused, so that a slip of the pen does not pass for a setting.
+//! Settings and their layers, in the order of priority: a flag, the environment, the project's
+//! file, the user's own file, the default. Unknown keys and invalid values are refused, so that a
+//! typing error is noticed.
 
 pub mod edit;
 pub mod key;
@@ -20,14 +21,14 @@ use std::time::Duration;
 use std::{fs, io};
 use trust::Allowed;
 
-/// The largest file of settings that is read.
+/// The maximum size of a settings file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Where a setting comes from; the later ones win.
+/// The origin of a setting; later variants have priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// forge itself.
+    /// Built into forge.
     Default,
     /// `forge/config.toml` in the user's directory of settings.
     User,
@@ -53,7 +54,7 @@ impl fmt::Display for Layer {
 
 type Values = BTreeMap<&'static str, Value>;
 
-/// All settings.
+/// All settings with their values.
 #[derive(Debug)]
 pub struct Config {
     layers: BTreeMap<Layer, Values>,
@@ -62,7 +63,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the settings that hold for this store, or for none.
+    /// Reads the settings that apply to this store, or without a store.
     pub fn read(
         global: &Global,
         environment: &Environment,
@@ -90,7 +91,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The settings of the project that weaken what holds without it.
+    /// The settings of the project that weaken the user's protection.
     fn weakening(&self) -> Vec<(&'static Key, Value)> {
         let own = |key: &Key| {
             let layers = [Layer::User, Layer::Default].iter();
@@ -104,13 +105,13 @@ impl Config {
             .collect()
     }
 
-    /// The settings of the project that are ignored, since nobody allowed them.
+    /// Returns the settings of the project that are ignored, because they were not allowed.
     #[must_use]
     pub fn ignored(&self) -> &[IgnoredSetting] {
         &self.ignored
     }
 
-    /// The value of this key, if it has one, and where that comes from.
+    /// Returns the value of this key, if it has one, and its layer.
     #[must_use]
     pub fn value(&self, key: &Key) -> (Option<&Value>, Layer) {
         let set =
@@ -120,7 +121,7 @@ impl Config {
         set.unwrap_or((None, Layer::Default))
     }
 
-    /// Notes that a file was changed.
+    /// Updates the settings after a file was changed.
     pub(crate) fn put(&mut self, layer: Layer, key: &Key, value: Value) {
         self.layers.entry(layer).or_default().insert(key.name, value);
         self.ignored.retain(|ignored| layer != Layer::Project || ignored.key != key.name);
@@ -169,7 +170,7 @@ impl Config {
         if let Some(Value::Color(color)) = self.of(key::COLOR) { *color } else { Color::Auto }
     }
 
-    /// The user's own file of settings, which need not exist.
+    /// Returns the user's own settings file, which need not exist.
     pub fn user_file(&self) -> Result<&Path, CommandError> {
         self.user_file.as_deref().ok_or_else(|| {
             CommandError::not_found("there is no place for settings of your own")
@@ -229,7 +230,8 @@ fn read_file(path: &Path, layer: Layer) -> Result<Values, CommandError> {
     }
 }
 
-/// The text of a file of settings. A project's is no link: it could lead to settings of another project.
+/// Reads a settings file. A project's file must not be a link: it could lead to the settings of
+/// another project.
 fn text_of(path: &Path, layer: Layer) -> io::Result<String> {
     if layer == Layer::Project && fs::symlink_metadata(path)?.is_symlink() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link, not a file"));
@@ -237,7 +239,7 @@ fn text_of(path: &Path, layer: Layer) -> io::Result<String> {
     plain_file::read_text(path, MAX_FILE_BYTES)
 }
 
-/// The settings in the text of a file of this layer.
+/// Parses a settings file of this layer.
 pub(crate) fn read_text(text: &str, layer: Layer) -> Result<Values, CommandError> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);

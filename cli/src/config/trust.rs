@@ -1,5 +1,6 @@
-//! What the user allows a project: settings that weaken what is his own, and a store that lies outside the project. It is
-//! noted in his folder of state, in a file for each path, where nothing that comes with a project can change it.
+//! What the user allows to a project: settings that weaken the user's protection, and a store
+//! outside of the project. It is recorded in the user's state folder, in one file per path, where
+//! nothing in a project can change it.
 
 use super::{Key, Value};
 use crate::context::Environment;
@@ -15,22 +16,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The largest note that is read.
+/// The maximum size of a record.
 const MAX_NOTE_BYTES: u64 = 4 << 20;
-/// A longer value of a setting is cut where it is shown, in characters with the sign for the rest.
+/// The length, in characters with the ellipsis, at which a setting's value is cut for display.
 const SHOWN_CHARACTERS: usize = 61;
 
-/// A setting of a project that is ignored, since nobody allowed it.
+/// A setting of a project that is ignored, because it was not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IgnoredSetting {
     /// Its name.
     pub key: &'static str,
-    /// What the project sets it to.
+    /// The project's value.
     pub value: String,
 }
 
 impl IgnoredSetting {
-    /// Those of these in words, with how to allow them.
+    /// Describes these settings, with how to allow them.
     #[must_use]
     pub fn told(ignored: &[Self]) -> String {
         let mut text = String::from("this project's settings are not yours and are ignored: ");
@@ -47,12 +48,12 @@ impl IgnoredSetting {
 /// What the user allowed at a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowed {
-    /// The path, for people. The file's name is its hash.
+    /// The path, for people. The name of the file is its hash.
     path: String,
-    /// The id of the store that the user made there.
+    /// The id of the store that the user created there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     store: Option<String>,
-    /// The settings that were allowed, each as a line `KEY = VALUE`.
+    /// The allowed settings, each as a line `KEY = VALUE`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     settings: Vec<String>,
     /// The hash of the path that the link at this path may lead to.
@@ -61,7 +62,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// What was allowed at this path; nothing if that cannot be read.
+    /// Reads what was allowed at this path; nothing if that cannot be read.
     #[must_use]
     pub fn at(environment: &Environment, path: &Path) -> Self {
         let file = file_of(environment, path);
@@ -84,12 +85,12 @@ impl Allowed {
             .map_err(failed)
     }
 
-    /// Whether the user made the store at this path himself, and git did not bring its settings.
+    /// Whether the user created the store at this path, and git did not bring its settings.
     fn is_own(&self, store: &Path) -> bool {
         self.store.is_some() && self.store == id_of(store) && !is_brought(store)
     }
 
-    /// Those of these settings that are not allowed for the store at this path.
+    /// Returns the settings among these that are not allowed for the store at this path.
     pub(super) fn not_allowed(
         environment: &Environment,
         store: &Path,
@@ -107,18 +108,18 @@ impl Allowed {
     }
 }
 
-/// Notes that the user made the store at this path himself.
+/// Records that the user created the store at this path.
 ///
 /// # Errors
 ///
-/// If it cannot be noted: then its settings have to be allowed one by one.
+/// If it cannot be recorded: then its settings have to be allowed one by one.
 pub fn note_own(environment: &Environment, store: &Path) -> Result<(), CommandError> {
     let store = real(store);
     let id = id_of(&store);
     Allowed { store: id, ..Allowed::at(environment, &store) }.write(environment, &store)
 }
 
-/// Whether the user made the store at this path himself.
+/// Whether the user created the store at this path.
 #[must_use]
 pub fn is_own(environment: &Environment, store: &Path) -> bool {
     let store = real(store);
@@ -130,7 +131,7 @@ pub fn is_own(environment: &Environment, store: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// If it cannot be noted.
+/// If it cannot be recorded.
 pub fn allow(
     environment: &Environment,
     store: &Path,
@@ -139,7 +140,7 @@ pub fn allow(
     let store = real(store);
     let mut allowed = Allowed::at(environment, &store);
     for (key, value) in settings {
-        // The value before is no longer meant.
+        // A value that was allowed before is replaced.
         let begin = format!("{} = ", key.name);
         allowed.settings.retain(|known| !known.starts_with(&begin));
         allowed.settings.push(line(key, value));
@@ -151,7 +152,7 @@ pub fn allow(
 ///
 /// # Errors
 ///
-/// If it cannot be noted.
+/// If it cannot be recorded.
 pub fn allow_link(
     environment: &Environment,
     link: &Path,
@@ -168,11 +169,11 @@ pub fn allows_link(environment: &Environment, link: &Path, target: &Path) -> boo
     Allowed::at(environment, &place_of(link)).link == Some(name_of(target))
 }
 
-/// Takes back all that was allowed at these paths.
+/// Revokes everything that was allowed at these paths.
 ///
 /// # Errors
 ///
-/// If a note cannot be removed.
+/// If a record cannot be removed.
 pub fn forget(environment: &Environment, paths: &[PathBuf]) -> Result<(), CommandError> {
     for file in paths.iter().filter_map(|path| file_of(environment, path)) {
         match fs::remove_file(&file) {
@@ -186,7 +187,7 @@ pub fn forget(environment: &Environment, paths: &[PathBuf]) -> Result<(), Comman
     Ok(())
 }
 
-/// The paths under which something may be noted about a store that was found here.
+/// Returns the paths under which something may be recorded about a store that was found here.
 #[must_use]
 pub fn paths_of(store: &Path) -> Vec<PathBuf> {
     vec![real(store), place_of(store)]
@@ -210,7 +211,7 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Where a link itself lies.
+/// The path of a link itself.
 fn place_of(link: &Path) -> PathBuf {
     match (link.parent(), link.file_name()) {
         (Some(folder), Some(name)) => real(folder).join(name),

@@ -1,4 +1,4 @@
-//! The agents: what is installed, and what the log of the hooks says of it.
+//! Checks the agents: what is installed, and what the log of the hooks shows.
 
 use super::Finding;
 use crate::context::Environment;
@@ -11,14 +11,15 @@ use forge_agents::hook::{self, HookEventKind};
 use forge_store::model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A compaction's boundary is written at most so long after its hook was called: the model summarises in between.
+/// The maximum time between the call of a compaction's hook and its boundary: the model summarises
+/// in between.
 const COMPACTION_MICROS: i64 = 15 * 60 * 1_000_000;
-/// A hook that is slower than this makes the agent wait noticeably.
+/// A hook that takes longer than this makes the agent wait noticeably.
 const SLOW_MICROS: u64 = 1_000_000;
-/// So many calls say something of how long they take.
+/// The minimum number of calls for a statement about their duration.
 const FEW_CALLS: usize = 20;
 
-/// A compaction that the store knows of.
+/// A compaction in the store.
 #[derive(Clone, Debug)]
 pub struct Compaction {
     /// The agent's own id of the session.
@@ -27,7 +28,7 @@ pub struct Compaction {
     pub time: Timestamp,
 }
 
-/// What is known of each agent, and what is wrong with it.
+/// Returns what is known about each agent, and what is wrong with it.
 #[must_use]
 pub fn examine(
     environment: &Environment,
@@ -62,7 +63,8 @@ fn health(
         lines.iter().filter_map(|line| line.session.as_deref()).collect();
     let before: Vec<&&Line> =
         lines.iter().filter(|line| is_before_compaction(agent, &line.event)).collect();
-    // What was before the log began cannot be told. Gemini CLI announces none: its recordings show them.
+    // What happened before the log began is not known. Gemini CLI announces no compactions: they
+    // are in its recordings.
     let first = lines.first().map(|line| line.time);
     let missed = compactions.iter().filter(|compaction| {
         agent != Agent::Gemini
@@ -74,7 +76,7 @@ fn health(
                     && (-5_000_000..COMPACTION_MICROS).contains(&after)
             })
     });
-    // A compaction fires its hook two to four times at once.
+    // A compaction calls its hook two to four times at the same time.
     let mut seen = 0;
     let mut last: Option<&Line> = None;
     for line in &before {
@@ -123,7 +125,7 @@ impl Calls {
     }
 }
 
-/// The value that so many of a hundred do not exceed (nearest rank).
+/// The percentile of sorted values (nearest rank).
 fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.checked_sub(1)?).copied()
@@ -252,7 +254,7 @@ mod tests {
             line("PreCompact", 101, "s1", Outcome::Unchanged),
             line("Stop", 5000, "s1", Outcome::Saved),
         ];
-        // Before the log began; announced; of a session no hook knows of; not announced.
+        // Before the log began; announced; in a session that no hook reported; not announced.
         let known = [
             compaction("s1", 5),
             compaction("s1", 160),
@@ -273,7 +275,7 @@ mod tests {
             ("codex", "PreCompact"),
             ("cursor", "preCompact"),
             ("opencode", "session.compacting"),
-            // Its plugin's own name of it.
+            // The plugin's own name of the event.
             ("opencode", "experimental.session.compacting"),
         ] {
             let mut line = Line::new(Timestamp::from_micros(0), agent, event);

@@ -1,4 +1,4 @@
-//! Proof of life: whether what is installed works, told from files, logs and the store. Only looks, changes nothing.
+//! Checks whether the installation works, from files, logs and the store. Changes nothing.
 
 mod agent;
 pub mod store;
@@ -9,7 +9,7 @@ pub use store::examine as examine_store;
 use crate::config::IgnoredSetting;
 use serde::Serialize;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -19,10 +19,10 @@ pub enum Severity {
     Advice,
 }
 
-/// Something a person should know, and what to do about it.
+/// A finding for a person, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// What it is about: an agent's name, `store` or `forge`.
     pub about: String,
@@ -43,7 +43,7 @@ impl Finding {
     }
 }
 
-/// What is to be said of settings of the project that are ignored.
+/// Returns the finding about settings of the project that are ignored.
 #[must_use]
 pub fn ignored_settings(ignored: &[IgnoredSetting]) -> Option<Finding> {
     let what = IgnoredSetting::told(ignored);

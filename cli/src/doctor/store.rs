@@ -1,4 +1,5 @@
-//! The store: whether it can be opened, read and written, how large it is, and what stands in the way.
+//! Checks the store: whether it can be opened, read and written, how large it is, and what blocks
+//! it.
 
 use super::Finding;
 use super::agent::Compaction;
@@ -15,13 +16,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// How often a lock is tried that should be free in a moment, and how long is waited in between.
+/// How often a lock is tried that should soon be free, and the pause in between.
 const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(10);
-/// A journal that is longer than this makes every reading command slow.
+/// A journal tail longer than this slows down every reading command.
 const LONG_TAIL_BYTES: u64 = 16 << 20;
 
-/// What is known of the store in this directory, the compactions in it, and what is wrong with it.
+/// Returns the health of the store in this directory, its compactions, and what is wrong with it.
 #[must_use]
 pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>, Vec<Finding>) {
     let mut findings = Vec::new();
@@ -86,7 +87,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         Ok(found) => compactions = found,
         Err(error) => findings.push(unusable(&error)),
     }
-    // Of an encrypted one without its key the error has said it.
+    // For an encrypted store without its key, the error already says so.
     let told = health.encrypted == Some(true) && !health.opens;
     findings.extend(health.seals.filter(|_| !told).and_then(about_seals));
     if health.tail_bytes.is_some_and(|bytes| bytes > LONG_TAIL_BYTES) {
@@ -99,7 +100,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
     (health, compactions, findings)
 }
 
-/// What is missing of what its seals are checked with.
+/// The finding about missing keys or witnesses, which seals are checked with.
 fn about_seals(seals: &str) -> Option<Finding> {
     let finding = |what: &str, remedy| Some(Finding::problem("store", what, remedy));
     match seals {
@@ -138,7 +139,7 @@ fn unusable(error: &CommandError) -> Finding {
     Finding::problem("store", what, remedy)
 }
 
-/// Reads what a healthy store can be read for: each session's present state is checked against its digest.
+/// Reads what can be read in a healthy store: checks each session's head state against its digest.
 fn read(
     path: &Path,
     options: &Options,
@@ -170,7 +171,7 @@ fn read(
     Ok(compactions)
 }
 
-/// The bytes and the files below a directory.
+/// Returns the number of bytes and files below a directory.
 pub fn size(path: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(path) else { return (0, 0) };
     entries.flatten().fold((0, 0), |(bytes, files), entry| {
@@ -180,7 +181,7 @@ pub fn size(path: &Path) -> (u64, u64) {
                 (bytes + more, files + inside)
             }
             Ok(about) => (bytes + about.len(), files + 1),
-            // It went while it was counted.
+            // It was removed during the count.
             Err(_) => (bytes, files),
         }
     })
@@ -190,7 +191,7 @@ fn count(folder: &Path) -> u64 {
     fs::read_dir(folder).map_or(0, |entries| entries.flatten().count() as u64)
 }
 
-/// The generations of an index with their bytes, the oldest first.
+/// The generations of an index with their sizes, oldest first.
 fn generations(index: &Path) -> Vec<(u64, u64)> {
     let Ok(entries) = fs::read_dir(index) else { return Vec::new() };
     let mut found: Vec<(u64, u64)> = entries
@@ -207,7 +208,7 @@ fn generations(index: &Path) -> Vec<(u64, u64)> {
     found
 }
 
-/// Whether files can be written and made in the places that a writer needs.
+/// Whether files can be created and written in the places that a writer needs.
 fn is_writable(path: &Path) -> bool {
     let journal = path.join("journal");
     [path, &journal, &journal.join("append.lock")]
@@ -215,7 +216,8 @@ fn is_writable(path: &Path) -> bool {
         .all(|place| access(*place, Access::WRITE_OK).is_ok())
 }
 
-/// Who holds a lock for longer than a writer does: nobody, or the process if the system names it.
+/// Returns the holder of a lock that is held longer than by a writer: `None` for no holder, or the
+/// process id if the system knows it.
 fn holder(lock: &Path) -> Option<Option<u32>> {
     let file = plain_file::open(lock).ok()?;
     for _ in 0..TRIES {

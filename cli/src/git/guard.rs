@@ -1,5 +1,6 @@
-//! A process between forge and git. When forge ends, is killed, or has waited long enough, it kills git with all that git
-//! started, also what left git's process group or was left behind by its parent. It is this program, called with `WORD`.
+//! A process between forge and git. When forge ends, is killed, or reaches its time limit, the
+//! guard kills git with everything that git started, even processes that left git's group or lost
+//! their parent. It is this program, called with `WORD`.
 
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_child_subreaper,
@@ -15,22 +16,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fs, process};
 
-/// The first argument of a guard. The second is the process it works for, then come the program and its arguments.
+/// The first argument of a guard. The second is the id of the process that it works for, followed
+/// by the program and its arguments.
 const WORD: &str = "__git-guard";
-/// What the guard ends with where the program cannot be run.
+/// The guard's exit code if the program cannot be run.
 const NOT_RUN: u8 = 127;
 /// What is added to the number of the signal that ended the program.
 const SIGNALLED: i32 = 128;
 
 /// How long git may take to remove its locks before it is killed.
 const GRACE: Duration = Duration::from_millis(100);
-/// The most signals that are waited for meanwhile.
+/// The maximum number of signals that are handled in the meantime.
 const SIGNALS: u32 = 8;
 
-/// Whether this process is forge, so that it can be called as a guard. A test of the library is another program.
+/// Whether this process is forge, so that it can be called as a guard. A test of the library is
+/// another program.
 static IS_FORGE: AtomicBool = AtomicBool::new(false);
 
-/// Runs as a guard if these arguments ask for it, and says how to exit. Else this process is forge.
+/// Runs as a guard if these arguments ask for it, and returns its exit code. Otherwise notes that
+/// this process is forge.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Option<u8> {
     IS_FORGE.store(true, Ordering::Relaxed);
@@ -42,7 +46,7 @@ pub fn run(arguments: &[OsString]) -> Option<u8> {
     Some(guard(master, Command::new(program).args(rest)).unwrap_or(NOT_RUN))
 }
 
-/// The command under a guard; the command itself if this process is not forge.
+/// Wraps the command in a guard; returns the command itself if this process is not forge.
 #[must_use]
 pub fn guarded(command: Command) -> Command {
     if !IS_FORGE.load(Ordering::Relaxed) {
@@ -63,7 +67,8 @@ pub fn guarded(command: Command) -> Command {
     guard
 }
 
-/// Runs the command until it ends, `master` ends, or this process is told to stop. Nothing of it is left then.
+/// Runs the command until it ends, `master` ends, or a signal stops this process. None of its
+/// processes is left then.
 fn guard(master: Pid, command: &mut Command) -> io::Result<u8> {
     let (mut woken, waker) = UnixStream::pair()?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -71,7 +76,7 @@ fn guard(master: Pid, command: &mut Command) -> io::Result<u8> {
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGCHLD] {
         signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
     }
-    // What loses its parent becomes a child of this process, so that it is found.
+    // A process that loses its parent becomes a child of this process, so that it is found.
     set_child_subreaper(Some(getpid()))?;
     set_parent_process_death_signal(Some(Signal::TERM))?;
     if getppid() != Some(master) {
@@ -85,11 +90,11 @@ fn guard(master: Pid, command: &mut Command) -> io::Result<u8> {
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        // A signal that comes before this wakes it too.
+        // A signal that came before this wakes it too.
         woken.read_exact(&mut [0])?;
     };
     if status.is_none() {
-        // Git removes its locks when it is told to stop.
+        // Git removes its locks on SIGTERM.
         let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         woken.set_read_timeout(Some(GRACE))?;
         for _ in 0..SIGNALS {
@@ -105,7 +110,8 @@ fn guard(master: Pid, command: &mut Command) -> io::Result<u8> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_RUN))
 }
 
-/// Kills the children of this process until there are none. Those of a killed one become children of this one.
+/// Kills the children of this process until there are none. The children of a killed process become
+/// children of this one.
 fn end_children() {
     loop {
         match wait(WaitOptions::NOHANG) {

@@ -1,12 +1,13 @@
-//! Which paths a recovered file may have: inside the checkout on every system, and nothing of git's own.
+//! Decides which paths a recovered file may have: inside the checkout on every system, and none of
+//! git's own.
 
 use crate::output::sanitise::has_hidden;
 
-/// The longest path, and the longest name in it, in bytes.
+/// The maximum length of a path, and of a name in it, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
 const MAX_NAME_BYTES: usize = 255;
 
-/// Why a path is not written to; nothing if it may be.
+/// Returns why a path is not written to; `None` if it may be.
 #[must_use]
 pub fn refused(path: &str) -> Option<&'static str> {
     if path.is_empty() {
@@ -24,7 +25,7 @@ pub fn refused(path: &str) -> Option<&'static str> {
     if path.starts_with('/') || path.starts_with('~') {
         return Some("it is not relative");
     }
-    // Separators, drives and streams of files elsewhere.
+    // Path separators, drives and file streams on other systems.
     if path.contains('\\') || path.contains(':') {
         return Some("it holds what another system takes for a separator");
     }
@@ -57,7 +58,7 @@ fn refused_name(name: &str) -> Option<&'static str> {
     is_device.then_some("it names a device elsewhere")
 }
 
-/// Whether a link at `path` leads out of the checkout, or into what is git's own.
+/// Whether a link at `path` leads out of the checkout, or into git's own files.
 #[must_use]
 pub fn link_escapes(path: &str, target: &str) -> bool {
     if target.is_empty() || target.starts_with(['/', '~']) || has_hidden(target) {
@@ -87,7 +88,7 @@ pub fn link_escapes(path: &str, target: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What must never be written to.
+    /// Paths that must never be written to.
     const HOSTILE: [&str; 76] = [
         "",
         "/",

@@ -1,6 +1,7 @@
 //! A private repository in the store's folder, in which git works on the files of a checkout.
 //!
-//! Git reads the configuration of this repository alone: nothing that the checkout's repository configures is run.
+//! Git reads only the configuration of this repository: nothing that the checkout's repository
+//! configures is run.
 
 use super::process::{self, Ended, Limit};
 use super::repository::{Git, Settings};
@@ -15,17 +16,17 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder in a store that holds these repositories while they are in use.
+/// The folder in a store that contains these repositories while they are in use.
 const FOLDER: &str = "git";
-/// The beginning of the name of each.
+/// The prefix of their names.
 const PREFIX: &str = "work-";
-/// The file that is locked as long as a repository is in use.
+/// The file that is locked while a repository is in use.
 const LOCK_FILE: &str = "lock";
-/// The largest list of ignored files or attributes that is taken over.
+/// The maximum size of a list of ignored files or attributes that is copied.
 const MAX_INFO_BYTES: u64 = 1 << 20;
-/// The largest index that is taken over.
+/// The maximum size of an index that is copied.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
-/// The settings that say how files are compared. None of them names a program.
+/// The settings about comparing files. None of them names a program.
 const TAKEN: [&str; 8] = [
     "autocrlf",
     "eol",
@@ -37,7 +38,7 @@ const TAKEN: [&str; 8] = [
     "precomposeunicode",
 ];
 
-/// A repository of forge's own; it is removed when dropped.
+/// A repository of forge's own; dropping it removes it.
 pub struct PrivateRepository {
     folder: PathBuf,
     top: PathBuf,
@@ -48,11 +49,11 @@ pub struct PrivateRepository {
 }
 
 impl PrivateRepository {
-    /// Makes one with the objects and the index of a repository.
+    /// Creates one with the objects and the index of a repository.
     ///
     /// # Errors
     ///
-    /// As reading the repository's settings and writing to the store's folder.
+    /// If the repository's settings cannot be read, or the store's folder cannot be written.
     pub fn new(git: &Git, store: &Path) -> Result<Self, CommandError> {
         sweep(store);
         let settings = git.settings()?;
@@ -82,7 +83,8 @@ impl PrivateRepository {
             let to = self.folder.join("info").join(name);
             copy_file(&git.common.join("info").join(name), &to, MAX_INFO_BYTES)?;
         }
-        // With the index comes what git remembers of unchanged files, so that it need not read them again.
+        // The index contains what git remembers about unchanged files, so that it need not read
+        // them again.
         copy_file(&git.folder.join("index"), &self.index, MAX_INDEX_BYTES)?;
         for entry in fs::read_dir(&git.folder)?.flatten() {
             if entry.file_name().as_bytes().starts_with(b"sharedindex.") {
@@ -92,22 +94,22 @@ impl PrivateRepository {
         Ok(())
     }
 
-    /// Works on the files of another checkout, whose index is this file.
+    /// Switches to the files of another checkout with this index file.
     pub fn work_at(&mut self, top: &Path, index: &Path) {
         self.top = top.to_owned();
         self.index = index.to_owned();
     }
 
-    /// The settings of the checkout's repository.
+    /// Returns the settings of the checkout's repository.
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Git in this repository.
+    /// Returns a git command in this repository.
     ///
     /// # Errors
     ///
-    /// Not found if there is no git.
+    /// Not found if git is missing.
     pub fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
         let mut command = process::git(&self.top)?;
         command
@@ -120,7 +122,7 @@ impl PrivateRepository {
         Ok(command)
     }
 
-    /// The output of git in this repository, with this input.
+    /// Runs git in this repository with this input, and returns its output.
     ///
     /// # Errors
     ///
@@ -129,7 +131,7 @@ impl PrivateRepository {
         process::output(self.command(args)?, input, self.limit)
     }
 
-    /// The id of the empty object of this type, which is not written.
+    /// Returns the id of the empty object of this type, without writing it.
     ///
     /// # Errors
     ///
@@ -139,7 +141,8 @@ impl PrivateRepository {
         Ok(String::from_utf8_lossy(&id).trim().to_owned())
     }
 
-    /// At most `most + 1` bytes of the output of git in this repository, and how it ended.
+    /// Runs git in this repository, and returns at most `most + 1` bytes of its output, and how it
+    /// ended.
     ///
     /// # Errors
     ///
@@ -148,7 +151,7 @@ impl PrivateRepository {
         process::run(self.command(args)?, None, most, self.limit)
     }
 
-    /// Which of these paths have a filter that is configured. They end in a NUL each.
+    /// Returns the paths among these (each ends with NUL) that have a configured filter.
     ///
     /// # Errors
     ///
@@ -170,15 +173,15 @@ impl PrivateRepository {
 impl Drop for PrivateRepository {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
-        // Another may be in use beside it.
+        // Another repository may be in use next to it.
         let _ = self.folder.parent().map(fs::remove_dir);
     }
 }
 
-/// Makes a private folder and locks it.
+/// Creates a private folder and locks it.
 fn make_folder(store: &Path, folder: &Path) -> io::Result<File> {
     let above = store.join(FOLDER);
-    // The end of another run may remove the folder above in between.
+    // Another process that ends may remove the parent folder in between.
     let mut tries = 3;
     loop {
         tries -= 1;
@@ -200,10 +203,10 @@ fn make_folder(store: &Path, folder: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Removes what runs that were killed left in a store's folder.
+/// Removes what killed processes left in a store's folder.
 pub fn sweep(store: &Path) {
     let above = store.join(FOLDER);
-    // A link could lead to folders of others.
+    // A link could lead to folders of other users.
     if !above.symlink_metadata().is_ok_and(|about| about.is_dir()) {
         return;
     }
@@ -211,7 +214,7 @@ pub fn sweep(store: &Path) {
     let is_ours =
         |entry: &fs::DirEntry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes());
     for entry in entries.flatten().filter(is_ours).map(|entry| entry.path()) {
-        // A folder is without its lock for a moment after it was made.
+        // A folder has no lock for a moment after its creation.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let is_free = match open(entry.join(LOCK_FILE), flags | OFlags::WRONLY, Mode::empty()) {
             Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
@@ -224,7 +227,7 @@ pub fn sweep(store: &Path) {
     let _ = fs::remove_dir(&above);
 }
 
-/// Whether a folder without a lock was made more than a minute ago.
+/// Whether a folder without a lock was created more than a minute ago.
 fn is_old(folder: &Path) -> bool {
     let made = folder.symlink_metadata().and_then(|about| about.modified()).ok();
     let age = made.and_then(|made| made.elapsed().ok());
@@ -258,7 +261,7 @@ fn configuration(settings: &Settings) -> String {
     text
 }
 
-/// Whether this is a file of a size that a list of ignored files may have.
+/// Whether this is a file with an acceptable size for a list of ignored files.
 fn is_list(file: &str) -> bool {
     let path = match (file.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -268,7 +271,7 @@ fn is_list(file: &str) -> bool {
         && fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= MAX_INFO_BYTES)
 }
 
-/// A path as `objects/info/alternates` has it: in double quotes with C's escapes.
+/// Quotes a path for `objects/info/alternates`: in double quotes with C escapes.
 fn quoted(path: &OsStr) -> Vec<u8> {
     let mut text = vec![b'"'];
     for byte in path.as_bytes() {
@@ -282,9 +285,9 @@ fn quoted(path: &OsStr) -> Vec<u8> {
     text
 }
 
-/// Copies a file that is one, its time included; what is not there is left out. Git believes that a file of the
+/// Copies a regular file with its time; a missing file is skipped. Git trusts that a file of the
 /// same size and time is unchanged only if the index was written later than that (`racy-git` in its
-/// documentation), so a copy that looks younger hides what was changed since in the same second.
+/// documentation), so a copy with a later time would hide changes within the same second.
 fn copy_file(from: &Path, to: &Path, most: u64) -> io::Result<()> {
     match fs::metadata(from) {
         Ok(about) if about.is_file() && about.len() <= most => {}

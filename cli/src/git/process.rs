@@ -13,11 +13,11 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The number of bytes of git's error output that are kept.
+/// How many bytes of git's error output are kept.
 const MAX_SAID_BYTES: u64 = 64 << 10;
-/// How long a guard may take to end what git started.
+/// How long a guard may take to end the processes that git started.
 const GUARD_PATIENCE: Duration = Duration::from_millis(500);
-/// The variables that tell git to ask nobody, fetch nothing and take no lock that it can do without.
+/// Variables that make git ask no questions, fetch nothing and take no optional locks.
 const QUIET: [(&str, &str); 14] = [
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_NO_LAZY_FETCH", "1"),
@@ -35,12 +35,12 @@ const QUIET: [(&str, &str); 14] = [
     ("LC_ALL", "C"),
 ];
 
-/// How long git may take.
+/// The time limit of git.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// All processes together end by this time.
+    /// All processes together must end by this time.
     Until(Instant),
-    /// Each process ends within this time.
+    /// Each process must end within this time.
     Each(Duration),
 }
 
@@ -53,19 +53,19 @@ impl Limit {
     }
 }
 
-/// What a process that has ended wrote, and its status.
+/// The output and the status of a process that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// The status it ended with.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// Its standard output, up to one byte more than was asked for.
+    /// Its standard output, up to one byte more than the limit.
     pub stdout: Vec<u8>,
     /// Its error output.
     pub said: String,
 }
 
-/// A `git` command without arguments. Variables that direct git elsewhere are taken away, as are the relative
-/// entries of `PATH`: they would lead into the checkout.
+/// Returns a `git` command without arguments. Variables that redirect git are removed, and so are
+/// the relative entries of `PATH`, which would lead into the checkout.
 pub fn git(directory: &Path) -> Result<Command, CommandError> {
     let (program, path) = program()?;
     let mut command = Command::new(program);
@@ -96,7 +96,7 @@ fn program() -> Result<(PathBuf, OsString), CommandError> {
 ///
 /// # Errors
 ///
-/// Unavailable if it takes too long: then it is ended with every process that it started.
+/// Unavailable if it takes too long: then git and every process that it started are killed.
 pub fn run(
     mut command: Command,
     input: Option<Vec<u8>>,
@@ -117,7 +117,7 @@ pub fn run(
     let failed = |error| CommandError::io("cannot run git", error);
     let mut child = command.spawn().map_err(failed)?;
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-        // If git ends before it has read all, it says why.
+        // If git ends before it has read everything, its error output says why.
         thread::spawn(move || stdin.write_all(&input));
     }
     let stdout = read(child.stdout.take(), most.saturating_add(1), false);
@@ -136,7 +136,7 @@ pub fn run(
     })
 }
 
-/// Reads a pipe in a thread of its own. With `all` the rest is read too, and thrown away.
+/// Reads a pipe in a thread of its own. With `all`, the rest is read too, and discarded.
 fn read(
     pipe: Option<impl Read + Send + 'static>,
     most: u64,
@@ -151,13 +151,13 @@ fn read(
             done = io::copy(&mut pipe, &mut io::sink()).map(drop);
         }
         drop(pipe);
-        // The receiver is gone once the time limit has passed.
+        // The receiver is dropped after the time limit.
         let _ = sender.send(done.map(|()| bytes));
     });
     receiver
 }
 
-/// The end of a process; nothing if the deadline comes first.
+/// Waits for the end of a process; `None` if the deadline comes first.
 fn ended(
     child: &mut Child,
     stdout: &Receiver<io::Result<Vec<u8>>>,
@@ -175,19 +175,21 @@ fn ended(
     }))
 }
 
-/// Receives once the process has ended. It is left to be waited for, so that its number stays its own until then.
+/// Returns a channel that receives a message once the process has ended. The process is not reaped
+/// here, so that its id stays valid until then.
 fn exit_of(child: &Child) -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     let process = Pid::from_child(child);
     thread::spawn(move || {
         let _ = waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-        // The receiver is gone once the time limit has passed.
+        // The receiver is dropped after the time limit.
         let _ = sender.send(());
     });
     receiver
 }
 
-/// Ends a process with its whole group. A guard is told to stop first, so that it ends what left the group.
+/// Kills a process with its whole group. A guard is asked to stop first, so that it kills processes
+/// that left the group.
 fn end(child: &mut Child) {
     let ended = exit_of(child);
     let _ = kill_process(Pid::from_child(child), Signal::TERM);
@@ -199,7 +201,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The output of a command that must succeed.
+/// Returns the output of a command that must succeed.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The repository of a checkout: where it is, what is checked out, and the settings that are taken from it.
+//! Finds the repository of a checkout: its folders, what is checked out, and the settings that
+//! forge uses.
 
 use super::process::{self, Limit};
 use crate::error::CommandError;
@@ -10,9 +11,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The longest file with a path in it.
+/// The maximum size of a file that contains a path.
 const MAX_LINK_BYTES: u64 = 8 << 10;
-/// What is switched off by name where git reads the repository's configuration.
+/// Settings that are disabled for commands in which git reads the repository's configuration.
 const OFF: [&str; 19] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -44,16 +45,18 @@ pub struct Git {
     pub folder: PathBuf,
     /// The folder with the objects and branches, which all worktrees share.
     pub common: PathBuf,
-    /// How long git may take.
+    /// The time limit of git.
     pub limit: Limit,
 }
 
 impl Git {
-    /// The repository around this directory. Git itself would take a bare repository among the files for one.
+    /// Finds the repository around this directory. Git itself would also accept a bare repository
+    /// among the files.
     ///
     /// # Errors
     ///
-    /// Not found if there is none; invalid if its `.git` file leads to the repository of another checkout.
+    /// Not found if there is none; invalid if its `.git` file leads to the repository of another
+    /// checkout.
     pub fn at(directory: &Path, limit: Limit) -> Result<Self, CommandError> {
         let shown = directory.display();
         let directory = directory
@@ -83,8 +86,9 @@ impl Git {
             .hinted("'git init' begins a repository; 'forge note add' writes a state down"))
     }
 
-    /// Refuses a `.git` file that leads to the repository of another checkout. A worktree's folder names the
-    /// `.git` file that belongs to it; the folder of a submodule lies in no `.git` folder of its own.
+    /// Refuses a `.git` file that leads to the repository of another checkout. A worktree's folder
+    /// names the `.git` file that belongs to it; the folder of a submodule is not in a `.git`
+    /// folder of its own.
     fn check_link(&self, is_linked: bool) -> Result<(), CommandError> {
         let dot = self.top.join(".git").canonicalize().ok();
         let is_its_own = if is_linked {
@@ -104,11 +108,12 @@ impl Git {
             .hinted("'git worktree repair' mends a worktree that was moved; else remove the file"))
     }
 
-    /// Git in the repository itself, with everything that its configuration could run switched off.
+    /// Returns a git command in the repository itself, with everything that its configuration could
+    /// run disabled.
     ///
     /// # Errors
     ///
-    /// Not found if there is no git.
+    /// Not found if git is missing.
     pub fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
         let mut command = process::git(&self.top)?;
         OFF.iter().for_each(|setting| {
@@ -118,7 +123,7 @@ impl Git {
         Ok(command)
     }
 
-    /// The output of git in the repository itself.
+    /// Runs git in the repository itself, and returns its output.
     ///
     /// # Errors
     ///
@@ -128,7 +133,7 @@ impl Git {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The one line that a command prints; nothing if it ends with 1.
+    /// Returns the only line that a command prints; `None` if it ends with exit code 1.
     ///
     /// # Errors
     ///
@@ -147,7 +152,7 @@ impl Git {
         }
     }
 
-    /// The settings of the user and of the repository; of several values the last.
+    /// Reads the settings of the user and of the repository; the last of several values counts.
     ///
     /// # Errors
     ///
@@ -165,7 +170,7 @@ impl Git {
 pub struct Settings(BTreeMap<String, String>);
 
 impl Settings {
-    /// The value of a key in lower case.
+    /// Returns the value of a key, which is in lower case.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
@@ -186,7 +191,7 @@ impl Settings {
     }
 }
 
-/// The path in a file such as `.git` or `commondir`.
+/// Reads the path in a file such as `.git` or `commondir`.
 pub fn link(file: &Path, prefix: &str, base: &Path) -> Option<PathBuf> {
     if !fs::metadata(file).ok()?.is_file() {
         return None;

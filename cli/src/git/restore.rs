@@ -1,4 +1,5 @@
-//! A recorded state of the code as a commit on a branch of its own, made beside everything that is checked out.
+//! Restores a recorded state of the code as a commit on a branch of its own, without touching what
+//! is checked out.
 
 use super::path::{link_escapes, refused};
 use super::private_repository::PrivateRepository;
@@ -12,87 +13,87 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a state of the code is made of.
+/// A state of the code to restore.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// The commit it stands on; nothing: no files.
+    /// The commit that it is based on; `None`: no files.
     pub base: Option<String>,
-    /// What comes on top of it, in order.
+    /// The patches on top of it, in order.
     pub patches: Vec<Patch>,
-    /// When it was so.
+    /// The time of the state.
     pub time: Timestamp,
-    /// What the commit says.
+    /// The commit message.
     pub message: String,
 }
 
 /// A patch of one file.
 #[derive(Clone, Debug)]
 pub struct Patch {
-    /// What it is called where it cannot be put on: the file.
+    /// The name for error messages: the file.
     pub name: String,
-    /// The patch as `git apply` reads it, or why it cannot be.
+    /// The patch as `git apply` reads it, or why it cannot be applied.
     pub text: Result<String, &'static str>,
 }
 
-/// A file that differs from the commit it stands on.
+/// A file that differs from the base commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct File {
     /// `added`, `modified` or `deleted`.
     pub change: &'static str,
-    /// Its path from the top of the checkout.
+    /// Its path relative to the top of the checkout.
     pub path: String,
 }
 
-/// What could not be brought back.
+/// Something that could not be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Left {
-    /// What: a file.
+    /// The path of the file.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// A state as it was made.
+/// A state that was restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// The commit that holds it.
+    /// The commit of the state.
     pub commit: String,
-    /// The files that differ from the commit it stands on.
+    /// The files that differ from the base commit.
     pub files: Vec<File>,
-    /// What could not be brought back.
+    /// What could not be restored.
     pub left: Vec<Left>,
 }
 
-/// Where new objects go.
+/// Where new objects are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Nowhere: to see what would come of it.
+    /// Nowhere, for a preview.
     Nothing,
     /// Into the repository.
     Objects,
 }
 
-/// A repository in which states are brought back.
+/// A repository in which states are restored.
 pub struct Place {
     git: Git,
     store: PathBuf,
 }
 
-/// A worktree that was made.
+/// A worktree that was created.
 #[derive(Debug)]
 pub struct Worktree {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// The files that the repository has a filter for, which was not applied.
+    /// The files for which the repository has a filter, which was not applied.
     pub unfiltered: Vec<String>,
 }
 
-/// Nobody wrote this commit.
+/// The author of the commit, which no person wrote.
 const NAME: &str = "forge";
 const ADDRESS: &str = "forge@localhost";
 
 impl Patch {
-    /// A patch of a captured state, which is one file's.
+    /// Reads a patch of a captured state, which changes one file.
     #[must_use]
     pub fn captured(text: &str) -> Self {
         let name = path_of(text.as_bytes());
@@ -103,8 +104,8 @@ impl Patch {
         Self { name, text }
     }
 
-    /// The patch of an edit of this file. Tools write its path and the head of the patch as they like: only the hunks are
-    /// taken from it.
+    /// Reads the patch of an edit of this file. Tools differ in how they write paths and the
+    /// patch's head: only the hunks are used.
     #[must_use]
     pub fn edit(path: &str, text: &str) -> Self {
         let name = path.to_owned();
@@ -138,7 +139,7 @@ impl Patch {
 }
 
 impl Place {
-    /// The repository around this directory; what is written in between goes to this store's folder.
+    /// Finds the repository around this directory; temporary files go to this store's folder.
     ///
     /// # Errors
     ///
@@ -148,17 +149,17 @@ impl Place {
         Ok(Self { git, store: store.to_owned() })
     }
 
-    /// The top of the checkout.
+    /// Returns the top of the checkout.
     #[must_use]
     pub fn top(&self) -> &Path {
         &self.git.top
     }
 
-    /// Makes a state: in an index of its own, so that nothing that is checked out changes.
+    /// Restores a state in an index of its own, so that nothing that is checked out changes.
     ///
     /// # Errors
     ///
-    /// Not found if the commit it stands on is not there; unavailable if git fails.
+    /// Not found if the base commit is missing; unavailable if git fails.
     pub fn make(&self, wanted: &Wanted, keep: Keep) -> Result<Made, CommandError> {
         let private = PrivateRepository::new(&self.git, &self.store)?;
         let work = Work { private, git: &self.git, keep };
@@ -189,11 +190,12 @@ impl Place {
         Ok(Made { commit, files, left })
     }
 
-    /// Gives a commit this branch, which must be new or have it already. Returns whether it is new.
+    /// Creates this branch at a commit; the branch may exist with this commit. Returns whether it
+    /// is new.
     ///
     /// # Errors
     ///
-    /// Invalid for what is no name; conflict if there is another branch of that name.
+    /// Invalid if the name is not valid; conflict if there is another branch with that name.
     pub fn branch(&self, name: &str, commit: &str) -> Result<bool, CommandError> {
         let checked = self.git.run(&["check-ref-format", "--branch", name]);
         if name.starts_with('-') || name.starts_with('@') || checked.is_err() {
@@ -217,18 +219,20 @@ impl Place {
         Ok(true)
     }
 
-    /// Takes a branch that was just made back.
+    /// Removes a branch that was just created.
     pub fn forget(&self, name: &str, commit: &str) {
-        // What went wrong before says more.
+        // The error before this one says more.
         let full = format!("refs/heads/{name}");
         let _ = self.git.run(&["update-ref", "-d", &full, commit]);
     }
 
-    /// Checks a branch out into a new worktree: beside its place, and moved there when it is whole.
+    /// Checks out a branch in a new worktree: next to its final place, and moved there when it is
+    /// complete.
     ///
     /// # Errors
     ///
-    /// Invalid if something is there, or inside the checkout; unavailable if git fails: then nothing is left of it.
+    /// Invalid if the path exists, or is inside the checkout; unavailable if git fails: then
+    /// nothing of it is left.
     pub fn worktree(&self, path: &Path, branch: &str) -> Result<Worktree, CommandError> {
         let shown = path.display();
         let top = &self.git.top;
@@ -275,8 +279,8 @@ impl Place {
         process::output(command, None, self.git.limit).map(drop)
     }
 
-    /// Writes the files of a branch to a worktree that has none yet, as they are in the repository: without filters.
-    /// Returns the files that have one.
+    /// Writes the files of a branch to an empty worktree as they are in the repository, without
+    /// filters. Returns the files that have a filter.
     fn fill(&self, worktree: &Path, branch: &str) -> Result<Vec<String>, CommandError> {
         let Some(folder) = link(&worktree.join(".git"), "gitdir: ", worktree) else {
             return Err(CommandError::new(ErrorKind::Unavailable, "git made no worktree"));
@@ -292,8 +296,8 @@ impl Place {
         private.filtered(files)
     }
 
-    /// Removes what a killed run left beside the place: git has its branch checked out there, and neither checks it out again nor
-    /// deletes it.
+    /// Removes what a killed process left next to the place: git treats its branch as checked out
+    /// there, and neither checks it out again nor deletes it.
     fn clear(&self, parent: &Path, begin: &OsStr) {
         let Ok(listed) = self.git.run(&["worktree", "list", "--porcelain", "-z"]) else {
             return;
@@ -306,14 +310,15 @@ impl Place {
             };
             let is_at_it = || Path::new("/proc").join(maker).exists();
             if maker.parse::<u32>().is_ok() && !is_at_it() {
-                // Twice: one that git itself had not finished is locked. What cannot be removed is named by what comes next.
+                // Twice, because a worktree that git itself had not finished is locked. If
+                // something cannot be removed, the next step reports it.
                 let _ = self.with_path(&["worktree", "remove", "--force", "--force"], &[path]);
             }
         }
     }
 }
 
-/// A state being made.
+/// A state that is being restored.
 struct Work<'a> {
     private: PrivateRepository,
     git: &'a Git,
@@ -338,7 +343,7 @@ impl Work<'_> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The whole id of a commit that is there.
+    /// The full id of a commit that exists.
     fn commit(&self, commit: &str) -> Result<String, CommandError> {
         let is_id =
             (7..=64).contains(&commit.len()) && commit.bytes().all(|b| b.is_ascii_hexdigit());
@@ -354,7 +359,7 @@ impl Work<'_> {
         })
     }
 
-    /// Puts patches on: all at once, or one by one if some cannot be put on.
+    /// Applies patches: all at once, or one by one if some cannot be applied.
     fn apply(&self, patches: &[Patch]) -> Vec<Left> {
         let mut left = Vec::new();
         let mut good = Vec::new();
@@ -392,7 +397,8 @@ impl Work<'_> {
         Err(first.trim_start_matches("error: ").to_owned())
     }
 
-    /// The files that differ from `before`. Whatever may not be written to is put back as it was there.
+    /// Returns the files that differ from `before`. A file that must not be written is reset to its
+    /// content there.
     fn checked(&self, before: &str, left: &mut Vec<Left>) -> Result<Vec<File>, CommandError> {
         let listed = self.run(&[
             "diff-index",
@@ -449,7 +455,8 @@ impl Work<'_> {
     }
 }
 
-/// Whether each patch is of another file: several of one file must be put on one after the other.
+/// Whether each patch changes another file: several patches of one file must be applied one after
+/// the other.
 fn unique(patches: &[(&Patch, &String)]) -> bool {
     let mut names: Vec<&str> = patches.iter().map(|(patch, _)| patch.name.as_str()).collect();
     names.sort_unstable();

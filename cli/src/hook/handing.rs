@@ -1,8 +1,8 @@
-//! What an agent is handed after a compaction: what was known, as facts, within what it takes; first what its own
-//! summary left out.
+//! The brief for an agent after a compaction: what was known, as facts, within the agent's size
+//! limit; first what the agent's own summary left out.
 //!
-//! The text says nothing of now: handed twice it would be the same twice, so that it does not disturb what the agent's
-//! provider has cached.
+//! The text does not depend on the current time: delivered again, it is the same text, so that it
+//! does not invalidate the cache of the agent's provider.
 
 use crate::compaction::Compaction;
 use crate::compaction::knowledge::Knowledge;
@@ -13,15 +13,16 @@ use forge_store::model::{Kind, Timestamp};
 use forge_store::store::BriefLine;
 use std::fmt::Write;
 
-/// How many characters are aimed at.
+/// The intended length in UTF-16 units.
 pub const AIM_UNITS: usize = 4_000;
-/// For each step how many characters a text may have, and how many lines a list that may be shortened.
+/// For each step: the maximum length of a text, and the maximum number of lines of a list that may
+/// be shortened.
 const STEPS: [(usize, usize); 9] =
     [(300, 20), (220, 12), (160, 10), (120, 8), (90, 6), (70, 5), (50, 4), (30, 3), (0, 2)];
-/// So many files are named where a summary leaves them out.
+/// How many files are named that a summary leaves out.
 const NAMED: usize = 12;
 
-/// The whole: what was lost, then what was known.
+/// Returns the whole brief: what was lost, then what was known.
 #[must_use]
 pub fn brief(
     session: &str,
@@ -32,7 +33,7 @@ pub fn brief(
 ) -> String {
     let aim = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
     let mut shortest = String::new();
-    // First what fits the aim; what may not be missing may take all the room there is.
+    // First with the intended length; if the required parts do not fit, with all the room there is.
     for limit in [aim, room] {
         for (text, lines) in STEPS {
             let told = tell(session, compaction, known, lost, (text, lines));
@@ -45,7 +46,7 @@ pub fn brief(
     room.cut(&shortest).to_owned()
 }
 
-/// Only what was lost: for an agent that has the rest already. `None` if nothing was.
+/// Returns only what was lost, for an agent that already has the rest. `None` if nothing was lost.
 #[must_use]
 pub fn loss(
     session: &str,
@@ -163,11 +164,11 @@ fn tell(
 /// A text that grows line by line.
 struct Page {
     out: String,
-    /// How many characters a text may have.
+    /// The maximum length of a text.
     text: usize,
-    /// How many lines a list may have.
+    /// The maximum number of lines of a list.
     lines: usize,
-    /// Of times on this day the day need not be said.
+    /// Times on this day are shown without the day.
     day: Timestamp,
 }
 
@@ -176,7 +177,7 @@ impl Page {
         let _ = writeln!(self.out, "{title}: none recorded.");
     }
 
-    /// All of a list; nothing if it is empty.
+    /// Adds a whole list; nothing if it is empty.
     fn all<'l, T: 'l>(
         &mut self,
         title: &str,
@@ -193,7 +194,7 @@ impl Page {
         }
     }
 
-    /// The first lines of a list, and how many more there are.
+    /// Adds the first lines of a list, and how many more there are.
     fn some<'l, T: 'l>(
         &mut self,
         title: &str,
@@ -234,7 +235,7 @@ impl Page {
         reason.map(|reason| format!(" [{word}{reason}]")).unwrap_or_default()
     }
 
-    /// The names of files, on one line: most are short.
+    /// Adds the names of files, most of which are short, on one line.
     fn files(&mut self, known: &Knowledge) {
         if known.files.is_empty() {
             return self.none("Files changed");
@@ -258,7 +259,7 @@ impl Page {
         );
     }
 
-    /// A time of day, with the day where it is another one.
+    /// Formats a time of day, with the day if it is another one.
     fn clock(&self, time: Timestamp) -> String {
         let (text, day) = (second(time), second(self.day));
         let parts = (text.get(..10), text.get(11..16));
@@ -266,7 +267,7 @@ impl Page {
         if day.starts_with(date) { format!("{clock}Z") } else { format!("{date} {clock}Z") }
     }
 
-    /// What a summary leaves out, by name; each stands below with what is known of it.
+    /// Adds the names of what a summary leaves out; the details of each are below.
     fn lost(&mut self, lost: Option<&[Lost]>) {
         let Some(lost) = lost else { return };
         if lost.is_empty() {
@@ -315,13 +316,13 @@ fn quoted(name: &str) -> String {
     format!("'{}'", short(name, 60))
 }
 
-/// A time to the second.
+/// Formats a time to the second.
 fn second(time: Timestamp) -> String {
     let micros = time.as_micros();
     time.plus_micros(-micros.rem_euclid(1_000_000)).to_string()
 }
 
-/// The folder that all of several files lie in, with its slash; empty if there is none worth naming.
+/// Returns the common folder of several files, with its slash; empty if there is none worth naming.
 fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
     let [first, rest @ ..] = paths else { return "" };
     let mut end = if rest.is_empty() { 0 } else { first.rfind('/').map_or(0, |place| place + 1) };

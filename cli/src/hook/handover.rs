@@ -1,8 +1,9 @@
-//! When an agent is handed what: once for each compaction, by one hook of those that are called at once; OpenCode with
-//! each request.
+//! Decides when an agent gets the brief: once per compaction, from one of the hooks that are called
+//! at the same time; OpenCode gets it with each request.
 //!
-//! Who hands it over says so on the checkpoint first and after the agent was answered; if that process dies in between,
-//! the next one does it again, since an agent takes no answer from a hook that did not end well.
+//! The process that delivers the brief records this on the checkpoint before, and again after the
+//! agent got the answer. If it dies in between, the next one delivers it again, because an agent
+//! ignores the answer of a hook that failed.
 
 use super::handing;
 use super::process;
@@ -20,10 +21,10 @@ use forge_store::model::{Checkpoint, SessionKind, Value};
 use forge_store::store::{CheckpointFilter, Session, WriteContext};
 use std::collections::BTreeMap;
 
-/// A compaction older than this is no news.
+/// A compaction older than this is not delivered any more.
 const NEWS_MICROS: i64 = 24 * 3600 * 1_000_000;
 
-/// A text on its way to an agent.
+/// A text that is being delivered to an agent.
 pub struct Handover {
     /// The text.
     pub text: String,
@@ -35,17 +36,17 @@ pub struct Handover {
     lost: Option<usize>,
 }
 
-/// What is known of a compaction.
+/// What is known about a compaction.
 pub struct Remembered {
-    /// What was known then.
+    /// What the session knew at that time.
     pub knowledge: Knowledge,
     /// The agent's own summary, if there is one.
     pub summary: Option<String>,
-    /// What that leaves out.
+    /// What the summary leaves out.
     pub lost: Option<Vec<Lost>>,
 }
 
-/// What is known of a compaction.
+/// Returns what is known about a compaction.
 ///
 /// # Errors
 ///
@@ -72,11 +73,11 @@ pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remember
     Ok(Remembered { knowledge, summary, lost })
 }
 
-/// What the agent is to be handed at this event, if anything.
+/// Returns what the agent must get at this event, if anything.
 ///
 /// # Errors
 ///
-/// As every read and write; then nobody has it in hand.
+/// As every read and write; then no process is recorded as delivering it.
 pub fn take_over(desk: &mut Desk<'_>, event: &HookEvent) -> Result<Option<Handover>, CommandError> {
     let (Some(room), Some(session)) = (room(event), desk.session.clone()) else { return Ok(None) };
     match (event.agent, &event.happening) {
@@ -87,7 +88,8 @@ pub fn take_over(desk: &mut Desk<'_>, event: &HookEvent) -> Result<Option<Handov
         _ => {}
     }
     let known = compaction::newest(&session, Some(RECENT))?;
-    // Cursor has no event after a compaction and no transcript that is read: an announcement is all there is.
+    // Cursor has no event after a compaction, and forge does not read its transcripts: there is
+    // only the announcement.
     let announced = |one: &&Compaction| {
         matches!(one.phase(), Phase::Announced | Phase::NotFollowed)
             && event.agent == HookAgent::Cursor
@@ -112,7 +114,7 @@ pub fn take_over(desk: &mut Desk<'_>, event: &HookEvent) -> Result<Option<Handov
             body.insert("handing".to_owned(), me.clone().into());
         }
     })?;
-    // Another one, if somebody holds the lock.
+    // A new session handle, if another process holds the lock.
     let session = desk.session.clone().unwrap_or(session);
     let claimed = Compaction { checkpoint: claimed };
     if claimed.handing() != Some(me.as_str()) {
@@ -133,14 +135,14 @@ pub fn take_over(desk: &mut Desk<'_>, event: &HookEvent) -> Result<Option<Handov
         act: desk.act.clone(),
     };
     if handover.text.is_empty() {
-        // Nothing was lost: that is settled without a word.
+        // Nothing was lost: this is recorded without a text.
         handover.arrived()?;
         return Ok(None);
     }
     Ok(Some(handover))
 }
 
-/// The text, and how much was lost if that is known.
+/// Builds the text, and returns how much was lost if that is known.
 fn tell(
     session: &Session,
     compaction: &Compaction,
@@ -157,7 +159,8 @@ fn tell(
     Ok((text, count))
 }
 
-/// OpenCode takes a text into the prompt of the summary: it is not the handing over, only a help for the summary.
+/// OpenCode adds the text to the prompt for the summary: this is not the delivery, but improves the
+/// summary.
 fn into_summary(
     desk: &Desk<'_>,
     session: Session,
@@ -180,8 +183,8 @@ fn into_summary(
     }))
 }
 
-/// OpenCode builds its system prompt for each request, so that a text is in one request only: what was known at the last
-/// compaction is handed over whenever it asks, in the same words.
+/// OpenCode builds its system prompt for each request, so a text is in one request only: what was
+/// known at the last compaction is delivered with each of them, in the same words.
 fn into_each_request(
     desk: &Desk<'_>,
     session: Session,
@@ -207,7 +210,7 @@ fn is_over(compaction: &Compaction) -> bool {
 }
 
 fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {
-    // Whoever looks next sees that this process is gone.
+    // Otherwise the next process sees that this one has ended.
     let _ = compaction::amend(session, act, checkpoint, |one| {
         if let Value::Map(body) = &mut one.body {
             body.remove("handing");
@@ -216,7 +219,7 @@ fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {
 }
 
 impl Handover {
-    /// Notes that the agent has it.
+    /// Records that the agent has the text.
     ///
     /// # Errors
     ///
@@ -243,7 +246,7 @@ impl Handover {
     }
 }
 
-/// For a session that begins here: what the last effort left open, in a line.
+/// Returns for a session that begins here what the last session left open, in one line.
 ///
 /// # Errors
 ///

@@ -1,15 +1,15 @@
-//! What an agent writes to a hook's standard input.
+//! Reads what an agent writes to a hook's standard input.
 
 use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// More than this is nobody's event.
+/// The maximum size of an event, in bytes.
 const MOST_BYTES: u64 = 32 << 20;
-/// An agent that leaves its end open is not waited for.
+/// How long to wait for an agent that does not close its end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// All of standard input; what came so far if it does not end.
+/// Reads all of standard input; if it does not end, what came so far.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ pub fn read() -> io::Result<Vec<u8>> {
         }
     });
     let mut input = Vec::new();
-    // An end that is left open is as good as an end.
+    // An end that stays open is treated as closed.
     while let Ok(part) = parts.recv_timeout(PATIENCE) {
         let part = part?;
         if part.is_empty() {

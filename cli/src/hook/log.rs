@@ -1,4 +1,4 @@
-//! The log of the hooks: a line for each call, so that one that does nothing is seen.
+//! The log of the hooks: one line per call, so that a hook that does nothing is noticed.
 //!
 //! `docs/hooks.md` describes the format.
 
@@ -14,24 +14,24 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A log longer than this is put aside; the one put aside before goes.
+/// A log longer than this is renamed, which replaces the one renamed before.
 const MOST_BYTES: u64 = 1 << 20;
-/// An error is logged up to this many characters.
+/// The maximum length of a logged error, in characters.
 const ERROR_CHARACTERS: usize = 400;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Something was saved.
     Saved,
-    /// Something was handed to the agent (and what was new saved).
+    /// The agent got a text (and new data was saved).
     Handed,
-    /// Nothing was new.
+    /// There was nothing new.
     Unchanged,
-    /// It is none of forge's business: an event it has no use for, or a project without a store.
+    /// forge does not use this event, or the project has no store.
     Ignored,
-    /// It could not be done.
+    /// It failed.
     Failed,
 }
 
@@ -40,27 +40,27 @@ pub enum Outcome {
 pub struct Line {
     /// When it was called.
     pub time: Timestamp,
-    /// The agent: by its word if it is known, else as the hook was called with.
+    /// The agent: its word if it is known, otherwise the word of the call.
     pub agent: String,
     /// The event, in the agent's own word.
     pub event: String,
     /// The agent's own id of its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// How long it took, in microseconds, from the start of the process to this line.
+    /// The duration in microseconds, from the start of the process to this line.
     pub micros: u64,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Of those, how long git took, in microseconds; git runs beside the rest.
+    /// How long git took, in microseconds; git runs in parallel with the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_micros: Option<u64>,
     /// The checkpoint that was made or completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// What went wrong, or why it was ignored.
+    /// The error, or why it was ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The directory, where there is no store.
+    /// The directory, if there is no store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
     /// The version of forge.
@@ -68,7 +68,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A call of which nothing has come yet.
+    /// Creates the line of a call without an outcome.
     #[must_use]
     pub fn new(time: Timestamp, agent: &str, event: &str) -> Self {
         Self {
@@ -87,13 +87,13 @@ impl Line {
         }
     }
 
-    /// With what went wrong, cut to a line of moderate length.
+    /// Sets the error, cut to a moderate length.
     pub fn failed(&mut self, error: &str) {
         self.outcome = Outcome::Failed;
         self.say(error);
     }
 
-    /// Without the secrets in the texts that come from outside.
+    /// Redacts the secrets in texts from outside.
     pub fn clean(&mut self, redactor: &Redactor) {
         let texts = [
             Some(&mut self.agent),
@@ -113,26 +113,26 @@ impl Line {
         }
     }
 
-    /// With a reason.
+    /// Sets the reason.
     pub fn say(&mut self, reason: &str) {
         self.error = Some(reason.chars().take(ERROR_CHARACTERS).collect());
     }
 }
 
-/// The log of the hooks of a store.
+/// Returns the path of a store's hook log.
 #[must_use]
 pub fn of_store(store: &Path) -> PathBuf {
     store.join("log").join("hooks.jsonl")
 }
 
-/// The log of calls in projects without a store: `$XDG_STATE_HOME/forge/hooks.jsonl`, by default below
-/// `~/.local/state`.
+/// Returns the path of the log of calls in projects without a store:
+/// `$XDG_STATE_HOME/forge/hooks.jsonl`, by default below `~/.local/state`.
 #[must_use]
 pub fn of_user(environment: &crate::context::Environment) -> Option<PathBuf> {
     Some(environment.state_directory()?.join("forge").join("hooks.jsonl"))
 }
 
-/// Adds a line, in one write: calls beside each other do not mix.
+/// Adds a line in one write, so that concurrent calls do not mix.
 ///
 /// # Errors
 ///
@@ -151,12 +151,12 @@ pub fn append(log: &Path, line: &Line) -> io::Result<()> {
     file.write_all(&text)
 }
 
-/// Where the log is put when it has grown too long.
+/// The path to which a log is renamed when it is too long.
 fn earlier(log: &Path) -> PathBuf {
     log.with_extension("1.jsonl")
 }
 
-/// The lines of a log, the oldest first; what is no line of a log is passed over.
+/// Reads the lines of a log, oldest first; invalid lines are skipped.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
-//! What happens when an agent calls a hook: `forge hook AGENT EVENT`.
+//! Handles the call of a hook by an agent: `forge hook AGENT EVENT`.
 //!
-//! Nothing here may stop, slow or break the agent: every way out is exit code 0 with an answer in the agent's own form,
-//! and a line in the [`log`]. What is saved, and when, is said in `docs/hooks.md`.
+//! Nothing here may stop, slow down or break the agent: every call ends with exit code 0, an answer
+//! in the agent's own form, and a line in the [`log`]. `docs/hooks.md` says what is saved, and
+//! when.
 
 pub mod handing;
 pub mod handover;
@@ -27,41 +28,41 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A call of a hook on its way through.
+/// The state of one call.
 struct Call<'c> {
     context: &'c Context,
     began: Instant,
     line: Line,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Default)]
 struct Done {
-    /// The store it was about.
+    /// The store that was used.
     store: Option<PathBuf>,
-    /// What to print.
+    /// The answer to print.
     answer: String,
-    /// What the agent is handed with it.
+    /// The text for the agent in the answer.
     handover: Option<Handover>,
-    /// The store to bring up to date afterwards.
+    /// The store to maintain afterwards.
     worked: Option<Store>,
-    /// Whether the agent's session ended with it.
+    /// Whether the agent's session ended with this event.
     ended: bool,
 }
 
-/// An event as an agent told of it, and whose store it is about.
+/// An event that was read, with its store.
 struct Heard {
     event: HookEvent,
     store: Result<PathBuf, CommandError>,
 }
 
-/// Why nothing can be done about what an agent says.
+/// Why an event cannot be handled.
 struct Unheard {
     reason: String,
     store: Option<PathBuf>,
 }
 
-/// Handles one call. Never fails: what goes wrong is in the log.
+/// Handles one call. Never fails: errors go to the log.
 pub fn run(agent: &str, event: &str, context: &mut Context) {
     let began = Instant::now();
     let line = Line::new(context.now, agent, event);
@@ -98,7 +99,7 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
             tracing::info!(error = error.message(), "it was not pruned");
         }
     }
-    // Last of all: an agent takes no answer from a hook that is stopped before its end.
+    // Last of all, because an agent ignores the answer of a hook that is stopped before its end.
     if let (Ok(()), Some(handover)) = (told, done.handover)
         && let Err(error) = handover.arrived()
     {
@@ -115,14 +116,14 @@ fn read(agent: HookAgent, name: &str, context: &mut Context) -> Result<Heard, Un
     let input = input.as_bytes();
     let event = HookEvent::read(agent, name, input)
         .map_err(|error| unheard(error.to_string(), here(context)))?;
-    // The settings of the store that is written to hold, wherever the agent called from: what is a secret there, too.
+    // The settings of the written store apply, wherever the agent called from; also for secrets.
     let store = store_directory(context, agent, Some(&event));
     if let Ok(store) = &store {
         context
             .take_settings_of(store)
             .map_err(|error| unheard(described(&error), Some(store.clone())))?;
     }
-    // Before texts are cut short: half a secret looks like none.
+    // Before texts are cut: half a secret may not be recognised.
     let redactor = workplace::redactor(context);
     let clean =
         redactor.as_ref().map(|it| it.clean_part(input, TextForm::Json, PartEnding::End).bytes);
@@ -135,7 +136,7 @@ fn read(agent: HookAgent, name: &str, context: &mut Context) -> Result<Heard, Un
 }
 
 impl Call<'_> {
-    /// What there is to do at this event.
+    /// Handles this event.
     fn handle(&mut self, event: &HookEvent, store: Result<PathBuf, CommandError>) -> Done {
         self.line.session.clone_from(&event.session);
         self.line.event.clone_from(&event.name);
@@ -160,11 +161,12 @@ impl Call<'_> {
             self.line.say(why_not);
             return done;
         }
-        // A panic in it must not be one of the agent's.
+        // A panic here must not reach the agent.
         let worked = crate::panic::guarded(|| self.work(event, &store, &mut done));
         if let Err(error) = worked {
             self.line.failed(&described(&error));
-            // What cannot be put into a damaged store is kept beside it until that is mended.
+            // What cannot be written to a damaged store is kept in its spool until the store is
+            // repaired.
             let apart = [ErrorKind::Corrupt, ErrorKind::Forged, ErrorKind::Unkeyed];
             if apart.contains(&error.kind()) {
                 match saving::keep_aside(self.context, event, &store) {
@@ -202,10 +204,10 @@ impl Call<'_> {
         if looks_at_code {
             desk.look_at_code();
         }
-        // A transcript that cannot be read is no reason to save nothing.
+        // An unreadable transcript must not prevent saving the rest.
         let looked = if is_about_compaction(event) { desk.look_at_tail() } else { Ok(()) };
         let imported = looked.and_then(|()| desk.import());
-        // Nor is a lock that somebody does not let go a reason to hand nothing back: reading needs none.
+        // A held lock must not prevent the delivery either: reading needs no lock.
         let is_locked = |outcome: &Result<(), CommandError>| {
             outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked)
         };
@@ -231,7 +233,7 @@ impl Call<'_> {
         imported.and(saved)
     }
 
-    /// Saves what happened, beside what the transcript says.
+    /// Saves what happened, besides what the transcript says.
     fn save(&mut self, desk: &mut Desk<'_>, event: &HookEvent) -> Result<(), CommandError> {
         let line = &mut self.line;
         match &event.happening {
@@ -254,8 +256,8 @@ impl Call<'_> {
         }
     }
 
-    /// Lets commands that the agent runs know which session is its: through the file of variables for its shell, if it
-    /// has one, and by its process.
+    /// Informs commands that the agent runs about their session: with the file of variables for its
+    /// shell, if it has one, and by its process.
     fn tell_shell(&mut self, event: &HookEvent, store: &Path) {
         let Some(session) = &event.session else { return };
         let keyring = self.context.keyring();
@@ -289,7 +291,7 @@ impl Call<'_> {
     }
 }
 
-/// Puts what the agent is to be handed into the answer.
+/// Puts the text for the agent into the answer.
 fn hand_over(desk: &mut Desk<'_>, event: &HookEvent, done: &mut Done) -> Result<(), CommandError> {
     if let Some(handover) = handover::take_over(desk, event)? {
         done.answer = answer(event, Some(&handover.text));
@@ -298,30 +300,30 @@ fn hand_over(desk: &mut Desk<'_>, event: &HookEvent, done: &mut Done) -> Result<
     Ok(())
 }
 
-/// Writes a line to the log of the store, else to the user's.
+/// Writes a line to the log of the store, or else to the user's log.
 fn note(environment: &Environment, store: Option<&Path>, line: &Line) {
     let keyring = environment.keyring();
     let notes = store.and_then(|store| Store::notes_of(store, keyring.as_deref()));
     let log = notes.as_deref().map(log::of_store).or_else(|| log::of_user(environment));
-    // There is nobody left to tell.
+    // A failure cannot be reported anywhere.
     let _ = log.map(|log| log::append(&log, line));
 }
 
-/// Notes a call that failed before it was known what it is.
+/// Logs a call that failed before its event was known.
 pub fn note_failure(environment: &Environment, words: &[String], error: &CommandError) {
     #[expect(clippy::disallowed_methods, reason = "this is the edge")]
     let now = chrono::Utc::now().into();
     let word = |place: usize| words.get(place).map(String::as_str).unwrap_or_default();
     let mut line = Line::new(now, word(0), word(1));
     line.failed(error.message());
-    // What the settings are was not found out.
+    // The settings are not known at this point.
     line.clean(&Redactor::new());
     let store =
         std::env::current_dir().ok().and_then(|cwd| discovery::find(&cwd, environment).ok());
     note(environment, store.as_deref(), &line);
 }
 
-/// An error with what caused it.
+/// Formats an error with its causes.
 fn described(error: &CommandError) -> String {
     let mut text = error.message().to_owned();
     let mut source = std::error::Error::source(error);
@@ -332,10 +334,10 @@ fn described(error: &CommandError) -> String {
     text
 }
 
-/// The variables in which agents name the project to their hooks.
+/// The variables in which agents give their hooks the project.
 const PROJECTS: [&str; 3] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR"];
 
-/// The project as this agent names it.
+/// Returns the project as this agent names it.
 fn project_of(environment: &Environment, agent: HookAgent) -> Option<PathBuf> {
     let name = match agent {
         HookAgent::Claude => "CLAUDE_PROJECT_DIR",
@@ -346,8 +348,9 @@ fn project_of(environment: &Environment, agent: HookAgent) -> Option<PathBuf> {
     environment.directory(name)
 }
 
-/// Goes to a directory that exists, if the one this process is in was removed: an agent's worktree may be gone while the
-/// agent still runs. Tried are the project as the agent names it, what is left of the path, and the root.
+/// Changes to a directory that exists if the current one was removed: an agent may still run after
+/// its worktree was removed. Tried are the project as the agent names it, the rest of the path, and
+/// the root.
 pub fn leave_removed_directory(environment: &Environment) {
     if std::env::current_dir().is_ok() {
         return;
@@ -356,12 +359,13 @@ pub fn leave_removed_directory(environment: &Environment) {
     let projects = PROJECTS.iter().filter_map(|name| environment.directory(name));
     let above = here.iter().flat_map(|path| path.ancestors()).map(Path::to_owned);
     let mut places = projects.chain(above).chain([PathBuf::from("/")]);
-    // Where even the root cannot be entered, the call fails with the reason, and is logged.
+    // If even the root cannot be entered, the call fails with the reason, and is logged.
     let _ = places.find(|place| std::env::set_current_dir(place).is_ok());
 }
 
-/// The store of the project an agent works in: the one named outright, else that of the project as the agent calls it,
-/// else of the directory it is in, or of one that is open in its editor.
+/// Finds the store of the project that an agent works in: the one that is set explicitly, or else
+/// that of the project as the agent names it, or else of its directory, or of one that is open in
+/// its editor.
 fn store_directory(
     context: &Context,
     agent: HookAgent,

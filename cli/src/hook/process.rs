@@ -1,7 +1,9 @@
-//! Which agent's process is around this one: hooks note it, commands that the agent runs find it.
+//! Finds the agent's process around this one: hooks record it, and commands that the agent runs
+//! find it.
 //!
-//! In the store's folder `agents` each process of an agent has a file, named by its number, with the session it works in
-//! now. A number is given again to another process some day, so the time at which the process began stands in it too.
+//! The store's folder `agents` has a file for each process of an agent, named by its process id,
+//! with the session that it works in. The system reuses process ids, so the file also contains when
+//! the process began.
 
 use crate::private;
 use forge_agents::hook::HookAgent;
@@ -10,23 +12,23 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder in the store.
+/// The name of the folder in the store.
 const FOLDER: &str = "agents";
-/// So many processes up it is looked for.
+/// The maximum number of ancestors that are searched.
 const MOST_ANCESTORS: usize = 32;
-/// Programs that agents start other programs by: none of them is the agent.
+/// Programs with which agents start other programs: none of them is the agent.
 const SHELLS: [&str; 12] = [
     "sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "sudo",
 ];
-/// Files of processes that are gone are taken away when there are more than this.
+/// If there are more files than this, those of ended processes are removed.
 const MOST_FILES: usize = 32;
 
-/// A process of an agent and the session it works in.
+/// A process of an agent, and the session that it works in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentProcess {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// When it began, in the system's ticks since it was started.
+    /// When it began, in clock ticks after the start of the system.
     pub began: u64,
     /// The agent's word.
     pub agent: String,
@@ -34,7 +36,7 @@ pub struct AgentProcess {
     pub session: String,
 }
 
-/// What the system says of a process.
+/// The fields of a process in `/proc`.
 struct Stat {
     name: String,
     parent: u32,
@@ -42,14 +44,15 @@ struct Stat {
 }
 
 impl Stat {
-    /// `/proc/PID/stat`: number, name in brackets, state, parent, and as the 22nd field when it began (proc(5)).
+    /// Parses `/proc/PID/stat`: number, name in brackets, state, parent, and the start time as the
+    /// 22nd field (proc(5)).
     fn of(pid: u32) -> Option<Self> {
         Self::read(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
     fn read(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('(')?;
-        // A name may hold brackets of its own.
+        // The name may contain brackets too.
         let (name, fields) = rest.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace();
         let parent = fields.nth(1)?.parse().ok()?;
@@ -58,14 +61,14 @@ impl Stat {
     }
 }
 
-/// This process, named so that no later one has the name.
+/// Returns a name of this process that no later process has.
 #[must_use]
 pub fn own_name() -> String {
     let pid = std::process::id();
     format!("{pid}:{}", Stat::of(pid).map_or(0, |stat| stat.began))
 }
 
-/// Whether the process of this name is still there.
+/// Whether the process with this name still runs.
 #[must_use]
 pub fn is_alive(name: &str) -> bool {
     let Some((pid, began)) = name.split_once(':') else { return false };
@@ -73,7 +76,7 @@ pub fn is_alive(name: &str) -> bool {
     stat.is_some_and(|stat| stat.began.to_string() == began)
 }
 
-/// The processes around this one, the nearest first.
+/// Iterates over the processes around this one, nearest first.
 fn ancestors() -> impl Iterator<Item = (u32, Stat)> {
     let mut next = Stat::of(std::process::id()).map(|stat| stat.parent);
     std::iter::from_fn(move || {
@@ -85,7 +88,7 @@ fn ancestors() -> impl Iterator<Item = (u32, Stat)> {
     .take(MOST_ANCESTORS)
 }
 
-/// Notes that the agent around this hook works in this session.
+/// Records that the agent around this hook works in this session.
 pub fn note(store: &Path, agent: HookAgent, session: &str) {
     let Some((pid, stat)) = ancestors().find(|(_, stat)| !SHELLS.contains(&stat.name.as_str()))
     else {
@@ -101,7 +104,7 @@ pub fn note(store: &Path, agent: HookAgent, session: &str) {
     if read(&path).as_ref() == Some(&process) {
         return;
     }
-    // Commands can do without it: they take the current session then.
+    // If this fails, commands use the current session.
     let _ = serde_json::to_vec(&process).map(|text| {
         let folder = store.join(FOLDER);
         private::create_directories(&folder)
@@ -110,7 +113,7 @@ pub fn note(store: &Path, agent: HookAgent, session: &str) {
     });
 }
 
-/// The agent's process around this one and its session, if a hook noted one.
+/// Returns the agent's process around this one with its session, if a hook recorded one.
 #[must_use]
 pub fn around(store: &Path) -> Option<AgentProcess> {
     if !store.join(FOLDER).is_dir() {
@@ -121,7 +124,7 @@ pub fn around(store: &Path) -> Option<AgentProcess> {
     })
 }
 
-/// Whether a hook noted a process of an agent with this session.
+/// Whether a hook recorded a process of an agent with this session.
 #[must_use]
 pub fn is_noted(store: Option<&Path>, session: &str) -> bool {
     let entries = store.and_then(|store| fs::read_dir(store.join(FOLDER)).ok());
@@ -136,14 +139,14 @@ fn file(store: &Path, pid: u32) -> PathBuf {
     store.join(FOLDER).join(format!("{pid}.json"))
 }
 
-/// The largest note of a process that is read.
+/// The maximum size of a process file.
 const MOST_BYTES: u64 = 1 << 20;
 
 fn read(path: &Path) -> Option<AgentProcess> {
     serde_json::from_slice(&plain_file::read(path, MOST_BYTES).ok()?).ok()
 }
 
-/// Takes away the files of processes that are gone, where there are many.
+/// Removes the files of ended processes, if there are many.
 fn clear(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -189,7 +192,7 @@ mod tests {
         note(folder.path(), HookAgent::Claude, "s2");
         let found = around(folder.path()).unwrap();
         assert_eq!((found.agent.as_str(), found.session.as_str()), ("claude", "s2"));
-        // The number was given to another process since.
+        // The process id was given to another process since.
         let path = file(folder.path(), found.pid);
         let other = AgentProcess { began: 1, ..found };
         fs::write(&path, serde_json::to_vec(&other).unwrap()).unwrap();

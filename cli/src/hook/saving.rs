@@ -1,4 +1,5 @@
-//! What a hook saves: what is new in the transcript, tool calls, the state of the code, compactions.
+//! Saves what a hook reports: what is new in the transcript, tool calls, the state of the code,
+//! compactions.
 
 use super::log::{Line, Outcome};
 use super::tail::{self, Tail};
@@ -24,42 +25,42 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-/// A hook waits no longer than this for another writer.
+/// How long a hook waits for another writer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
-/// Nor for git.
+/// How long a hook waits for git.
 const GIT_PATIENCE: Duration = Duration::from_secs(4);
-/// How long ending git and removing what it wrote may take.
+/// How long it may take to end git and to remove its files.
 const GIT_ENDING: Duration = Duration::from_secs(1);
-/// Between two checkpoints that hooks make by themselves, compactions apart, lies at least so much.
+/// The minimum time between two automatic checkpoints of hooks, without compactions.
 const THROTTLE_MICROS: i64 = 60_000_000;
-/// At most this many of the newest prompts are searched for one that another installation told of already.
+/// How many of the newest prompts are searched for one that another installation already reported.
 const PROMPTS: usize = 16;
-/// So many of the newest edits are looked through for the last captured state.
+/// How many of the newest edits are searched for the last captured state.
 const EDITS: usize = 64;
-/// Two announcements within this time without a transcript to tell them apart are one.
+/// Two announcements within this time are one, if no transcript distinguishes them.
 const SAME_MICROS: i64 = 10_000_000;
-/// A hook's summary is kept up to this many bytes.
+/// The maximum size of a hook's summary, in bytes.
 const SUMMARY_BYTES: usize = 128 << 10;
-/// The longest name that a prompt gives a session.
+/// The maximum length of a session's name that is made from a prompt.
 const NAME_CHARACTERS: usize = 60;
 
-/// What git says of a checkout.
+/// The state of a checkout.
 struct CodeState {
     /// The id of its fact.
     id: String,
-    /// That fact, if it is another state than the one captured last.
+    /// That fact, if the state differs from the last captured one.
     new: Option<Fact>,
-    /// Whether another branch is checked out than in the state captured last.
+    /// Whether another branch is checked out than in the last captured state.
     switched: bool,
 }
 
-/// A hook at work on a store.
+/// The work of a hook on a store.
 pub struct Desk<'c> {
     /// The store.
     pub store: Store,
-    /// The session of the agent, once there is one.
+    /// The session of the agent, if it exists.
     pub session: Option<Session>,
-    /// Who does what, when.
+    /// The author, verb and time of writes.
     pub act: WriteContext,
     /// The end of the transcript.
     pub tail: Option<Tail>,
@@ -68,7 +69,7 @@ pub struct Desk<'c> {
     path: PathBuf,
     /// Whether anything was written.
     saved: bool,
-    /// Whether somebody holds the lock and does not let it go.
+    /// Whether another process holds the lock for too long.
     locked: bool,
     code: Option<Receiver<(Result<Captured, CommandError>, Duration)>>,
 }
@@ -105,7 +106,8 @@ impl<'c> Desk<'c> {
         })
     }
 
-    /// Waits no more for a lock that was waited for in vain: what can wait in the spool is saved there from now on.
+    /// Stops waiting for the lock after it was not released in time: from now on, writes go to the
+    /// spool where possible.
     ///
     /// # Errors
     ///
@@ -123,13 +125,13 @@ impl<'c> Desk<'c> {
         Ok(())
     }
 
-    /// Heeds what came of a write: one that waits in the spool waited for the lock in vain.
+    /// Notes the result of a write: if it was spooled, the lock was not released in time.
     fn wrote(&mut self, done: &WriteReport) -> Result<(), CommandError> {
         self.saved = true;
         if done.spooled { self.stop_waiting() } else { Ok(()) }
     }
 
-    /// Changes what is said of a compaction's checkpoint, as [`compaction::amend`] does.
+    /// Changes a compaction's checkpoint, as [`compaction::amend`] does.
     ///
     /// # Errors
     ///
@@ -157,17 +159,17 @@ impl<'c> Desk<'c> {
         config.is_on("auto_checkpoint.enabled") && config.is_on(key)
     }
 
-    /// A checkpoint by itself is due, unless another one was made just before.
+    /// Whether an automatic checkpoint is due, because none was made just before.
     fn is_due(&self, session: &Session) -> Result<bool, CommandError> {
         let last = session.last_checkpoint_at()?;
         Ok(last.is_none_or(|last| self.act.now.micros_since(last) >= THROTTLE_MICROS))
     }
 
-    /// The session of the agent; begun if there is none yet.
+    /// Returns the session of the agent; creates it if necessary.
     fn begun(&mut self) -> Result<Option<Session>, CommandError> {
         let Some(id) = &self.event.session else { return Ok(None) };
         if self.session.is_none() {
-            // The import of a transcript may have begun it.
+            // The import of a transcript may have created it.
             self.session = self.store.agent_session(id)?;
         }
         if let Some(session) = &self.session {
@@ -191,7 +193,7 @@ impl<'c> Desk<'c> {
         Ok(Some(self.session.insert(session).clone()))
     }
 
-    /// Begins the session if there is none yet, and keeps the prompt where no transcript will bring it.
+    /// Creates the session if there is none, and saves the prompt if no transcript will bring it.
     ///
     /// # Errors
     ///
@@ -208,10 +210,10 @@ impl<'c> Desk<'c> {
         self.wrote(&done)
     }
 
-    /// Saves a tool call: one append to the journal. Neither the index is opened nor git run.
+    /// Saves a tool call with one append to the journal, without opening the index or running git.
     ///
-    /// Where the agent gives its calls no ids and has a transcript, that is taken in instead: nothing would tell later
-    /// that both are of the same call.
+    /// If the agent's calls have no ids and there is a transcript, the transcript is imported
+    /// instead: otherwise nothing would show later that both report the same call.
     ///
     /// # Errors
     ///
@@ -247,7 +249,7 @@ impl<'c> Desk<'c> {
         matches!(&self.event.happening, HookEventKind::ToolUsed(used) if used.call.is_none())
     }
 
-    /// What calls for a checkpoint in the facts of a tool call.
+    /// The reason for a checkpoint in the facts of a tool call, if there is one.
     fn trigger_of(&self, facts: &[Fact]) -> Option<AutoTrigger> {
         let of = |kind| facts.iter().any(|fact| fact.kind == kind);
         [
@@ -263,7 +265,7 @@ impl<'c> Desk<'c> {
         .map(|(_, trigger, _)| trigger)
     }
 
-    /// Has git look at the checkout, beside what else is done.
+    /// Starts git on the checkout, in parallel with the rest.
     pub fn look_at_code(&mut self) {
         let Some(directory) = self.event.cwd.clone().or_else(|| Some(self.context.cwd.clone()))
         else {
@@ -274,16 +276,16 @@ impl<'c> Desk<'c> {
         std::thread::spawn(move || {
             let began = Instant::now();
             let captured = git::capture(&directory, &store, Limit::Until(began + GIT_PATIENCE));
-            // Whoever asked may have gone on without.
+            // The receiver may have stopped waiting.
             let _ = sender.send((captured, began.elapsed()));
         });
         self.code = Some(receiver);
     }
 
-    /// The transcripts that there are and that can be read.
+    /// The transcripts that exist and can be read.
     fn transcripts(&self) -> impl Iterator<Item = (TranscriptDialect, &PathBuf)> {
         let HookEvent { agent, transcript, sub_transcript, .. } = self.event;
-        // A thread of Codex has a rollout of its own, and with it a session.
+        // A thread of Codex has a rollout of its own, and so a session.
         let sub_transcript = sub_transcript.as_ref().filter(|_| *agent == HookAgent::Claude);
         let files = transcript.iter().chain(sub_transcript).filter(|path| path.is_file());
         agent
@@ -292,7 +294,7 @@ impl<'c> Desk<'c> {
             .flat_map(move |dialect| files.clone().map(move |path| (dialect, path)))
     }
 
-    /// Looks at the end of the transcript.
+    /// Reads the end of the transcript.
     ///
     /// # Errors
     ///
@@ -307,7 +309,7 @@ impl<'c> Desk<'c> {
         Ok(())
     }
 
-    /// Takes in what is new in the transcript.
+    /// Imports what is new in the transcript.
     ///
     /// # Errors
     ///
@@ -328,7 +330,7 @@ impl<'c> Desk<'c> {
         Ok(())
     }
 
-    /// The state of the code.
+    /// Returns the state of the code.
     fn code(
         &mut self,
         session: &Session,
@@ -384,7 +386,7 @@ impl<'c> Desk<'c> {
         Ok(Some(CodeState { id, new: Some(fact), switched }))
     }
 
-    /// Saves the state of the code, with a checkpoint if it has changed and one is due.
+    /// Saves the state of the code, with a checkpoint if the state changed and a checkpoint is due.
     ///
     /// # Errors
     ///
@@ -415,7 +417,8 @@ impl<'c> Desk<'c> {
         self.wrote(&done)
     }
 
-    /// Notes that context is about to be compacted: one checkpoint, whatever calls for it how often.
+    /// Records that the context is about to be compacted: one checkpoint, however many events
+    /// announce it.
     ///
     /// # Errors
     ///
@@ -457,7 +460,8 @@ impl<'c> Desk<'c> {
         self.wrote(&done)
     }
 
-    /// What an event of this compaction is known by: the same end of the same transcript is the same moment.
+    /// The key of an event of this compaction: the same end of the same transcript is the same
+    /// moment.
     fn key(&self, what: &str) -> String {
         let moment = match (&self.tail, &self.event.turn) {
             (Some(tail), _) => tail.name.clone(),
@@ -467,14 +471,15 @@ impl<'c> Desk<'c> {
         format!("{what}:{moment}")
     }
 
-    /// Whether a compaction is the one that a `PreCompact` of now is about.
+    /// Whether a compaction is the one that a `PreCompact` event now announces.
     fn is_announced(&self, one: &Compaction) -> bool {
         let at = one.checkpoint.time;
         let turn = one.checkpoint.body.field("turn").and_then(Value::as_text);
         let same_turn = self.event.turn.is_some() && turn == self.event.turn.as_deref();
         let Some(tail) = &self.tail else {
             let close = self.act.now.micros_since(at).abs() < SAME_MICROS;
-            // After one that is done another is announced, however soon.
+            // After a finished compaction, an announcement is about another one, however soon it
+            // comes.
             let open = one.phase() == Phase::Announced;
             return same_turn || (self.event.turn.is_none() && close && open);
         };
@@ -486,15 +491,16 @@ impl<'c> Desk<'c> {
             None => same_turn,
         };
         match one.phase() {
-            // It came too late: that compaction is over, and nothing was said since.
+            // The event came too late: that compaction is over, and no message followed.
             Phase::Recorded => nothing_since || self.act.now < at,
-            // What was said before it comes to the disk late.
+            // Messages before the compaction are written to disk late.
             Phase::Announced | Phase::Done => nothing_since,
             Phase::NotFollowed => false,
         }
     }
 
-    /// Notes that context was compacted, with the agent's own summary if it gave one. Returns the compaction.
+    /// Records that the context was compacted, with the agent's own summary if it gave one. Returns
+    /// the compaction.
     ///
     /// # Errors
     ///
@@ -551,14 +557,14 @@ impl<'c> Desk<'c> {
         Ok(Compaction::of(amended))
     }
 
-    /// The compaction that has just been done, among those known.
+    /// Finds the compaction that has just been done, among the known ones.
     fn done_one(
         &self,
         session: &Session,
         known: &[Compaction],
         summary: Option<&str>,
     ) -> Result<Option<Checkpoint>, CommandError> {
-        // A summary that is known already says which one it is, however late it comes.
+        // A summary that is already known identifies the compaction, however late it comes.
         if let Some(summary) = summary {
             for one in known.iter().filter(|one| one.has_summary()) {
                 let known = one.summary(session)?.unwrap_or_default();
@@ -589,7 +595,7 @@ impl<'c> Desk<'c> {
         Ok(is_it.then(|| newest.checkpoint.clone()))
     }
 
-    /// Has everything saved that was written, and says what came of it.
+    /// Syncs everything that was written, and notes the outcome.
     ///
     /// # Errors
     ///
@@ -610,11 +616,11 @@ fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store,
     Ok(Store::open(path, options)?)
 }
 
-/// Keeps what a hook has to say in the spool of a store that is damaged. Says whether there was anything.
+/// Keeps a hook's data in the spool of a damaged store. Returns whether there was any.
 ///
 /// # Errors
 ///
-/// If not even that can be written.
+/// If even that cannot be written.
 pub fn keep_aside(context: &Context, event: &HookEvent, path: &Path) -> Result<bool, CommandError> {
     let Some(id) = &event.session else { return Ok(false) };
     let mut facts = tool_facts(event, context.now);
@@ -626,7 +632,7 @@ pub fn keep_aside(context: &Context, event: &HookEvent, path: &Path) -> Result<b
     let options = workplace::options(context, Access::Write);
     let options = Options { lock_timeout: LOCK_PATIENCE, ..options };
     let store = match Store::open(path, options.clone()) {
-        // Not even its key can be trusted to be its own: what is kept waits without a seal.
+        // Even its key may be forged: the data is spooled without a seal.
         Err(error) if error.kind() == forge_store::error::ErrorKind::Forged => {
             Store::open_unverified(path, options)?
         }
@@ -653,14 +659,14 @@ pub fn keep_aside(context: &Context, event: &HookEvent, path: &Path) -> Result<b
     Ok(true)
 }
 
-/// Whether an event tells of a compaction, so that the end of the transcript says of which.
+/// Whether an event is about a compaction, so that the end of the transcript identifies it.
 #[must_use]
 pub fn is_about_compaction(event: &HookEvent) -> bool {
     matches!(event.happening, HookEventKind::PreCompact { .. } | HookEventKind::PostCompact { .. })
         || follows_compaction(event)
 }
 
-/// Whether a start follows a compaction.
+/// Whether a session start follows a compaction.
 #[must_use]
 pub fn follows_compaction(event: &HookEvent) -> bool {
     event.happening == HookEventKind::SessionStart { start: SessionStartKind::Compact }
@@ -670,7 +676,7 @@ fn cause(automatic: Option<bool>) -> Option<&'static str> {
     automatic.map(|automatic| if automatic { "auto" } else { "manual" })
 }
 
-/// The first line of a prompt as a session's name.
+/// The first line of a prompt, as a session's name.
 fn name_of(prompt: &str) -> Option<String> {
     let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
     let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARACTERS);
@@ -678,7 +684,7 @@ fn name_of(prompt: &str) -> Option<String> {
     claim::check_id(&name).is_ok().then_some(name)
 }
 
-/// The fact with its long patches as objects of their own: one that is the same as before is not stored again.
+/// Adds a fact with its long patches as objects of their own: an unchanged one is not stored again.
 fn with_objects(write: &mut SessionWrite<'_>, mut fact: Fact) -> Fact {
     if let Value::Map(fields) = &mut fact.value
         && let Some(Value::List(patches)) = fields.get_mut("patches")
@@ -693,7 +699,7 @@ fn with_objects(write: &mut SessionWrite<'_>, mut fact: Fact) -> Fact {
     fact
 }
 
-/// As much of a text as a checkpoint carries.
+/// The part of a text that a checkpoint carries.
 fn within(text: &str) -> String {
     text.get(..text.floor_char_boundary(SUMMARY_BYTES)).unwrap_or_default().to_owned()
 }

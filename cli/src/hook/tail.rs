@@ -1,4 +1,4 @@
-//! The end of a transcript: what was said last, as the name of the moment a hook is called at.
+//! The end of a transcript: the last message identifies the moment at which a hook is called.
 
 use crate::compaction::{is_compaction, is_said};
 use crate::error::CommandError;
@@ -9,23 +9,24 @@ use forge_agents::claude_code::{
 use forge_store::model::Timestamp;
 use std::path::Path;
 
-/// So many bytes at the end are looked at first.
+/// How many bytes at the end are read first.
 const FIRST_BYTES: u64 = 256 << 10;
-/// Further back than this nobody looks.
+/// The maximum number of bytes that are read from the end.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The last thing said in a transcript.
+/// The last message in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tail {
     /// A keyed hash of it: equal for equal ends of one session.
     pub name: String,
-    /// When it was said, if the line says.
+    /// Its time, if the line has one.
     pub at: Option<Timestamp>,
     /// Whether it is a compaction's boundary or summary.
     pub is_compaction: bool,
 }
 
-/// The last thing said in a transcript; `None` if nothing is. Of a transcript in no known form the last line counts.
+/// Returns the last message in a transcript; `None` if there is none. In a transcript of an unknown
+/// form, the last line counts.
 ///
 /// # Errors
 ///
@@ -42,7 +43,7 @@ pub fn tail(
         let start = bytes.saturating_sub(length);
         let part = read_at(&file, start, bytes - start)
             .map_err(|error| CommandError::io("cannot read the end of the transcript", error))?;
-        // The first line of a part may lack its beginning.
+        // The first line of a part may be incomplete.
         let whole = match part.iter().position(|byte| *byte == b'\n') {
             _ if start == 0 => 0,
             Some(place) => place + 1,
@@ -78,7 +79,8 @@ fn name(line: &[u8], key: &[u8; 32], session: &str) -> String {
     hasher.finalize().to_hex().get(..32).unwrap_or_default().to_owned()
 }
 
-/// When a line was said, and whether it is of a compaction; nothing of a note of the program, or a line that is not whole.
+/// The time of a line, and whether it belongs to a compaction; `None` for a note of the program or
+/// an incomplete line.
 fn said(line: &[u8], dialect: TranscriptDialect) -> Option<(Timestamp, bool)> {
     let options = TranscriptOptions { dialect, ..TranscriptOptions::default() };
     let piece =
@@ -153,7 +155,7 @@ mod tests {
         assert_eq!(of_claude(&format!("{said}{filler}")), of_claude(&said));
         assert_eq!(of_claude(""), None);
         assert_eq!(of_claude("junk\n"), None);
-        // Of a transcript in a form that is not known the last line is the end.
+        // In a transcript of an unknown form, the last line is the end.
         let foreign = "{\"of\":\"another\"}\n";
         let longer = format!("{foreign}{{\"and\":\"more\"}}\n");
         assert_ne!(of_text(None, foreign), of_text(None, &longer));

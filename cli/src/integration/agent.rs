@@ -1,4 +1,4 @@
-//! The agents, and whom an installation is for.
+//! The agents, and the scopes of an installation.
 
 mod claude;
 mod codex;
@@ -36,11 +36,11 @@ pub enum Agent {
 }
 
 impl Agent {
-    /// All of them.
+    /// All agents.
     pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
 
-    /// Its word on the command line and in the log of the hooks.
+    /// Returns its word on the command line and in the log of the hooks.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Agent {
         }
     }
 
-    /// What people call it.
+    /// Returns its name for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -64,19 +64,19 @@ impl Agent {
         }
     }
 
-    /// Whom an installation is for where nobody says: the narrowest that no colleague notices.
+    /// Returns the default scope: the narrowest one, which does not affect colleagues.
     #[must_use]
     pub const fn default_scope(self) -> Scope {
         if matches!(self, Self::Claude) { Scope::Local } else { Scope::User }
     }
 
-    /// Whether the agent has settings for this.
+    /// Whether the agent has settings for this scope.
     #[must_use]
     pub const fn has(self, scope: Scope) -> bool {
         matches!(self, Self::Claude) || !matches!(scope, Scope::Local)
     }
 
-    /// What is wanted in which file.
+    /// Returns what an installation needs in which file.
     #[must_use]
     pub fn wanted(self, scope: Scope, place: &Place) -> Vec<Wanted> {
         match self {
@@ -88,7 +88,7 @@ impl Agent {
         }
     }
 
-    /// What a person has to know or do besides.
+    /// Returns what a person must know or do in addition.
     #[must_use]
     pub fn notes(self, scope: Scope) -> &'static [&'static str] {
         match (self, scope) {
@@ -133,10 +133,10 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All of them, the narrowest first.
+    /// All scopes, narrowest first.
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
-    /// Its word on the command line.
+    /// Returns its word on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ impl Scope {
     }
 }
 
-/// The four things an installation does.
+/// The four parts of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
@@ -157,12 +157,12 @@ pub enum Part {
     Server,
     /// The agent's instructions say when to record what.
     Section,
-    /// The agent need not ask for forge's reading and recording commands.
+    /// The agent may run forge's reading and recording commands without asking.
     Permissions,
 }
 
 impl Part {
-    /// What it is, for people.
+    /// Returns its name for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -174,19 +174,19 @@ impl Part {
     }
 }
 
-/// One thing that is wanted in one file.
+/// One part of an installation in one file.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The file, as the agent names it.
     pub file: PathBuf,
-    /// Which of the four things it is.
+    /// The part that it belongs to.
     pub part: Part,
-    /// What is wanted in it.
+    /// The wanted content.
     pub form: Form,
 }
 
 impl Wanted {
-    /// What it is, in lines for people.
+    /// Describes it in lines for people.
     #[must_use]
     pub fn told(&self) -> Vec<String> {
         match (&self.form, self.part) {
@@ -220,20 +220,20 @@ impl Wanted {
     }
 }
 
-/// What is wanted in a file.
+/// The wanted content of a file.
 #[derive(Clone, Debug)]
 pub enum Form {
-    /// These things in settings in JSON.
+    /// These edits of JSON settings.
     Json(Vec<Edit>),
-    /// This table in settings in TOML.
+    /// This table in TOML settings.
     Toml(WantedTable),
     /// This section in a page of text.
     Section(String),
-    /// All of a file that is forge's alone.
+    /// The whole content of a file that belongs to forge alone.
     Whole(String),
 }
 
-/// Where an installation goes, and what it calls.
+/// The folders of an installation, and the binary that it calls.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The user's directory.
@@ -242,24 +242,24 @@ pub struct Place {
     pub project: PathBuf,
     /// The running binary.
     pub forge: String,
-    /// The word a person or an agent types to start it: 'forge' if that is this binary, else its path.
+    /// The command for starting forge: 'forge' if that is this binary, otherwise its path.
     pub word: String,
-    /// Where Claude Code keeps the user's settings, if not where it usually does.
+    /// The folder of the user's Claude Code settings, if it is not the default one.
     pub claude: Option<PathBuf>,
     /// The version of Claude Code that is installed, if its files say.
     pub claude_version: Option<[u32; 3]>,
-    /// The same of Codex.
+    /// The folder of Codex, if it is not the default one.
     pub codex: Option<PathBuf>,
-    /// Where programs keep the user's settings.
+    /// The folder for the user's settings of programs.
     pub config: PathBuf,
 }
 
 impl Place {
-    /// The place of this process.
+    /// Returns the place for this process.
     ///
     /// # Errors
     ///
-    /// If the user's directory or the running binary is not known, or is no text.
+    /// If the user's directory or the running binary is not known, or is not valid text.
     pub fn of(context: &Context) -> Result<Self, CommandError> {
         let environment = &context.environment;
         let home = environment.directory("HOME").ok_or_else(|| {
@@ -283,7 +283,7 @@ impl Place {
         let project = discovery::place_for(&context.cwd);
         let project = project.parent().unwrap_or(&context.cwd);
         let project = match discovery::find(&context.cwd, &context.environment) {
-            // A store that was made without a repository says where the project is.
+            // A store that was created without a repository is in the project's folder.
             Ok(store) if !project.join(".git").exists() => {
                 store.parent().unwrap_or(project).to_owned()
             }
@@ -301,14 +301,14 @@ impl Place {
         })
     }
 
-    /// The command line of a hook, for agents that hand it to a shell.
+    /// Returns the command line of a hook, for agents that run it in a shell.
     #[must_use]
     pub fn hook(&self, agent: Agent, event: &str) -> String {
         format!("{} hook {} {event}", shell_word(&self.forge), agent.name())
     }
 }
 
-/// A text as one word of a shell.
+/// Quotes a text as one word of a shell.
 #[must_use]
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
@@ -332,7 +332,8 @@ fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> CstInputValue {
     CstInputValue::Array(texts.into_iter().map(CstInputValue::from).collect())
 }
 
-/// The hooks as Claude Code has them, and others after it: a list of groups for each event.
+/// The hooks in the form of Claude Code, which other agents use too: a list of groups for each
+/// event.
 fn groups(
     agent: Agent,
     place: &Place,
@@ -357,7 +358,7 @@ fn groups(
     Form::Json(events.iter().map(edit).collect())
 }
 
-/// The MCP server as most agents name it.
+/// The MCP server in the form that most agents use.
 fn server(place: &Place, above: &[&str]) -> Form {
     Form::Json(vec![Edit::Member {
         path: path(above),

@@ -1,11 +1,11 @@
-//! Programs: where the path finds them, and what their files say.
+//! Finds programs on the path, and their versions in their files.
 
 use crate::context::Environment;
 use forge_store::backend::plain_file;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The first program of this name on the path.
+/// Returns the first program with this name on the path.
 #[must_use]
 pub fn on_path(environment: &Environment, name: &str) -> Option<PathBuf> {
     let path = environment.value("PATH")?;
@@ -15,14 +15,14 @@ pub fn on_path(environment: &Environment, name: &str) -> Option<PathBuf> {
         .find(|file| is_program(file))
 }
 
-/// Whether there is a file that may be run.
+/// Whether there is an executable file.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The version of a program, told from its files alone: its own name where that is one (`versions/2.1.332`), else the
-/// nearest `package.json` above it.
+/// Returns the version of a program, from its files alone: its own name if that is a version
+/// (`versions/2.1.332`), or else the nearest `package.json` above it.
 #[must_use]
 pub fn version_of(environment: &Environment, name: &str) -> Option<[u32; 3]> {
     let file = on_path(environment, name)?.canonicalize().ok()?;
@@ -30,7 +30,7 @@ pub fn version_of(environment: &Environment, name: &str) -> Option<[u32; 3]> {
     named.or_else(|| file.ancestors().skip(1).find_map(|folder| package_version(folder, name)))
 }
 
-/// The largest `package.json` that is read.
+/// The maximum size of a `package.json`.
 const MOST_BYTES: u64 = 4 << 20;
 
 fn package_version(folder: &Path, name: &str) -> Option<[u32; 3]> {

@@ -1,4 +1,4 @@
-//! What is wrong with an installation that an earlier version of forge made.
+//! Finds faults of an installation that an earlier version of forge made.
 
 use super::agent::{Agent, Form, Part};
 use super::json::{self, Edit};
@@ -7,12 +7,12 @@ use crate::doctor::Severity;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Something that is wrong with what is installed; installing again puts it right.
+/// A fault of an installation, which installing again fixes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What it is.
+    /// Its description.
     pub what: String,
 }
 
@@ -26,7 +26,7 @@ impl Fault {
     }
 }
 
-/// The faults of one part of an installation, as far as it is in this file.
+/// Returns the faults of one part of an installation in this file.
 #[must_use]
 pub fn faults(agent: Agent, part: Part, text: &str, form: &Form) -> Vec<Fault> {
     match form {
@@ -39,7 +39,7 @@ pub fn faults(agent: Agent, part: Part, text: &str, form: &Form) -> Vec<Fault> {
 }
 
 fn in_own_file(part: Part, text: &str, wanted: &str) -> Vec<Fault> {
-    // Which binary is called is another matter.
+    // Which binary is called does not matter here.
     let rest = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with("const FORGE = "));
         lines.map(str::to_owned).collect()
@@ -94,7 +94,7 @@ fn is_wanted(edits: &[Edit], path: &[String], value: &Value) -> bool {
     })
 }
 
-/// Events that are missing, called otherwise than wanted, or called for nothing.
+/// Events that are missing, that have another call than the wanted one, or that forge does not use.
 fn events(values: &Value, edits: &[Edit], ours: &dyn Fn(&[String], &Value) -> bool) -> Vec<Fault> {
     let mut missing = Vec::new();
     let mut other = Vec::new();
@@ -124,7 +124,7 @@ fn events(values: &Value, edits: &[Edit], ours: &dyn Fn(&[String], &Value) -> bo
         })
         .map(|(event, _)| event.as_str())
         .collect();
-    // Nothing of forge is there at all: that is no fault of an installation.
+    // Without any entry of forge there is no installation, and so no fault.
     if missing.len() == wanted_events.len() && useless.is_empty() {
         return Vec::new();
     }
@@ -139,13 +139,13 @@ fn events(values: &Value, edits: &[Edit], ours: &dyn Fn(&[String], &Value) -> bo
     .collect()
 }
 
-/// The elements of the array at this place.
+/// The elements of the array at this path.
 fn elements<'v>(values: &'v Value, path: &[String]) -> &'v [Value] {
     let found = path.iter().try_fold(values, |value, name| value.get(name));
     found.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A hook without the command line: which binary is called is another matter.
+/// A hook without its command line, because the binary does not matter here.
 fn without_command(mut hook: Value) -> Value {
     if let Some(handler) = hook.pointer_mut("/hooks/0").and_then(Value::as_object_mut) {
         handler.remove("command");

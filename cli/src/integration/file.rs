@@ -1,4 +1,5 @@
-//! Reading and writing the files of an agent: whole, at once, and only where they belong.
+//! Reads and writes the files of an agent: completely, atomically, and only inside the expected
+//! folder.
 
 use crate::error::CommandError;
 use crate::private;
@@ -8,15 +9,15 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Settings larger than this are nobody's.
+/// The maximum size of a settings file.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// A file of an agent as it is now.
+/// The current state of a file of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it really is, links followed.
+    /// Its real path, with links resolved.
     pub path: PathBuf,
-    /// What is in it; nothing if there is no such file.
+    /// Its content; `None` if there is no such file.
     pub text: Option<String>,
 }
 
@@ -24,7 +25,7 @@ pub struct Settings {
 ///
 /// # Errors
 ///
-/// If it is no plain file of the user's, no text, or leads out of `within`.
+/// If it is not a regular file of the user, is not text, or leads out of `within`.
 pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
     let shown = file.display();
     let (path, about) = match fs::canonicalize(file) {
@@ -64,7 +65,7 @@ pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
     Ok(Settings { path, text: Some(text) })
 }
 
-/// A file that is to be made: its nearest directory decides whether it is in its place.
+/// A file that does not exist yet: its nearest existing directory must be inside `within`.
 fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
     let real = within.canonicalize().unwrap_or_else(|_| within.to_owned());
     let mut above = file.parent();
@@ -99,11 +100,11 @@ fn refused(file: &Path, why: &str) -> CommandError {
     )
 }
 
-/// Gives a file this text, or takes it away, if it still is as it was read.
+/// Replaces the content of a file, or removes the file, if it has not changed since it was read.
 ///
 /// # Errors
 ///
-/// Conflict if it changed meanwhile; if it cannot be written.
+/// Conflict if it changed in the meantime; also if it cannot be written.
 pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandError> {
     let path = &settings.path;
     let shown = path.display();
@@ -129,12 +130,12 @@ pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandErr
     if let Some(folder) = path.parent() {
         private::create_directories(folder).map_err(failed)?;
     }
-    // A file keeps the rights it has; a new one is the user's alone.
+    // An existing file keeps its permissions; a new one is private to the user.
     let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode() & 0o7777);
     private::replace_file_with(path, text.as_bytes(), mode).map_err(failed)
 }
 
-/// The directories above a file that are not there, the outermost first.
+/// Returns the missing parent directories of a file, outermost first.
 #[must_use]
 pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> = path
@@ -147,10 +148,10 @@ pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Removes these directories as far as they are empty, the innermost first.
+/// Removes those of these directories that are empty, innermost first.
 pub fn remove_empty(folders: &[PathBuf]) {
     for folder in folders.iter().rev() {
-        // One that is not empty is somebody's by now.
+        // A directory that is not empty is in use.
         if fs::remove_dir(folder).is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! What of forge is in an agent's files, told from the files alone.
+//! Finds forge's entries in an agent's files, from the files alone.
 
 use super::agent::{Agent, Form, Part, Place, Scope};
 use super::fault::{self, Fault};
@@ -7,7 +7,7 @@ use super::{OWN_MARK, file, json, rule, section, toml};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Whether this value, at this place of an agent's settings, is what one of these edits put there.
+/// Whether this value, at this path in an agent's settings, was written by one of these edits.
 #[must_use]
 pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> bool {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -49,7 +49,7 @@ pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> 
     }
 }
 
-/// Whether this member was added, as far as its place and its value say.
+/// Whether this member was added by an installation, as far as its path and value show.
 #[must_use]
 pub fn is_added(added: &[Vec<String>], edits: &[Edit], path: &[String], value: &Value) -> bool {
     let is_it = |edit: &Edit| match edit {
@@ -70,7 +70,7 @@ fn is_our_command(line: &str) -> bool {
     })
 }
 
-/// The binary that a hook calls, if it is one of forge's for this agent.
+/// Returns the binary that a hook calls, if it is forge's hook for this agent.
 fn hook_binary(agent: Agent, handler: &Value) -> Option<String> {
     let line = handler.get("command")?.as_str()?;
     let (before, event) = line.rsplit_once(' ')?;
@@ -79,7 +79,7 @@ fn hook_binary(agent: Agent, handler: &Value) -> Option<String> {
     Some(unquoted(word)).filter(|word| plain && is_forge(word))
 }
 
-/// The binary that a server's entry starts, if it is forge's.
+/// Returns the binary that a server's entry starts, if it is forge's.
 fn server_binary(entry: &Value) -> Option<String> {
     let (command, last) = match entry.get("command")? {
         Value::String(command) => {
@@ -103,12 +103,12 @@ fn toml_binary(item: &toml_edit::Item) -> Option<String> {
     (argument == "mcp" && is_forge(command)).then(|| command.to_owned())
 }
 
-/// Whether a command is forge by its name.
+/// Whether a command is forge, by its name.
 fn is_forge(command: &str) -> bool {
     Path::new(command).file_name().is_some_and(|name| name.to_string_lossy().starts_with("forge"))
 }
 
-/// One word of a shell as what it stands for.
+/// Removes the quotes of one shell word.
 fn unquoted(word: &str) -> String {
     let inside = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\''));
     inside.map_or_else(|| word.to_owned(), |inside| inside.replace(r"'\''", "'"))
@@ -117,17 +117,17 @@ fn unquoted(word: &str) -> String {
 /// What was found of one part of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Which part.
+    /// The part.
     pub part: Part,
-    /// In which file.
+    /// The file.
     pub file: PathBuf,
-    /// Whether it is there.
+    /// Whether it was found.
     pub there: bool,
     /// The binaries it calls.
     pub binaries: Vec<String>,
-    /// What is wrong with it.
+    /// Its faults.
     pub faults: Vec<Fault>,
-    /// Why that cannot be told.
+    /// Why the file could not be examined.
     pub error: Option<String>,
 }
 
@@ -146,7 +146,7 @@ pub fn look(agent: Agent, scope: Scope, place: &Place) -> Vec<Found> {
                 faults: Vec::new(),
                 error: None,
             };
-            // Only looking: wherever a link leads, it may be read.
+            // The file is only read, so a link may lead anywhere.
             match file::read(&wanted.file, Path::new("/")) {
                 Ok(file::Settings { text: Some(text), .. }) => {
                     found.faults = fault::faults(agent, wanted.part, &text, &wanted.form);
@@ -202,7 +202,7 @@ fn look_in(agent: Agent, text: &str, form: &Form, found: &mut Found) -> Result<(
     Ok(())
 }
 
-/// Visits a value and all that is in it; an element of an array has an empty name.
+/// Visits a value and everything in it; an element of an array has an empty name.
 pub(super) fn walk(
     value: &Value,
     path: &mut Vec<String>,

@@ -1,54 +1,55 @@
-//! Settings in JSON, with comments or without: changed in place, all else as it was.
+//! JSON settings, with or without comments, which are edited in place: everything else stays as it
+//! was.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 
-/// Settings that cannot be changed.
+/// Settings that cannot be edited.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
-    /// They cannot be read.
+    /// They cannot be parsed.
     #[error("it is not {0}: {1}")]
     Broken(&'static str, String),
-    /// They hold something else than expected.
+    /// They contain another type than expected.
     #[error("'{path}' in it is not {wanted}")]
     Unlike {
-        /// Where.
+        /// The path of the value.
         path: String,
-        /// What was expected there.
+        /// The expected type.
         wanted: &'static str,
     },
-    /// Something of that name is there already.
+    /// There is already something with that name.
     #[error("'{path}' in it is somebody else's")]
     Taken {
-        /// Where.
+        /// Its path.
         path: String,
     },
 }
 
-/// What is wanted in the settings.
+/// A wanted change of the settings.
 #[derive(Clone, Debug)]
 pub enum Edit {
-    /// This member of the object at `path`, where there is none of that name yet.
+    /// This member of the object at `path`, if there is none with that name.
     Member {
-        /// The names on the way to the object.
+        /// The path of the object.
         path: Vec<String>,
         /// The member's name.
         name: String,
         /// Its value.
         value: CstInputValue,
-        /// Whether one that is there already may be another's and is then kept.
+        /// Whether an existing member may belong to someone else, and is then kept.
         keep: bool,
     },
     /// This element at the end of the array at `path`.
     Element {
-        /// The names on the way to the array.
+        /// The path of the array.
         path: Vec<String>,
         /// The element.
         value: CstInputValue,
     },
 }
 
-/// Comments and commas at the end are taken as they are, as the agents take them; no other dialect is.
+/// Comments and trailing commas are accepted, as the agents do; no other extension is.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -61,18 +62,18 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-/// Some editors begin a file with it.
+/// Some editors write it at the beginning of a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 fn parse(text: &str) -> Result<CstRootNode, Unusable> {
     CstRootNode::parse(text, &OPTIONS).map_err(|error| Unusable::Broken("JSON", error.to_string()))
 }
 
-/// The text with one more thing in it; the same text if that is there already.
+/// Returns the text with one more entry; the same text if the entry exists.
 ///
 /// # Errors
 ///
-/// If the text is no JSON, or holds something else where this belongs.
+/// If the text is not JSON, or has something else in this place.
 pub fn edited(text: &str, edit: &Edit) -> Result<String, Unusable> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),
@@ -120,7 +121,7 @@ fn unlike(path: &[String], wanted: &'static str) -> Unusable {
     Unusable::Unlike { path, wanted }
 }
 
-/// The object at the end of this way; made where there is none.
+/// Returns the object at this path; creates it if it is missing.
 fn object_at(top: CstObject, path: &[String]) -> Result<CstObject, Unusable> {
     let mut object = top;
     for (depth, name) in path.iter().enumerate() {
@@ -138,7 +139,7 @@ fn is_equal(node: &CstNode, value: &CstInputValue) -> bool {
     plain(node).is_some_and(|found| found == of_input(value))
 }
 
-/// The value without its comments and its form.
+/// The value without its comments and formatting.
 fn plain(node: &CstNode) -> Option<serde_json::Value> {
     use serde_json::Value;
     if let Some(object) = node.as_object() {
@@ -158,7 +159,7 @@ fn plain(node: &CstNode) -> Option<serde_json::Value> {
     serde_json::from_str(&node.to_string()).ok()
 }
 
-/// The value that an input stands for.
+/// Converts an input to a value.
 pub(super) fn of_input(value: &CstInputValue) -> serde_json::Value {
     use serde_json::Value;
     match value {
@@ -173,21 +174,21 @@ pub(super) fn of_input(value: &CstInputValue) -> serde_json::Value {
     }
 }
 
-/// The values in the settings, without comments and form; null for an empty file.
+/// Returns the values in the settings, without comments and formatting; null for an empty file.
 ///
 /// # Errors
 ///
-/// If it is no JSON.
+/// If it is not JSON.
 pub fn values(text: &str) -> Result<serde_json::Value, Unusable> {
     let root = parse(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
     Ok(root.value().and_then(|value| plain(&value)).unwrap_or_default())
 }
 
-/// The places of the objects and arrays in the settings that are empty.
+/// Returns the paths of the empty objects and arrays in the settings.
 ///
 /// # Errors
 ///
-/// If it is no JSON.
+/// If it is not JSON.
 pub fn empty(text: &str) -> Result<Vec<Vec<String>>, Unusable> {
     let values = values(text)?;
     let mut places = Vec::new();
@@ -209,11 +210,12 @@ pub fn empty(text: &str) -> Result<Vec<Vec<String>>, Unusable> {
     Ok(places)
 }
 
-/// The places of those members of `edits` that may be another's where they are there already, and that are not there.
+/// Returns the paths of the members in `edits` that could belong to someone else if they existed,
+/// but that are missing.
 ///
 /// # Errors
 ///
-/// If it is no JSON.
+/// If it is not JSON.
 pub fn lacking(text: &str, edits: &[Edit]) -> Result<Vec<Vec<String>>, Unusable> {
     let values = values(text)?;
     let place = |edit: &Edit| match edit {
@@ -227,12 +229,12 @@ pub fn lacking(text: &str, edits: &[Edit]) -> Result<Vec<Vec<String>>, Unusable>
     Ok(edits.iter().filter_map(place).collect())
 }
 
-/// The text without what `is_ours` knows: elements of arrays and members of objects. What is empty only since then
-/// goes with it, except what is in one of the places `kept`.
+/// Returns the text without the array elements and object members that `is_ours` accepts. What
+/// becomes empty by this is removed too, except at the paths in `kept`.
 ///
 /// # Errors
 ///
-/// If it is no JSON.
+/// If it is not JSON.
 pub fn without(
     text: &str,
     is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
@@ -255,13 +257,13 @@ pub fn without(
 enum Cleared {
     Nothing,
     Something,
-    /// All that was in it.
+    /// The whole value was removed.
     All,
 }
 
-/// A walk through settings that takes out what is forge's.
+/// A traversal of settings that removes forge's entries.
 struct Clearing<'c> {
-    /// The place that is looked at; an element of an array has an empty name.
+    /// The current path; an element of an array has an empty name.
     path: Vec<String>,
     is_ours: &'c dyn Fn(&[String], &serde_json::Value) -> bool,
     kept: &'c [Vec<String>],

@@ -1,11 +1,11 @@
-//! What makes forge part of a coding agent: entries in the agent's own files, and their way back.
+//! Integration with coding agents: entries in the agent's own files, and their removal.
 //!
-//! * [`agent`]: what is wanted in which file of which agent.
-//! * [`json`], [`toml`], [`section`]: changing such a file in place.
-//! * [`splice`], [`receipt`]: what was changed, so that exactly that is taken back.
-//! * [`plan`]: what a file is and would be; [`file`](mod@file) reads and writes it.
-//! * [`found`]: what is there of forge, told from the files alone; [`fault`]: what is wrong with it.
-//! * [`rule`]: the commands an agent may run unasked. [`binary`]: programs on the path.
+//! * [`agent`]: the wanted content of the files of each agent.
+//! * [`json`], [`toml`], [`section`]: edit such files in place.
+//! * [`splice`], [`receipt`]: record what was changed, so that exactly that is undone.
+//! * [`plan`]: the current and the wanted state of files; [`file`](mod@file) reads and writes them.
+//! * [`found`]: finds forge's entries, from the files alone; [`fault`]: finds their faults.
+//! * [`rule`]: the commands that an agent may run without asking. [`binary`]: programs on the path.
 
 pub mod agent;
 pub mod binary;
@@ -20,5 +20,5 @@ pub mod section;
 pub mod splice;
 pub mod toml;
 
-/// What begins a file that is forge's alone.
+/// The beginning of a file that belongs to forge alone.
 pub const OWN_MARK: &str = "Written by 'forge hooks install'";

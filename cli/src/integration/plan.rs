@@ -1,4 +1,4 @@
-//! What a file of an agent is, and would be with and without forge in it.
+//! The current state of an agent's files, and their state with and without forge.
 
 use super::agent::{Agent, Form, Part, Place, Scope, Wanted};
 use super::receipt::{Changed, Receipt, Receipts, hash};
@@ -7,50 +7,50 @@ use super::{OWN_MARK, file, found, json, section, toml};
 use crate::error::CommandError;
 use std::path::PathBuf;
 
-/// What is to be done for one agent.
+/// The steps for one agent.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The agent.
     pub agent: Agent,
-    /// For whom.
+    /// The scope of the installation.
     pub scope: Scope,
-    /// The project, unless it is for all.
+    /// The project; `None` for the user scope.
     pub project: Option<PathBuf>,
     /// The binary that is called.
     pub forge: String,
     /// The files, in the order in which they are written.
     pub files: Vec<Step>,
-    /// What cannot be done, and why.
+    /// The parts that cannot be installed, and why.
     pub left_out: Vec<(Part, String)>,
 }
 
-/// What is to be done with one file.
+/// The step for one file.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The file as the agent names it.
     pub file: PathBuf,
-    /// What of the four things goes into it.
+    /// The parts that go into it.
     pub parts: Vec<Part>,
-    /// The file as it is.
+    /// The current state of the file.
     pub now: file::Settings,
-    /// The file without forge; nothing if it would not be there.
+    /// The content without forge; `None` if the file would not exist.
     pub without: Option<String>,
-    /// The file with forge; nothing if it would not be there.
+    /// The content with forge; `None` if the file would not exist.
     pub with: Option<String>,
-    /// What makes the one the other.
+    /// The changes from the one to the other.
     splices: Vec<Splice>,
-    /// The places in it, without forge, that are empty.
+    /// The paths that are empty without forge.
     empty: Vec<Vec<String>>,
-    /// The places of the members added to it that do not tell by themselves whose they are.
+    /// The paths of added members whose origin their content does not show.
     added: Vec<Vec<String>>,
-    /// What was noted of it before.
+    /// What an earlier receipt says about the file.
     noted: Option<Changed>,
-    /// Whether another agent's installation needs what is in it.
+    /// Whether another agent's installation needs its content.
     shared: bool,
 }
 
 impl Plan {
-    /// Looks at the files of an agent and computes what they would be. Nothing is changed.
+    /// Reads the files of an agent and computes their new content. Nothing is changed.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Plan {
         receipt: Option<&Receipt>,
         others: &[Receipt],
     ) -> Result<Step, CommandError> {
-        // A file of the project stays in the project, one of the user's in the user's directory.
+        // A project's file must stay in the project, a user's file in the user's directory.
         let own = [&place.home, &place.config]
             .into_iter()
             .chain(&place.claude)
@@ -107,7 +107,7 @@ impl Plan {
                 .caused_by(error)
                 .hinted("nothing was changed; correct the file, or move it away")
         };
-        // A section may serve several agents: each of them notes how it came there.
+        // A section may serve several agents: each of them records how it came there.
         let section_only = wanted.iter().all(|wanted| wanted.part == Part::Section);
         let shared_with =
             others.iter().find_map(|other| other.of(&now.path)).filter(|_| section_only);
@@ -125,7 +125,7 @@ impl Plan {
             let before = with.clone();
             match applied(before.as_deref(), &wanted.form, &mut splices) {
                 Ok(text) => with = text,
-                // Permission rules are a convenience: all else works without them.
+                // Permission rules are a convenience: everything else works without them.
                 Err(error) if wanted.part == Part::Permissions => {
                     parts.pop();
                     with = before;
@@ -135,7 +135,7 @@ impl Plan {
             }
         }
         if without.is_none() {
-            // A file that is made is one change, whatever it took to make it.
+            // A file that is created counts as one change, however many edits it took.
             splices =
                 Splice::between("", with.as_deref().unwrap_or_default()).into_iter().collect();
         }
@@ -149,7 +149,7 @@ impl Plan {
         Ok(Step { file: path, parts, now, without, with, splices, empty, added, noted, shared })
     }
 
-    /// The text without what is forge's; nothing if the file was forge's alone.
+    /// Returns the text without forge's entries; `None` if the file belonged to forge alone.
     fn without(
         &self,
         text: &str,
@@ -192,7 +192,7 @@ impl Plan {
         Ok((!created || !empty).then_some(text))
     }
 
-    /// Whether a text can be read, and nothing of forge's is in it.
+    /// Whether a text can be parsed, and has no entry of forge.
     fn is_clean(&self, text: &str, wanted: &[Wanted]) -> bool {
         wanted.iter().all(|wanted| match &wanted.form {
             Form::Json(edits) => {
@@ -207,32 +207,33 @@ impl Plan {
         })
     }
 
-    /// Whether nothing is left to do for it to be installed.
+    /// Whether everything is installed already.
     #[must_use]
     pub fn is_installed(&self) -> bool {
         self.files.iter().all(Step::is_installed)
     }
 
-    /// Makes the files what they are with forge.
+    /// Writes the files with forge.
     ///
     /// # Errors
     ///
-    /// If one cannot be written: then those before it are as they were.
+    /// If one cannot be written: then the ones before it are restored.
     pub fn install(&self, receipts: &Receipts) -> Result<(), CommandError> {
         let mut receipt =
             Receipt::new(self.agent, self.scope, self.project.as_deref(), &self.forge);
         receipt.files = self.files.iter().filter_map(Step::changed).collect();
-        // Noted first: what is noted and not there is seen to be so, what is there and not noted is not.
+        // Recorded first: an entry that is recorded but missing can be recognised, one that exists
+        // but is not recorded cannot.
         receipts.keep(&receipt)?;
         let all = self.files.iter().map(|step| (step, step.with.as_deref()));
         write_all(all.filter(|(step, _)| !step.is_installed()))
     }
 
-    /// Makes the files what they are without forge. Says of how many that was more than nothing.
+    /// Writes the files without forge. Returns how many of them changed.
     ///
     /// # Errors
     ///
-    /// If one cannot be written: then those before it are as they were.
+    /// If one cannot be written: then the ones before it are restored.
     pub fn uninstall(&self, receipts: &Receipts) -> Result<usize, CommandError> {
         let gone: Vec<&Step> = self.files.iter().filter(|step| step.is_to_go()).collect();
         write_all(gone.iter().map(|step| (*step, step.without.as_deref())))?;
@@ -252,13 +253,13 @@ impl Plan {
 }
 
 impl Step {
-    /// Whether the file is as it is to be.
+    /// Whether the file has its wanted content.
     #[must_use]
     pub fn is_installed(&self) -> bool {
         self.now.text == self.with
     }
 
-    /// Whether anything of forge's is in the file that no other installation needs.
+    /// Whether the file has entries of forge that no other installation needs.
     #[must_use]
     pub fn is_to_go(&self) -> bool {
         !self.shared && self.now.text != self.without
@@ -286,7 +287,7 @@ impl Step {
     }
 }
 
-/// The text with what is wanted in it, each change noted.
+/// Returns the text with the wanted content, and records each change.
 fn applied(
     text: Option<&str>,
     form: &Form,
@@ -335,7 +336,8 @@ fn write_all<'s>(
             for (step, text, folders) in done.iter().rev() {
                 let written =
                     file::Settings { path: step.now.path.clone(), text: text.map(str::to_owned) };
-                // The first error is the one to tell; who changed the file since then keeps it.
+                // The first error is the one to report; a file that was changed since then keeps
+                // the change.
                 let _ = file::replace(&written, step.now.text.as_deref());
                 file::remove_empty(folders);
             }

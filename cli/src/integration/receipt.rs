@@ -1,4 +1,5 @@
-//! What an installation changed, kept in the user's own directory, so that it is taken back to the byte.
+//! Records what an installation changed in the user's own directory, so that it can be undone byte
+//! for byte.
 
 use super::agent::{Agent, Scope};
 use super::splice::Splice;
@@ -11,50 +12,51 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The version of the form of a receipt.
+/// The version of the receipt format.
 const VERSION: u32 = 1;
 
 /// What one installation changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The version of this form.
+    /// The version of the format.
     pub version: u32,
-    /// Of which agent.
+    /// The agent.
     pub agent: Agent,
-    /// For whom.
+    /// The scope.
     pub scope: Scope,
-    /// In which project; an installation for all projects has none.
+    /// The project; an installation for all projects has none.
     pub project: Option<PathBuf>,
     /// The binary that is called.
     pub forge: String,
-    /// What was changed in which file.
+    /// The changes of each file.
     pub files: Vec<Changed>,
 }
 
-/// What was changed in one file.
+/// The changes of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// The file, links followed.
+    /// Its path, with links resolved.
     pub path: PathBuf,
-    /// Whether there was none before.
+    /// Whether the file did not exist before.
     pub created: bool,
-    /// The directories that were made for it, the outermost first.
+    /// The directories that were created for it, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<PathBuf>,
     /// The hash of the whole file after the changes.
     pub after: String,
-    /// The changes, in the order they were made.
+    /// The changes, in the order in which they were made.
     pub splices: Vec<Splice>,
-    /// The places of objects and arrays in settings in JSON that were empty before.
+    /// The paths of objects and arrays in JSON settings that were empty before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub empty: Vec<Vec<String>>,
-    /// The places of members that were added to settings in JSON and that do not tell by themselves whose they are.
+    /// The paths of members that were added to JSON settings and whose origin their content does
+    /// not show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Vec<String>>,
 }
 
 impl Changed {
-    /// The text before the changes: nothing if that cannot be told from what stands there now.
+    /// Returns the text before the changes; `None` if it cannot be derived from the current text.
     #[must_use]
     pub fn taken_back(&self, text: &str) -> Option<String> {
         let exactly = hash(text) == self.after;
@@ -65,7 +67,7 @@ impl Changed {
     }
 }
 
-/// The hash that tells whether a file is as it was left.
+/// Returns the hash that shows whether a file is unchanged since.
 #[must_use]
 pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
@@ -78,11 +80,12 @@ pub struct Receipts {
 }
 
 impl Receipts {
-    /// Those of this user: in `$XDG_STATE_HOME/forge/installed`, by default below `~/.local/state`.
+    /// Returns the receipts of this user, in `$XDG_STATE_HOME/forge/installed`, by default below
+    /// `~/.local/state`.
     ///
     /// # Errors
     ///
-    /// If there is no directory of the user's.
+    /// If the user's directory is not known.
     pub fn of(environment: &Environment) -> Result<Self, CommandError> {
         let state = environment.state_directory().ok_or_else(|| {
             CommandError::not_found("there is no place to note what is installed")
@@ -101,7 +104,7 @@ impl Receipts {
         self.folder.join(name + ".json")
     }
 
-    /// The receipt of an installation, if there is one.
+    /// Returns the receipt of an installation, if there is one.
     ///
     /// # Errors
     ///
@@ -115,7 +118,8 @@ impl Receipts {
         read(&self.path(agent, scope, project))
     }
 
-    /// All receipts. One that cannot be read is passed over: its installation is still told from the files.
+    /// Returns all receipts. An unreadable one is skipped: its installation can still be found in
+    /// the files.
     #[must_use]
     pub fn all(&self) -> Vec<Receipt> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
@@ -124,7 +128,7 @@ impl Receipts {
         paths.iter().filter_map(|path| read(path).ok().flatten()).collect()
     }
 
-    /// Keeps a receipt in place of the one there was; takes it away if it says of nothing.
+    /// Saves a receipt in place of the old one; removes it if it has no changes.
     ///
     /// # Errors
     ///
@@ -151,7 +155,7 @@ impl Receipts {
 }
 
 impl Receipt {
-    /// One that says of nothing yet.
+    /// Creates a receipt without changes.
     #[must_use]
     pub fn new(agent: Agent, scope: Scope, project: Option<&Path>, forge: &str) -> Self {
         let project = project.map(Path::to_owned);
@@ -159,14 +163,14 @@ impl Receipt {
         Self { version: VERSION, agent, scope, project, forge, files: Vec::new() }
     }
 
-    /// What was changed in this file.
+    /// Returns the changes of this file.
     #[must_use]
     pub fn of(&self, path: &Path) -> Option<&Changed> {
         self.files.iter().find(|changed| changed.path == path)
     }
 }
 
-/// The largest receipt that is read.
+/// The maximum size of a receipt.
 const MOST_BYTES: u64 = 64 << 20;
 
 fn read(path: &Path) -> Result<Option<Receipt>, CommandError> {
@@ -180,7 +184,7 @@ fn read(path: &Path) -> Result<Option<Receipt>, CommandError> {
     };
     match serde_json::from_slice::<Receipt>(&bytes) {
         Ok(receipt) if receipt.version == VERSION => Ok(Some(receipt)),
-        // What another version noted is of no use; the files themselves say what is forge's.
+        // A receipt of another version is ignored; the files themselves show forge's entries.
         Ok(_) | Err(_) => Ok(None),
     }
 }

@@ -1,7 +1,8 @@
-//! Which of forge's commands an agent may run without asking: those that read, and those that record. None that goes
-//! back, throws away, changes settings, or runs what it is given.
+//! The commands of forge that an agent may run without asking: commands that read, and commands
+//! that record. Not among them: commands that restore, discard, change settings, or run what they
+//! are given.
 
-/// The groups that hold such commands and no others: one rule allows all of a group.
+/// The groups that contain only such commands: one rule allows a whole group.
 pub const GROUPS: [&str; 15] = [
     "hypothesis",
     "evidence",
@@ -20,7 +21,8 @@ pub const GROUPS: [&str; 15] = [
     "compaction",
 ];
 
-/// The rules in their short form, by the words after `forge`: whole groups, then single commands.
+/// Returns the rules in their short form, by the words after `forge`: whole groups, then single
+/// commands.
 #[must_use]
 pub fn short() -> Vec<&'static str> {
     let alone = |command: &&str| {
@@ -30,7 +32,8 @@ pub fn short() -> Vec<&'static str> {
     GROUPS.into_iter().chain(ALLOWED.into_iter().filter(alone)).collect()
 }
 
-/// Each command, by the words after `forge`. Earlier versions of forge wrote a rule for each.
+/// Each allowed command, by the words after `forge`. Earlier versions of forge wrote one rule per
+/// command.
 pub const ALLOWED: [&str; 69] = [
     "status",
     "brief",
@@ -103,7 +106,7 @@ pub const ALLOWED: [&str; 69] = [
     "compaction show",
 ];
 
-/// The tools of forge's MCP server of the same kind.
+/// The allowed tools of forge's MCP server.
 pub const ALLOWED_TOOLS: [&str; 11] = [
     "brief",
     "state",
@@ -137,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A command that is put into such a group later has to be judged first.
+    /// A command that is added to such a group later must be reviewed first.
     #[test]
     fn a_group_holds_nothing_but_what_is_allowed() {
         let mut command = Args::command();
@@ -183,7 +186,7 @@ mod tests {
         for rule in ALLOWED {
             assert!(rule.split(' ').all(|word| !never.contains(&word)), "{rule}");
         }
-        // It runs the command it is given.
+        // It runs the command that it is given.
         assert!(!ALLOWED.contains(&"command record"));
     }
 }

@@ -1,10 +1,10 @@
 //! The section in an agent's page of instructions that says when to record what.
 
-/// Where it begins and ends.
+/// The markers at its beginning and end.
 const BEGIN: &str = "<!-- forge: begin -->";
 const END: &str = "<!-- forge: end -->";
 
-/// The section, with the word that starts forge.
+/// Returns the section, with the command for starting forge.
 #[must_use]
 pub fn text(forge: &str) -> String {
     format!(
@@ -23,7 +23,7 @@ pub fn text(forge: &str) -> String {
     )
 }
 
-/// The page with the section at its end, after a blank line.
+/// Returns the page with the section at its end, after a blank line.
 #[must_use]
 pub fn added(page: &str, section: &str) -> String {
     let ending = if page.contains("\r\n") { "\r\n" } else { "\n" };
@@ -36,7 +36,7 @@ pub fn added(page: &str, section: &str) -> String {
     [page, &gap, &section].concat()
 }
 
-/// The section in a page, markers included, up to the end of its last line.
+/// Returns the section in a page, with its markers, up to the end of its last line.
 #[must_use]
 pub fn found(page: &str) -> Option<&str> {
     let from = page.find(BEGIN)?;
@@ -46,7 +46,7 @@ pub fn found(page: &str) -> Option<&str> {
     Some(&page[from..from + length + ending.map_or(0, str::len)])
 }
 
-/// The page without the section and the blank line before it.
+/// Returns the page without the section and the blank line before it.
 #[must_use]
 pub fn without(page: &str) -> String {
     let Some(section) = found(page) else { return page.to_owned() };

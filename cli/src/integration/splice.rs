@@ -1,22 +1,22 @@
-//! Where a text was changed, so that exactly that can be taken back.
+//! Changes of a text, recorded so that exactly these can be undone.
 
 use serde::{Deserialize, Serialize};
 
-/// One change of a text: at this byte, these were taken out and those put in.
+/// One change of a text: at this offset, one part was removed and another inserted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Splice {
-    /// The byte it begins at.
+    /// The byte offset.
     pub at: usize,
-    /// What stood there before.
+    /// The removed text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub removed: String,
-    /// What stands there since.
+    /// The inserted text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub inserted: String,
 }
 
 impl Splice {
-    /// The one change that makes `old` the text `new`: nothing if they are equal.
+    /// Returns the one change from `old` to `new`; `None` if they are equal.
     #[must_use]
     pub fn between(old: &str, new: &str) -> Option<Self> {
         if old == new {
@@ -41,14 +41,14 @@ impl Splice {
         })
     }
 
-    /// The text before this change, if the change is there.
+    /// Undoes this change, if the inserted text is at its offset.
     #[must_use]
     pub fn taken_back(&self, text: &str) -> Option<String> {
         let rest = text.get(self.at..)?.strip_prefix(self.inserted.as_str())?;
         Some([&text[..self.at], &self.removed, rest].concat())
     }
 
-    /// The text before this change where it has moved since: if what was put in is there once and only once.
+    /// Undoes this change if the inserted text has moved: only if it occurs exactly once.
     #[must_use]
     pub fn found_and_taken_back(&self, text: &str) -> Option<String> {
         if self.inserted.trim().is_empty() {

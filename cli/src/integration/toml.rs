@@ -1,14 +1,14 @@
-//! Settings in TOML: changed in place, all else as it was.
+//! TOML settings, which are edited in place: everything else stays as it was.
 
 use super::json::Unusable;
 use toml_edit::{DocumentMut, Item, Table};
 
-/// A table that is wanted, with texts and lists of texts in it.
+/// A wanted table, with texts and lists of texts.
 #[derive(Clone, Debug)]
 pub struct WantedTable {
-    /// The names on the way to it, its own the last.
+    /// Its path, with its own name last.
     pub path: Vec<String>,
-    /// What stands in it.
+    /// Its entries.
     pub values: Vec<(&'static str, toml_edit::Value)>,
 }
 
@@ -17,11 +17,11 @@ fn parse(text: &str) -> Result<DocumentMut, Unusable> {
         .map_err(|error| Unusable::Broken("TOML", error.message().to_owned()))
 }
 
-/// The text with this table in it; the same text if it is there already.
+/// Returns the text with this table; the same text if the table exists.
 ///
 /// # Errors
 ///
-/// If it is no TOML, or something else has that name.
+/// If it is not TOML, or something else has that name.
 pub fn edited(text: &str, wanted: &WantedTable) -> Result<String, Unusable> {
     let mut document = parse(text)?;
     let Some((name, above)) = wanted.path.split_last() else { return Ok(text.to_owned()) };
@@ -29,7 +29,7 @@ pub fn edited(text: &str, wanted: &WantedTable) -> Result<String, Unusable> {
     for (depth, part) in above.iter().enumerate() {
         let item = table.entry(part).or_insert_with(|| {
             let mut made = Table::new();
-            // Only the tables in it have a line of their own.
+            // Only the tables inside it get a header line.
             made.set_implicit(true);
             Item::Table(made)
         });
@@ -62,11 +62,11 @@ pub fn edited(text: &str, wanted: &WantedTable) -> Result<String, Unusable> {
     Ok(document.to_string())
 }
 
-/// The text without the table at this path, if it is there and ours.
+/// Returns the text without the table at this path, if it exists and is forge's.
 ///
 /// # Errors
 ///
-/// If it is no TOML.
+/// If it is not TOML.
 pub fn without(
     text: &str,
     path: &[String],
@@ -102,11 +102,11 @@ fn remove(table: &mut Table, path: &[String], is_ours: &dyn Fn(&Item) -> bool) -
     }
 }
 
-/// The item at this path, if there is one.
+/// Returns the item at this path, if there is one.
 ///
 /// # Errors
 ///
-/// If it is no TOML.
+/// If it is not TOML.
 pub fn item(text: &str, path: &[&str]) -> Result<Option<Item>, Unusable> {
     let document = parse(text)?;
     let mut item = document.as_item();

@@ -1,4 +1,5 @@
-//! What a tool answers: typed, bounded in size, with stored text shown as data; and errors that say the next step.
+//! The answers of tools: typed, limited in size, with stored text marked as data; and errors with
+//! hints.
 
 use super::place::ChosenBy;
 use crate::error::{CommandError, ErrorKind};
@@ -8,21 +9,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A page of rows ends before it comes to be larger, in bytes of JSON; a single row may be.
+/// The size, in bytes of JSON, at which a page of rows ends; a single row may be larger.
 pub(super) const PAGE_BYTES: usize = 16 * 1024;
-/// The most rows of a page.
+/// The maximum number of rows in a page.
 pub(super) const MOST_ROWS: usize = 200;
-/// The largest answer, in bytes of JSON.
+/// The maximum size of an answer, in bytes of JSON.
 pub(super) const ANSWER_BYTES: usize = 64 * 1024;
 /// Longer texts in a list are cut, in bytes.
 pub(super) const TEXT_BYTES: usize = 600;
-/// Longer texts are cut even where whole ones were asked for, in bytes.
+/// Longer texts are cut even if full texts were requested, in bytes.
 pub(super) const WHOLE_BYTES: usize = 12 * 1024;
 /// Longer texts in an error are cut, in bytes.
 const ERROR_BYTES: usize = 2 * 1024;
-/// The most causes, and the most hints, that an error names.
+/// The maximum number of causes, and of hints, in an error.
 const CAUSES: usize = 8;
-/// How many links an answer carries.
+/// The maximum number of links in an answer.
 const LINKS: usize = 10;
 
 /// Where an answer comes from.
@@ -36,11 +37,11 @@ pub(super) struct Place {
     pub(super) chosen_by: ChosenBy,
 }
 
-/// What a tool found.
+/// The result of a tool.
 pub(super) struct Answer<T> {
-    /// All of it.
+    /// The structured content.
     pub(super) found: T,
-    /// Where to read more, by address and name.
+    /// Links to more, by address and name.
     pub(super) links: Vec<(String, String)>,
 }
 
@@ -56,7 +57,7 @@ impl<T> Answer<T> {
 }
 
 impl<T: Serialize> Answer<T> {
-    /// The result of a call: the structured content, the same as text, and links.
+    /// Returns the result of a call: the structured content, the same as text, and links.
     ///
     /// # Errors
     ///
@@ -83,7 +84,7 @@ impl<T: Serialize> Answer<T> {
     }
 }
 
-/// The JSON of an answer, in which no text drives a terminal or hides from a reader.
+/// Returns the JSON of an answer, in which no text contains control sequences or hidden characters.
 ///
 /// # Errors
 ///
@@ -106,7 +107,7 @@ fn shown(value: Value) -> Value {
     }
 }
 
-/// The value with longer texts cut and said to be.
+/// Returns the value with long texts cut and marked.
 pub(super) fn cut(value: Value, bytes: usize) -> Value {
     match value {
         Value::String(text) if text.len() > bytes => {
@@ -119,13 +120,13 @@ pub(super) fn cut(value: Value, bytes: usize) -> Value {
     }
 }
 
-/// Fields with longer texts cut, without those that are null.
+/// Cuts long texts in fields, and removes null fields.
 pub(super) fn cut_fields(fields: Map<String, Value>, bytes: usize) -> Map<String, Value> {
     let told = fields.into_iter().filter(|(_, value)| !value.is_null());
     told.map(|(name, value)| (name, cut(value, bytes))).collect()
 }
 
-/// As many rows as a page holds, and whether there are more. The first always fits.
+/// Returns as many rows as a page holds, and whether there are more. The first row always fits.
 pub(super) fn page<T: Serialize>(
     rows: impl IntoIterator<Item = Result<T, CommandError>>,
     limit: usize,
@@ -145,12 +146,12 @@ pub(super) fn page<T: Serialize>(
     Ok((taken, false))
 }
 
-/// The result that says what went wrong and what to do next.
+/// Returns the result of a failed call, with hints.
 pub(super) fn refusal(error: &CommandError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(told(error))])
 }
 
-/// A text of others as it is shown in an error, cut if it is long.
+/// A text from outside as an error shows it, cut if it is long.
 pub(super) fn cut_text(text: &str) -> String {
     let shown = sanitise(text, NewlineMode::Keep);
     if shown.len() <= ERROR_BYTES {
@@ -159,7 +160,7 @@ pub(super) fn cut_text(text: &str) -> String {
     format!("{}… ({} bytes)", &shown[..shown.floor_char_boundary(ERROR_BYTES)], text.len())
 }
 
-/// What went wrong and what to do next, in lines.
+/// The error and its hints, in lines.
 pub(super) fn told(error: &CommandError) -> String {
     let mut text = format!("error: {}", cut_text(error.message()));
     for cause in error.causes().iter().take(CAUSES) {
@@ -256,7 +257,7 @@ mod tests {
         assert!(told(&error).contains("\nnext: ask for less"), "{}", told(&error));
     }
 
-    /// What names nothing is named in the error, and may be as long as a message.
+    /// The name in a not-found error may be as long as a message.
     #[test]
     fn an_error_is_cut_whatever_it_names() {
         let long = "\u{1b}".repeat(200_000);

@@ -1,24 +1,25 @@
-//! Where a page ends: the key of its last row, so that rows that come or go meanwhile neither repeat nor hide others.
+//! Cursors of pages: the key of the last row, so that rows added or removed in the meantime neither
+//! repeat nor hide others.
 
 use crate::error::CommandError;
 use crate::text::hex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How many digits of the hash of the question a cursor carries.
+/// How many digits of the query's hash a cursor contains.
 const DIGITS: usize = 8;
 
-/// The cursor behind this key in the pages of this question.
+/// Returns the cursor after this key in the pages of this query.
 pub(super) fn behind(question: &impl Serialize, key: &impl Serialize) -> String {
     let key = serde_json::to_vec(key).unwrap_or_default();
     format!("{}{}", mark(question), hex(&key))
 }
 
-/// The key that the page before ended with.
+/// Returns the key at the end of the page before.
 ///
 /// # Errors
 ///
-/// Invalid if it is no cursor of this question.
+/// Invalid if it is not a cursor of this query.
 pub(super) fn read<K: DeserializeOwned>(
     question: &impl Serialize,
     cursor: &str,

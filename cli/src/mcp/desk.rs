@@ -1,5 +1,6 @@
-//! The thread that does the work: one request after another, in the order in which they came. So a write is done before
-//! what was asked after it, although requests are received concurrently, and a slow disk never stops the receiving.
+//! The thread that does the work: one request after another, in the order of their arrival. So a
+//! write is done before the requests after it, although requests are received concurrently, and a
+//! slow disk never blocks the receiving.
 
 use crate::error::CommandError;
 use std::sync::mpsc::{Sender, channel};
@@ -8,14 +9,14 @@ use tokio::sync::oneshot;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The way to the thread. It ends when the last of these is dropped and all work is done.
+/// The queue of the thread. The thread ends when the last handle is dropped and all work is done.
 #[derive(Clone, Debug)]
 pub struct Desk {
     work: Sender<Work>,
 }
 
 impl Desk {
-    /// Begins a desk with nothing to do.
+    /// Starts the thread with an empty queue.
     #[must_use]
     pub fn open() -> Self {
         let (work, queue) = channel::<Work>();
@@ -23,10 +24,10 @@ impl Desk {
         Self { work }
     }
 
-    /// Puts work behind all that is there already. What it comes to is received later; work whose receiver is gone by
-    /// then is left out.
+    /// Appends work to the queue. Its result is received later; work whose receiver has been
+    /// dropped by then is skipped.
     ///
-    /// This itself is what keeps the order, so call it before the first thing that is awaited.
+    /// This call itself determines the order, so call it before the first await.
     pub fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, CommandError> + Send + 'static,
@@ -34,27 +35,27 @@ impl Desk {
         let (answer, asked) = oneshot::channel();
         let work = move || {
             if !answer.is_closed() {
-                // Nobody is left to tell if this fails.
+                // If the receiver is gone, nothing can be reported.
                 let _ = answer.send(crate::panic::guarded(work));
             }
         };
-        // A desk that is gone drops the work, and the receiver notices.
+        // If the thread is gone, the work is dropped, and the receiver notices.
         let _ = self.work.send(Box::new(work));
         Asked(asked)
     }
 }
 
-/// Work that was asked for.
+/// Work in the queue.
 #[derive(Debug)]
 #[must_use = "dropping it takes the work back if it has not begun"]
 pub struct Asked<T>(oneshot::Receiver<Result<T, CommandError>>);
 
 impl<T> Asked<T> {
-    /// What it came to.
+    /// Waits for its result.
     ///
     /// # Errors
     ///
-    /// As the work says; internal if it panicked.
+    /// The error of the work; internal if it panicked.
     pub async fn done(self) -> Result<T, CommandError> {
         self.0.await.unwrap_or_else(|_| Err(CommandError::internal("the work was dropped")))
     }

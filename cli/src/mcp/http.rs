@@ -1,5 +1,6 @@
-//! Messages over HTTP, for clients on this machine alone: the address is a loopback one, the host and origin that a
-//! request names are this server's own, and it bears the token. Whoever sends too slowly is not waited for.
+//! Messages over HTTP, only for clients on this machine: the address is a loopback address, the
+//! host and origin of a request are this server's own, and the request has the token. A client that
+//! sends too slowly is disconnected.
 
 use super::runtime;
 use crate::error::CommandError;
@@ -26,30 +27,30 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// Where messages are posted to.
+/// The path for messages.
 pub const PATH: &str = "/mcp";
-/// The largest message, in bytes.
+/// The maximum size of a message, in bytes.
 const BODY_BYTES: usize = super::line::LINE_BYTES;
-/// How long is waited after a connection that could not be taken.
+/// The pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The names of this machine to itself.
+/// The names of this machine for itself.
 const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// What a client must bear to be heard.
+/// What authorises a client.
 #[derive(Clone, Debug)]
 pub enum Token {
-    /// This word.
+    /// This bearer token.
     Bearer(Arc<str>),
-    /// Nothing. Only for a server without anybody's data behind it.
+    /// Nothing; only for a server without private data.
     None,
 }
 
 impl Token {
-    /// A new one that nobody can guess.
+    /// Generates a random token.
     ///
     /// # Errors
     ///
-    /// If the system gives no random numbers.
+    /// If the system has no random numbers.
     pub fn new() -> Result<Self, CommandError> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| {
@@ -60,11 +61,11 @@ impl Token {
     }
 }
 
-/// Takes this address, which must be a loopback one.
+/// Listens on this address, which must be a loopback address.
 ///
 /// # Errors
 ///
-/// Invalid if others could reach it; unavailable if it is taken.
+/// Invalid if other machines could reach it; unavailable if it is in use.
 pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
     if !address.ip().is_loopback() {
         return Err(CommandError::invalid(format!("{address} can be reached from other machines"))
@@ -77,14 +78,14 @@ pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Co
     Ok((listener, address))
 }
 
-/// How long a client is waited for, and how many at once.
+/// The time limits, and the maximum number of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The head of a request comes within this time, also the next one of a connection.
+    /// The time limit for the head of a request, also for the next one of a connection.
     pub header: Duration,
-    /// So does its body.
+    /// The time limit for its body.
     pub body: Duration,
-    /// The most connections.
+    /// The maximum number of connections.
     pub connections: usize,
 }
 
@@ -95,7 +96,7 @@ impl Default for Limits {
     }
 }
 
-/// The service at [`PATH`] of the server at this address.
+/// Returns the service at [`PATH`] of the server at this address.
 pub fn router<S: ServerHandler + Clone>(
     server: S,
     address: SocketAddr,
@@ -115,7 +116,7 @@ pub fn router<S: ServerHandler + Clone>(
     Router::new().route_service(PATH, service).layer(from_fn_with_state((token, limits), heard))
 }
 
-/// Serves until `stop` comes to something, and what was asked by then is answered.
+/// Serves until `stop` completes, and then until the open requests are answered.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -157,18 +158,19 @@ pub async fn serve(
     while running.join_next().await.is_some() {}
 }
 
-/// The next connection, once there is a place for it. Others wait to be taken until one ends.
+/// Accepts the next connection once there is a free place. Others wait until a connection ends.
 async fn accept(
     listener: &TcpListener,
     free: &Arc<Semaphore>,
 ) -> (TcpStream, Option<OwnedSemaphorePermit>) {
-    // It is never closed.
+    // The semaphore is never closed.
     let place = Arc::clone(free).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return (stream, place),
             Err(error) => {
-                // The client may be gone already, or this process has too many files open: that passes.
+                // The client may have disconnected, or this process has too many open files: both
+                // are temporary.
                 tracing::debug!(%error, "a connection could not be taken");
                 tokio::time::sleep(PAUSE).await;
             }
@@ -176,11 +178,11 @@ async fn accept(
     }
 }
 
-/// The request with its whole body, if that comes in time and is a message.
+/// Reads the whole body of a request, in time and only if it is a message.
 ///
 /// # Errors
 ///
-/// The answer that says why not.
+/// The response that says why not.
 async fn with_body(request: Request, limits: Limits) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     let body = match tokio::time::timeout(limits.body, to_bytes(body, BODY_BYTES)).await {
@@ -209,14 +211,14 @@ async fn with_body(request: Request, limits: Limits) -> Result<Request, Response
     Ok(Request::from_parts(head, body.into()))
 }
 
-/// An error of the protocol, for what is no message that could be answered.
+/// A protocol error, for what is not a valid message.
 fn refused(status: StatusCode, code: ErrorCode, text: &str) -> Response {
     let error = json!({ "code": code.0, "message": text });
     let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
     (status, [(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
-/// Lets those through who bear the token. Nobody else is told anything.
+/// Passes requests with the token. Others get no information.
 async fn heard(
     State((token, limits)): State<(Token, Limits)>,
     request: Request,
@@ -230,7 +232,7 @@ async fn heard(
             return (StatusCode::UNAUTHORIZED, challenge, text).into_response();
         }
     }
-    // An origin has no user; what reads as one hides where the page is from.
+    // An origin has no user part; a text that looks like one hides the origin of the page.
     if request.headers().get_all(ORIGIN).iter().any(|origin| origin.as_bytes().contains(&b'@')) {
         return (StatusCode::FORBIDDEN, "Forbidden: the origin names a user\n").into_response();
     }
@@ -245,22 +247,22 @@ fn bearer(header: &HeaderValue) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| word.trim_ascii())
 }
 
-/// Whether two words are the same, found out in a time that does not say where they differ.
+/// Compares two words in a time that does not depend on where they differ.
 fn is_same(given: &[u8], wanted: &[u8]) -> bool {
     blake3::hash(given) == blake3::hash(wanted)
 }
 
-/// Serves on a thread of this process until it is dropped; for tests and examples.
+/// A server in a thread of this process, until it is dropped; for tests and examples.
 #[derive(Debug)]
 pub struct Background {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Background {
-    /// Begins to serve on a free loopback port.
+    /// Starts a server on a free loopback port.
     ///
     /// # Errors
     ///
@@ -311,7 +313,7 @@ mod tests {
         Background::begin(Nothing, Token::None, Limits { header, body, connections }).unwrap()
     }
 
-    /// All that the server says to these bytes until it ends the connection.
+    /// Everything that the server sends for these bytes until it closes the connection.
     fn said(server: &Background, bytes: &str) -> String {
         let mut stream = net::TcpStream::connect(server.address).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
@@ -323,7 +325,7 @@ mod tests {
     const HEAD: &str = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
                         Accept: application/json, text/event-stream\r\n";
 
-    /// Each of these would wait for ever for the rest.
+    /// Each of these would wait for the rest for ever.
     #[test]
     fn a_connection_that_sends_no_head_or_body_is_ended() {
         let server = served(50, 50, 8);
@@ -335,7 +337,8 @@ mod tests {
         assert!(told.contains("\"jsonrpc\":\"2.0\""), "{told}");
     }
 
-    /// With two places, both taken by who says nothing, the third is heard once they are ended.
+    /// Both places are occupied by idle clients: the third one is served once these are
+    /// disconnected.
     #[test]
     fn who_waits_for_a_place_gets_one_when_the_idle_are_ended() {
         let server = served(100, 100, 2);

@@ -1,7 +1,8 @@
 //! Messages as lines of JSON, over standard input and output.
 //!
-//! What is no message is answered with an error, and the next line is read: junk, a line that is too long or nested too
-//! deeply, a batch. What the service behind cannot take before it has begun is kept from it.
+//! An invalid message is answered with an error, and the next line is read: junk, a line that is
+//! too long or nested too deeply, a batch. Messages that the service cannot handle before its
+//! initialisation are not passed to it.
 
 use super::server::{Forge, VERSIONS};
 use crate::error::CommandError;
@@ -20,16 +21,16 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-/// The longest line that is read, in bytes.
+/// The maximum length of a line, in bytes.
 pub const LINE_BYTES: usize = 4 * 1024 * 1024;
-/// The longest id of a request, in bytes.
+/// The maximum length of a request's id, in bytes.
 const ID_BYTES: usize = 1024;
 
-/// Serves these lines until they end, and all that was asked is answered.
+/// Serves these lines until they end, and then until all requests are answered.
 ///
 /// # Errors
 ///
-/// If the other side cannot be reached.
+/// If the client cannot be reached.
 pub async fn serve(
     forge: Forge,
     read: impl AsyncRead + Send + Unpin + 'static,
@@ -38,7 +39,7 @@ pub async fn serve(
     use rmcp::service::ServerInitializeError::ConnectionClosed;
     let running = match forge.serve(Lines::new(read, write)).await {
         Ok(running) => running,
-        // Whoever looked in and left has done nothing wrong.
+        // A client that disconnects at once is not an error.
         Err(ConnectionClosed(_)) => return Ok(()),
         Err(error) => {
             return Err(CommandError::internal("serving could not begin").caused_by(error));
@@ -49,21 +50,22 @@ pub async fn serve(
     Ok(())
 }
 
-/// Messages as lines of JSON.
+/// The transport of messages as lines of JSON.
 struct Lines<R, W> {
     read: BufReader<R>,
-    /// The line that is being read. It stands here because reading may be taken back at any await.
+    /// The line that is being read. It is stored here because reading may be cancelled at any
+    /// await.
     line: Vec<u8>,
-    /// Whether the rest of a line that was too long is being passed over.
+    /// Whether the rest of a line that was too long is being skipped.
     passing: bool,
     write: Arc<Mutex<Option<W>>>,
-    /// Errors on their way to the other side.
+    /// Errors that are being sent to the client.
     errors: JoinSet<()>,
-    /// Whether the service behind has begun: then it takes notifications too.
+    /// Whether the service is initialised: then it handles notifications too.
     begun: bool,
 }
 
-/// What was read.
+/// The result of reading a line.
 enum Read {
     Line(Vec<u8>),
     TooLong,
@@ -82,12 +84,12 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         }
     }
 
-    /// The next line. Nothing is lost if this is dropped at its await.
+    /// Reads the next line. Nothing is lost if this is dropped at its await.
     async fn next(&mut self) -> io::Result<Read> {
         loop {
             let here = self.read.fill_buf().await?;
             if here.is_empty() {
-                // The last line may lack its end.
+                // The last line may lack its line break.
                 let rest = std::mem::take(&mut self.line);
                 return Ok(if rest.is_empty() { Read::End } else { Read::Line(rest) });
             }
@@ -111,19 +113,19 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         }
     }
 
-    /// Sends an error that is no answer of the service.
+    /// Sends an error that does not come from the service.
     fn refuse(&mut self, code: ErrorCode, message: impl Into<String>, id: Option<RequestId>) {
         let error = ErrorData::new(code, message.into(), None);
         let write = Arc::clone(&self.write);
         while self.errors.try_join_next().is_some() {}
         let error: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::error(error, id);
         self.errors.spawn(async move {
-            // Whoever is gone is not told.
+            // A client that is gone needs no error.
             let _ = put(&write, &error).await;
         });
     }
 
-    /// The message of a line; nothing if it was answered here, or needs no answer.
+    /// Returns the message of a line; `None` if it was answered here, or needs no answer.
     fn message(&mut self, line: &[u8]) -> Option<ClientJsonRpcMessage> {
         let line = line.strip_prefix(b"\xEF\xBB\xBF".as_slice()).unwrap_or(line);
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -156,7 +158,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
                 Some(JsonRpcMessage::Request(request))
             }
             Ok(other) => self.begun.then_some(other),
-            // A notification is never answered, whatever it says.
+            // A notification is never answered, even if it is invalid.
             Err(_) if is_notification => None,
             Err(_) => {
                 let text = "this is no message of the protocol";
@@ -167,7 +169,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     }
 }
 
-/// The id of a request; an answer repeats it.
+/// Parses the id of a request, which the answer repeats.
 ///
 /// # Errors
 ///
@@ -179,7 +181,7 @@ pub(super) fn request_id(id: &Value) -> Result<RequestId, &'static str> {
     RequestId::deserialize(id).map_err(|_| "an id is a whole number or a text")
 }
 
-/// Whether the service begins with this request: it says which era it is of.
+/// Whether this request initialises the service: it names the protocol era.
 fn begins(request: &mut ClientRequest) -> bool {
     if matches!(request, ClientRequest::InitializeRequest(_)) {
         return true;
@@ -192,8 +194,8 @@ fn begins(request: &mut ClientRequest) -> bool {
         && meta.protocol_version().is_some_and(|version| VERSIONS.contains(&version))
 }
 
-/// `server/discover` is how a client finds out which era a server is of, so it is answered also where it does not say its
-/// own.
+/// `server/discover` is how a client finds out the era of a server, so it is also answered if it
+/// does not name the client's era.
 fn complete_probe(fields: &mut Map<String, Value>) {
     if fields.get("method").and_then(Value::as_str) != Some("server/discover") {
         return;

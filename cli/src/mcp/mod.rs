@@ -1,13 +1,13 @@
-//! The MCP server: what forge's commands do, offered to coding agents as tools, resources and prompts.
+//! The MCP server: forge's commands for coding agents, as tools, resources and prompts.
 //!
-//! * `tool`: the tools, one file a family: typed arguments in, a typed answer out. They run the same commands as the
-//!   command line does; nothing here knows how to store.
-//! * `resource` and `prompt`: what can be read by an address, and texts to begin with.
-//! * `visit`: one request's context, the session it lands in, and what its commands found.
-//! * `answer`: how results are bounded, how stored text is shown, how errors say the next step.
-//! * `desk`: the one thread that does the work, in the order in which it was asked for.
-//! * `server`: the protocol's side of all this.
-//! * `line` and `http`: the two ways in.
+//! * `tool`: the tools, one file per family, with typed arguments and typed answers. They run the
+//!   same commands as the command line; nothing here stores data itself.
+//! * `resource` and `prompt`: what can be read by an address, and texts to start with.
+//! * `visit`: one request's context, its session, and the results of its commands.
+//! * `answer`: limits results, marks stored text, and adds hints to errors.
+//! * `desk`: the one thread that does the work, in the order of the requests.
+//! * `server`: the protocol.
+//! * `line` and `http`: the two transports.
 
 mod answer;
 mod cursor;
@@ -28,7 +28,7 @@ use crate::args::Global;
 use crate::context::Environment;
 use crate::error::CommandError;
 
-/// What every request starts from: the server's own arguments and environment.
+/// What every request starts with: the server's own arguments and environment.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The flags the server was started with.
@@ -37,11 +37,12 @@ pub struct Setting {
     pub environment: Environment,
 }
 
-/// A runtime of this thread alone: the work is done at the [`desk`], so nothing is won by more.
+/// Creates a runtime with only this thread: the work is done at the [`desk`], so more threads would
+/// not help.
 ///
 /// # Errors
 ///
-/// If the system gives none.
+/// If the system refuses.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

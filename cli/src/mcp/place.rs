@@ -1,4 +1,4 @@
-//! Which session a request lands in, and why that one.
+//! Chooses the session of a request, and records why.
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -16,25 +16,25 @@ pub(super) enum ChosenBy {
     Request,
     // FORGE_SESSION or '--session' of the server named it.
     Server,
-    // It is that of the agent whose process this server runs in.
+    // It is the session of the agent whose process this server runs in.
     Agent,
     // It is the current session of the store.
     Current,
-    // There was none yet: this begins it.
+    // There was none yet: this request creates it.
     New,
 }
 
-/// What a request does with its session.
+/// How a request uses its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// It reads.
     Reads,
-    /// It may write, and so begin it.
+    /// It may write, and so create the session.
     Writes,
 }
 
-/// Settles the session of a request and puts it into its context, in the order in which [`workplace::session`] looks for
-/// one: that of the request or the server, the agent's, the current one.
+/// Chooses the session of a request and puts it into the context, in the order of
+/// [`workplace::session`]: that of the request or the server, the agent's, the current one.
 ///
 /// # Errors
 ///
@@ -59,20 +59,21 @@ pub(super) fn settle(
     };
     let (session, chosen_by) = match (agents, &around) {
         (Some(session), _) => (session, ChosenBy::Agent),
-        // The command that writes begins it.
+        // The command that writes creates it.
         (None, Some(_)) if to == Use::Writes => return Ok(ChosenBy::Agent),
         (None, _) => match store.current_session()? {
             Some(session) => (session, ChosenBy::Current),
             None => return Ok(ChosenBy::New),
         },
     };
-    // Named here, so that nobody who changes what is current meanwhile sends this request elsewhere.
+    // Set explicitly, so that a change of the current session in the meantime does not affect this
+    // request.
     context.global.session = Some(session.summary()?.info.id.to_string());
     Ok(chosen_by)
 }
 
-/// Why it is this session, once a command has written to it: where an agent had no session yet, one that needs what is
-/// there already went to the current one.
+/// Returns why it is this session, after a command has written to it. If an agent had no session
+/// yet, a command that needs existing data used the current one.
 ///
 /// # Errors
 ///

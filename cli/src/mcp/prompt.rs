@@ -1,4 +1,4 @@
-//! Texts to begin with.
+//! Prompts: texts to start with.
 
 use super::Setting;
 use super::answer;
@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
-/// All prompts, always in this order.
+/// Returns all prompts, always in this order.
 pub(super) fn all() -> Vec<Prompt> {
     let session = || {
         PromptArgument::new("session")
@@ -40,11 +40,11 @@ pub(super) fn all() -> Vec<Prompt> {
     ]
 }
 
-/// A prompt with what the store says now.
+/// Returns a prompt with the current data of the store.
 ///
 /// # Errors
 ///
-/// Not found if there is none of this name; invalid if an argument is missing.
+/// Not found if there is none with this name; invalid if an argument is missing.
 pub(super) fn made(
     name: &str,
     given: &JsonObject,

@@ -1,4 +1,4 @@
-//! Addresses: `forge://...`, what they lead to, and how they are made.
+//! Resources: addresses `forge://...`, their content, and how they are formed.
 
 use super::Setting;
 use super::answer::{self, TEXT_BYTES, cut};
@@ -16,14 +16,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use rmcp::model::{JsonObject, Resource, ResourceTemplate};
 use serde_json::{Value, json};
 
-/// What stays as it is in a part of an address.
+/// The characters that are not escaped in a part of an address.
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
-/// What every address begins with.
+/// The prefix of every address.
 const SCHEME: &str = "forge://";
-/// What is behind an address.
+/// The media type of every resource.
 const JSON: &str = "application/json";
-/// How many sessions are listed.
+/// The maximum number of sessions in the list.
 const SESSIONS: usize = 50;
 
 fn part(text: &str) -> String {
@@ -35,12 +35,12 @@ pub(super) fn checkpoint(id: &str) -> String {
     format!("{SCHEME}checkpoint/{}", part(id))
 }
 
-/// The address of an entity as it stands now.
+/// The address of an entity in its current state.
 pub(super) fn entity(session: &str, kind: &str, id: &str) -> String {
     format!("{SCHEME}session/{}/entity/{}/{}", part(session), part(kind), part(id))
 }
 
-/// The address of an entity as it stood at a moment.
+/// The address of an entity at a moment.
 pub(super) fn entity_at(session: &str, kind: &str, id: &str, moment: &str) -> String {
     format!("{}/{}", entity(session, kind, id), part(moment))
 }
@@ -55,7 +55,7 @@ pub(super) fn timeline(session: &str) -> String {
     format!("{SCHEME}session/{}/timeline", part(session))
 }
 
-/// What can be read without knowing a name.
+/// Returns the resources that need no name.
 pub(super) fn all() -> Vec<Resource> {
     [
         (
@@ -78,7 +78,7 @@ pub(super) fn all() -> Vec<Resource> {
     .collect()
 }
 
-/// What can be read by name.
+/// Returns the templates of resources with names.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     [
         (
@@ -132,11 +132,11 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     .collect()
 }
 
-/// What is behind this address.
+/// Reads the resource at this address.
 ///
 /// # Errors
 ///
-/// Not found if it leads nowhere; as reading does.
+/// Not found if there is none; the errors of reading.
 pub(super) fn read(uri: &str, setting: &Setting) -> Result<Value, CommandError> {
     let path = uri.strip_prefix(SCHEME).ok_or_else(|| unknown(uri))?;
     let parts: Vec<String> = path
@@ -178,7 +178,7 @@ fn arguments<const N: usize>(given: [(&str, &&str); N]) -> JsonObject {
     given.into_iter().map(|(name, text)| (name.to_owned(), (*text).into())).collect()
 }
 
-/// One entity, its texts whole.
+/// One entity, with full texts.
 fn one(kind: &str, mut given: JsonObject, setting: &Setting) -> Result<Value, CommandError> {
     given.insert("kinds".to_owned(), json!([kind]));
     given.insert("full".to_owned(), true.into());

@@ -1,4 +1,4 @@
-//! Words of the model as types with a schema, and how schemas are made.
+//! Words of the model as types with a schema, and the generation of schemas.
 
 use forge_store::model::Kind;
 use forge_store::model::claim::VocabularyWord;
@@ -57,7 +57,8 @@ impl JsonSchema for KindWord {
     }
 }
 
-/// The schema of arguments: in one piece, and what may be left out is not null either, so that every client reads it.
+/// Returns the schema of arguments: inlined, and without null for optional fields, so that every
+/// client can read it.
 pub(super) fn input<T: JsonSchema>() -> JsonObject {
     let settings = SchemaSettings::draft2020_12();
     let mut schema = made::<T>(settings.with(|settings| settings.inline_subschemas = true));
@@ -65,7 +66,7 @@ pub(super) fn input<T: JsonSchema>() -> JsonObject {
     schema
 }
 
-/// The schema of an answer.
+/// Returns the schema of an answer.
 pub(super) fn output<T: JsonSchema>() -> JsonObject {
     made::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -73,7 +74,8 @@ pub(super) fn output<T: JsonSchema>() -> JsonObject {
 fn made<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let Value::Object(mut schema) = schema.to_value() else { return JsonObject::new() };
-    // The names of our types say nothing to a client, nor do the widths of our numbers and the ends of our lines.
+    // Clients need neither the names of our types, nor the widths of our numbers, nor our line
+    // breaks.
     schema.remove("title");
     schema.remove("description");
     schema.values_mut().for_each(plain);

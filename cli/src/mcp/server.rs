@@ -1,4 +1,4 @@
-//! The protocol's side: requests in, results out, in both eras of the protocol.
+//! The protocol: requests in, results out, in both eras of the protocol.
 
 use super::desk::{Asked, Desk};
 use super::tool::Client;
@@ -15,14 +15,14 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::borrow::Cow;
 
-/// What is served, newest first. The revisions before that of 2026 share one form.
+/// The supported versions, newest first. All versions before 2026 share one form.
 pub const VERSIONS: &[ProtocolVersion] =
     &[ProtocolVersion::V_2026_07_28, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2025_06_18];
 
-/// How long a client may keep what never changes while this binary runs, in milliseconds.
+/// How long a client may cache what cannot change while this binary runs, in milliseconds.
 const KEEP_MS: u64 = 3_600_000;
 
-/// What a client is told at the beginning.
+/// The instructions for a client at its initialisation.
 const INSTRUCTIONS: &str = "forge remembers what a debugging effort knew, believed and tried, at every moment. Call \
     'brief' first, and after every compaction. Record as you go: 'record_hypothesis' for what you believe possible, \
     'record_finding' for what you found out, 'record_verification' for tests, 'record_gap' for open questions; name \
@@ -38,13 +38,13 @@ pub struct Forge {
 }
 
 impl Forge {
-    /// A server with this setting, whose work is done at this desk.
+    /// Creates a server with this setting, whose work is done at this desk.
     #[must_use]
     pub fn new(setting: Setting, desk: Desk) -> Self {
         Self { setting, desk }
     }
 
-    /// Asks the desk for something that needs the setting.
+    /// Queues work that needs the setting.
     fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Setting) -> Result<T, CommandError> + Send + 'static,
@@ -54,7 +54,7 @@ impl Forge {
     }
 }
 
-/// What it came to, unless the client takes the request back first.
+/// Waits for the result, unless the client cancels the request first.
 async fn unless_cancelled<T>(
     asked: Asked<T>,
     context: &RequestContext<RoleServer>,
@@ -68,7 +68,7 @@ async fn unless_cancelled<T>(
     }
 }
 
-/// An error of the protocol: for what is no tool call.
+/// Converts an error to a protocol error, for requests that are not tool calls.
 fn refused(error: &CommandError) -> ErrorData {
     let text = answer::told(error);
     match error.kind() {
@@ -78,7 +78,7 @@ fn refused(error: &CommandError) -> ErrorData {
     }
 }
 
-/// Lists that are one page refuse to turn it.
+/// Refuses a cursor, because all lists are one page.
 fn one_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor.as_ref()) {
         None => Ok(()),
@@ -138,7 +138,7 @@ impl ServerHandler for Forge {
             state: request.request_state,
         };
         let arguments = request.arguments.unwrap_or_default();
-        // Asked for here and not in the future: this is the order in which requests came.
+        // Queued here and not in the future: this is the order of the requests.
         let asked = tool::named(&request.name)
             .map(|entry| self.ask(move |setting| Ok(entry.call(arguments, setting, &client))));
         async move {
@@ -210,7 +210,7 @@ impl ServerHandler for Forge {
         let asked = self.ask(move |setting| prompt::made(&request.name, &arguments, setting));
         async move {
             let made = unless_cancelled(asked, &context).await;
-            // A prompt that is not there is a wrong argument of this request.
+            // A prompt that does not exist is an invalid argument of this request.
             made.map(Into::into).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => ErrorData::invalid_params(answer::told(&error), None),
                 _ => refused(&error),
@@ -224,7 +224,7 @@ impl ServerHandler for Forge {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        // What is known by name and comes here has parameters of another form.
+        // A known method that arrives here has invalid parameters.
         if METHODS.contains(&method.as_str()) {
             let text = format!("the parameters of '{method}' are not taken");
             return Err(ErrorData::invalid_params(text, None));
@@ -233,7 +233,7 @@ impl ServerHandler for Forge {
     }
 }
 
-/// The methods that are served.
+/// The supported methods.
 const METHODS: [&str; 8] = [
     "initialize",
     "tools/list",

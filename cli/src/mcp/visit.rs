@@ -1,4 +1,4 @@
-//! One request at work: its context, and the commands it runs.
+//! The handling of one request: its context, and the commands that it runs.
 
 use super::Setting;
 use super::place::{self, ChosenBy, Use};
@@ -10,18 +10,18 @@ use forge_store::store::Session;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// One request at work.
+/// The state of one request.
 pub(super) struct Visit {
-    /// Where its commands run; they print nothing.
+    /// The context of its commands, which print nothing.
     pub(super) context: Context,
-    /// Why its session is this one.
+    /// Why this session was chosen.
     pub(super) chosen_by: ChosenBy,
-    /// What commands warned of.
+    /// The warnings of its commands.
     pub(super) warnings: Vec<String>,
 }
 
 impl Visit {
-    /// A visit to this session, or the one that is settled for it.
+    /// Starts a request with this session, or the one that is chosen for it.
     ///
     /// # Errors
     ///
@@ -38,11 +38,11 @@ impl Visit {
         Ok(Self { context, chosen_by, warnings: Vec::new() })
     }
 
-    /// Runs a command and returns the document it found.
+    /// Runs a command and returns its document.
     ///
     /// # Errors
     ///
-    /// As the command does.
+    /// The errors of the command.
     pub(super) fn run(&mut self, command: &Command) -> Result<Value, CommandError> {
         let outcome = command.run(&mut self.context);
         let kept = self.context.out.take();
@@ -52,11 +52,11 @@ impl Visit {
         documents.next().ok_or_else(|| CommandError::internal("a command found nothing to say"))
     }
 
-    /// Runs a command and returns of its document what `T` takes.
+    /// Runs a command and reads its document as `T`.
     ///
     /// # Errors
     ///
-    /// As the command does.
+    /// The errors of the command.
     pub(super) fn found<T: DeserializeOwned>(
         &mut self,
         command: &Command,
@@ -66,7 +66,7 @@ impl Visit {
             .map_err(|error| CommandError::internal("a result has another form").caused_by(error))
     }
 
-    /// The store and session to read.
+    /// Returns the store and session to read.
     ///
     /// # Errors
     ///
@@ -75,14 +75,14 @@ impl Visit {
         Reading::begin(&self.context)
     }
 
-    /// What those that read warn of.
+    /// Collects the warnings of reads.
     pub(super) fn take_warnings(&mut self) -> Vec<String> {
         self.warnings.extend(self.context.out.take().warnings);
         std::mem::take(&mut self.warnings)
     }
 }
 
-/// The name of a session.
+/// Returns the name of a session.
 ///
 /// # Errors
 ///

@@ -1,5 +1,6 @@
-//! How results, errors and progress are printed. Results go to stdout as text for people or as one JSON document; all
-//! else goes to stderr. Only this folder writes to either; the lines of the MCP server go their own way.
+//! Prints results, errors and progress. Results go to stdout, as text for people or as one JSON
+//! document; everything else goes to stderr. Only this folder writes to either, except for the
+//! lines of the MCP server.
 
 mod pager;
 pub mod progress;
@@ -25,71 +26,71 @@ use std::io::{self, IsTerminal, Write};
 const ERROR_SCHEMA: &str = "forge.error/1";
 /// The schema of a warning on stderr.
 const WARNING_SCHEMA: &str = "forge.warning/1";
-/// The narrowest screen that is laid out for.
+/// The minimum width of the layout.
 const MIN_WIDTH: usize = 20;
-/// The lines of a screen that nothing is known of.
+/// The assumed number of lines if the screen's height is not known.
 const DEFAULT_HEIGHT: usize = 24;
 
-/// What a command found.
+/// The result of a command.
 pub trait Report: Serialize {
     /// The name and version of its JSON: `forge.checkpoint.list/1`.
     const SCHEMA: &'static str;
 
-    /// The same of this one report, where one type tells of several commands.
+    /// Returns the schema of this report, if one type is used by several commands.
     fn schema(&self) -> &'static str {
         Self::SCHEMA
     }
 
-    /// Tells a person.
+    /// Writes it as text for people.
     fn human(&self, screen: &mut Screen);
 }
 
-/// How to print.
+/// Options of the output.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// As JSON instead of text.
+    /// Whether to print JSON instead of text.
     pub json: bool,
-    /// Results and errors only.
+    /// Whether to print only results and errors.
     pub quiet: bool,
     /// When to use colour.
     pub color: Color,
-    /// What shows long output, if anything.
+    /// The pager for long output, if any.
     pub pager: Option<String>,
-    /// The zone to show times in.
+    /// The time zone of times.
     pub zone: Local,
-    /// What "ago" counts from.
+    /// The time to which "ago" refers.
     pub now: Timestamp,
 }
 
-/// What a command would have printed, for a caller in this process.
+/// The output of commands, for a caller in this process.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// The documents it found, in order.
+    /// The documents of results, in order.
     pub documents: Vec<serde_json::Value>,
-    /// What it warned of.
+    /// The warnings.
     pub warnings: Vec<String>,
 }
 
-/// Where results, warnings and progress go.
+/// The output of results, warnings and progress.
 #[derive(Debug)]
 pub struct Out {
     look: Look,
-    /// Where all of it is kept, if nothing is to be printed.
+    /// Where the output is kept, if nothing is to be printed.
     kept: Option<RefCell<Kept>>,
-    /// Whether stdout shows colours.
+    /// Whether stdout has colours.
     colored: bool,
-    /// Whether stderr does.
+    /// Whether stderr has colours.
     stderr_colored: bool,
-    /// The columns of the screen; nothing if there is no screen and nobody said how wide to be.
+    /// The width of the screen in columns; `None` if there is no screen and no width was set.
     width: Option<usize>,
-    /// The lines of the screen, if stdout is one.
+    /// The height of the screen in lines, if stdout is a terminal.
     height: Option<usize>,
-    /// The agent whose session was chosen, since it was called from there.
+    /// The agent whose session was chosen because the command was called by it.
     session_of: RefCell<Option<String>>,
 }
 
 impl Out {
-    /// Looks at the terminal and the environment once.
+    /// Creates the output, after one look at the terminal and the environment.
     #[must_use]
     pub fn new(look: Look, environment: &Environment) -> Self {
         let stdout = io::stdout();
@@ -105,7 +106,8 @@ impl Out {
         Self { look, kept: None, colored, stderr_colored, width, height, session_of }
     }
 
-    /// Prints nothing: what commands find is kept as JSON until it is [taken](Self::take).
+    /// Creates an output that prints nothing: results are kept as JSON until they are
+    /// [taken](Self::take).
     #[must_use]
     pub fn kept(zone: Local, now: Timestamp) -> Self {
         let (json, quiet, color, pager) = (true, true, Color::Never, None);
@@ -122,13 +124,13 @@ impl Out {
         }
     }
 
-    /// What was kept since the last time.
+    /// Returns what was kept since the last call.
     #[must_use]
     pub fn take(&mut self) -> Kept {
         self.kept.as_mut().map(|kept| std::mem::take(kept.get_mut())).unwrap_or_default()
     }
 
-    /// Prints what a command found.
+    /// Prints the result of a command.
     ///
     /// # Errors
     ///
@@ -159,7 +161,7 @@ impl Out {
         self.raw(text.as_bytes())
     }
 
-    /// Writes bytes that are an answer by themselves: a script, an exported file.
+    /// Writes bytes that are a result by themselves: a script, an exported file.
     ///
     /// # Errors
     ///
@@ -173,14 +175,14 @@ impl Out {
         written.map_err(|error| CommandError::io("cannot write to standard output", error))
     }
 
-    /// Whether one JSON document is wanted.
+    /// Whether the output is JSON.
     #[must_use]
     pub const fn is_json(&self) -> bool {
         self.look.json
     }
 
-    /// Writes a text of the store that is an answer by itself: to a terminal without what would drive it, else byte for
-    /// byte.
+    /// Writes a text of the store that is a result by itself: on a terminal without control
+    /// sequences, otherwise byte for byte.
     ///
     /// # Errors
     ///
@@ -196,7 +198,7 @@ impl Out {
         self.raw(shown.as_bytes())
     }
 
-    /// Makes sure that all that was written has arrived.
+    /// Flushes everything that was written.
     ///
     /// # Errors
     ///
@@ -205,8 +207,8 @@ impl Out {
         self.raw(&[])
     }
 
-    /// Says in which session a command works where nobody named it: that of the agent it was called from. The JSON of
-    /// the result says so in `session_of_agent`.
+    /// Reports the session of a command for which none was given: that of the agent that called it.
+    /// In JSON, the result has it in `session_of_agent`.
     pub fn say_session_of(&self, agent: &str, session: &str) {
         self.say(&format!(
             "In session '{session}', that of the agent ({agent}) this was called from."
@@ -214,7 +216,7 @@ impl Out {
         *self.session_of.borrow_mut() = Some(agent.to_owned());
     }
 
-    /// Says on stderr what goes on, unless only results are wanted.
+    /// Prints what is being done to stderr, unless only results are wanted.
     pub fn say(&self, text: &str) {
         if !self.look.quiet && !self.look.json {
             let mut screen = self.screen(self.stderr_colored);
@@ -223,14 +225,14 @@ impl Out {
         }
     }
 
-    /// Tells a person on stderr, whatever is wanted: what they must know to go on.
+    /// Prints a message to stderr in every case: what a person must know to continue.
     pub fn tell(&self, text: &str) {
         let mut line = sanitise(text, NewlineMode::Escape).into_owned();
         line.push('\n');
         to_stderr(line.as_bytes());
     }
 
-    /// Warns on stderr.
+    /// Prints a warning to stderr.
     pub fn warn(&self, text: &str) {
         #[derive(Serialize)]
         struct Warning<'a> {
@@ -253,12 +255,12 @@ impl Out {
         to_stderr(screen.into_text().as_bytes());
     }
 
-    /// Asks at the terminal, after showing what it is about. Without a terminal, or where only results are wanted,
-    /// the answer is no.
+    /// Asks on the terminal, after showing the details. Without a terminal, or if only results are
+    /// wanted, the answer is no.
     ///
     /// # Errors
     ///
-    /// If the terminal goes away.
+    /// If the terminal is closed.
     pub fn ask(
         &self,
         question: &str,
@@ -293,7 +295,7 @@ impl Out {
     }
 }
 
-/// A report, with why its session was chosen if the command was not told which.
+/// A report, with why its session was chosen if none was given.
 #[derive(Serialize)]
 struct Chosen<'a, R> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -302,7 +304,7 @@ struct Chosen<'a, R> {
     report: &'a R,
 }
 
-/// One JSON document: the schema, then the fields of the report.
+/// Returns one JSON document: the schema, then the fields of the report.
 fn document<R: Serialize>(schema: &'static str, report: &R) -> Result<Vec<u8>, CommandError> {
     #[derive(Serialize)]
     struct Document<'a, R> {
@@ -314,8 +316,8 @@ fn document<R: Serialize>(schema: &'static str, report: &R) -> Result<Vec<u8>, C
         .map_err(|error| CommandError::internal("a result is not JSON").caused_by(error))
 }
 
-/// Prints what clap says of wrong usage to stderr, if it says again what was written and that would drive the terminal. Returns
-/// whether it did.
+/// Prints clap's message about wrong usage to stderr in sanitised form, if it repeats control
+/// characters of the input. Returns whether it did.
 pub fn print_hidden_usage(error: &clap::Error) -> bool {
     let said = error.render().to_string();
     let shown = sanitise(&said, NewlineMode::Keep);
@@ -326,7 +328,7 @@ pub fn print_hidden_usage(error: &clap::Error) -> bool {
     hidden
 }
 
-/// Prints an error to stderr: as text, or as JSON if that was asked for.
+/// Prints an error to stderr: as text, or as JSON if that is wanted.
 pub fn print_error(error: &CommandError, form: Form, environment: &Environment) {
     #[derive(Serialize)]
     struct Wrapped<'a> {
@@ -380,7 +382,8 @@ fn error_text(error: &CommandError, colored: bool) -> String {
     text
 }
 
-/// Whether to colour: as told; else by `NO_COLOR`, `CLICOLOR_FORCE`, and whether it is a terminal that can.
+/// Whether to use colour: as the user chose, or else by `NO_COLOR`, `CLICOLOR_FORCE`, and the
+/// terminal.
 fn is_colored(color: Color, terminal: bool, environment: &Environment) -> bool {
     match color {
         Color::Always => true,
@@ -391,7 +394,7 @@ fn is_colored(color: Color, terminal: bool, environment: &Environment) -> bool {
     }
 }
 
-/// Nobody can be told when stderr fails, so nothing is done about it.
+/// If writing to stderr fails, nothing can be reported.
 fn to_stderr(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
 }

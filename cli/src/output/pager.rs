@@ -1,22 +1,22 @@
-//! Long output through the user's pager.
+//! Shows long output in the user's pager.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-/// Shows a text in this pager, a command line for the shell, and waits until it is left.
+/// Shows a text in this pager, a command line for the shell, and waits until it is closed.
 ///
 /// # Errors
 ///
-/// If it cannot be started or knows nothing of being a pager; then nothing was shown.
+/// If it cannot be started or is not a pager; then nothing was shown.
 pub(super) fn show(command: &str, text: &str) -> io::Result<()> {
     let mut child = Command::new("sh").arg("-c").arg(command).stdin(Stdio::piped()).spawn()?;
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
     let status = child.wait()?;
     match status.code() {
-        // What the shell says of a program that is not there or cannot be run.
+        // The shell's exit codes for a program that does not exist or cannot be run.
         Some(126 | 127) => Err(io::ErrorKind::NotFound.into()),
         _ => match written {
-            // Whoever leaves the pager early has seen enough.
+            // The user may close the pager early.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
         },

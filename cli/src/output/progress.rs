@@ -1,17 +1,17 @@
-//! How far long work has come, drawn on stderr while it is a terminal.
+//! Progress of long work, drawn on stderr if it is a terminal.
 
 use super::Out;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Draws at most this often a second.
+/// The maximum number of redraws per second.
 const DRAWS_PER_SECOND: u8 = 10;
 
-/// A bar that goes away when the work is done or given up.
+/// A progress bar, which disappears when the work ends.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// Begins: what is done, and how many steps it has, if that is known.
+    /// Starts a bar: what is being done, and the number of steps, if known.
     #[must_use]
     pub fn new(out: &Out, label: &'static str, steps: Option<u64>) -> Self {
         let target = if out.shows_progress() {
@@ -29,7 +29,7 @@ impl Progress {
         Self(bar)
     }
 
-    /// So many steps are done in all.
+    /// Sets the total number of finished steps.
     pub fn reach(&self, steps: u64) {
         self.0.set_position(steps);
     }

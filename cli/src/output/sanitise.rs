@@ -1,3 +1,3 @@
-//! The one gate for texts on their way to a screen, shared with whoever else draws.
+//! The sanitiser for all texts on a screen, also used by other code that draws.
 
 pub use forge_store::model::text::{NewlineMode, has_hidden, sanitise};

@@ -1,4 +1,4 @@
-//! Text for a person, line by line. Every text goes through the sanitiser on its way in.
+//! Text for people, line by line. Every text passes the sanitiser first.
 
 use super::sanitise::{NewlineMode, sanitise};
 use super::table::{self, Table};
@@ -9,7 +9,7 @@ use forge_store::model::Timestamp;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// What a text means; colour follows from it, and never says anything alone.
+/// The meaning of a text, which determines its colour; colour is never the only sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     /// Nothing special.
@@ -29,12 +29,12 @@ pub enum Tone {
     Warning,
     /// New in a comparison.
     Added,
-    /// Gone in a comparison.
+    /// Removed in a comparison.
     Removed,
 }
 
 impl Tone {
-    /// How it looks.
+    /// Returns its style.
     #[must_use]
     pub fn style(self, colored: bool) -> Style {
         if !colored {
@@ -53,7 +53,7 @@ impl Tone {
     }
 }
 
-/// Text for a person.
+/// Text for people that is being built.
 #[derive(Debug)]
 pub struct Screen {
     text: String,
@@ -65,55 +65,55 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// An empty screen of so many columns (of any number, if not said).
+    /// Creates an empty screen with this many columns (unlimited if `None`).
     #[must_use]
     pub fn new(width: Option<usize>, colored: bool, zone: Local, now: Timestamp) -> Self {
         Self { text: String::new(), width, height: usize::MAX, colored, zone, now }
     }
 
-    /// This screen with so many lines; what is told on it need not keep to them.
+    /// Sets the number of lines, which the text may exceed.
     #[must_use]
     pub fn of_height(self, height: usize) -> Self {
         Self { height, ..self }
     }
 
-    /// The lines of the screen that a report should keep to if it is to be seen at once: one is left for the prompt.
+    /// Returns how many lines of a report are visible at once: one is left for the prompt.
     #[must_use]
     pub fn room(&self) -> usize {
         self.height.saturating_sub(1)
     }
 
-    /// How many lines are written.
+    /// Returns the number of lines so far.
     #[must_use]
     pub fn lines(&self) -> usize {
         self.text.lines().count()
     }
 
-    /// An empty screen like this one, to try what a text needs.
+    /// Returns an empty screen with the same properties, to measure a text.
     #[must_use]
     pub fn blank(&self) -> Self {
         Self { text: String::new(), ..*self }
     }
 
-    /// Goes on with what was written on another screen.
+    /// Appends the text of another screen.
     pub fn append(&mut self, other: &Self) {
         self.text.push_str(&other.text);
     }
 
-    /// A time in full, without the distance to now.
+    /// Formats a time in full, without the distance from now.
     #[must_use]
     pub fn local_time(&self, time: Timestamp) -> String {
         time::local(time, &self.zone)
     }
 
-    /// A line that is shortened to the screen: parts, each in its tone.
+    /// Writes a line that is shortened to the screen: parts, each with its tone.
     pub fn short_line(&mut self, parts: &[(Tone, &str)]) {
         let mut room = self.width.unwrap_or(usize::MAX);
         for (tone, text) in parts {
             let safe = sanitise(text, NewlineMode::Escape);
             let shown = table::shortened(&safe, room);
             push_styled(&mut self.text, tone.style(self.colored), &shown);
-            // What comes behind a part that was shortened would not be seen.
+            // Parts after a shortened one would not be visible.
             room = if shown == safe { room - shown.width().min(room) } else { 0 };
             if room == 0 {
                 break;
@@ -122,13 +122,13 @@ impl Screen {
         self.end_line();
     }
 
-    /// The columns there are, if that matters.
+    /// Returns the number of columns, if it is limited.
     #[must_use]
     pub fn width(&self) -> Option<usize> {
         self.width
     }
 
-    /// Goes on with the line.
+    /// Appends a text to the line.
     pub fn put(&mut self, tone: Tone, text: &str) {
         let shown = sanitise(text, NewlineMode::Escape);
         push_styled(&mut self.text, tone.style(self.colored), &shown);
@@ -139,26 +139,26 @@ impl Screen {
         self.text.push('\n');
     }
 
-    /// Goes on with the line and ends it.
+    /// Appends a text to the line and ends it.
     pub fn line(&mut self, tone: Tone, text: &str) {
         self.put(tone, text);
         self.end_line();
     }
 
-    /// An empty line, unless the screen is empty or just had one.
+    /// Writes an empty line, unless the screen is empty or just had one.
     pub fn gap(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.end_line();
         }
     }
 
-    /// A title, with an empty line before it.
+    /// Writes a title, with an empty line before it.
     pub fn heading(&mut self, text: &str) {
         self.gap();
         self.line(Tone::Heading, text);
     }
 
-    /// Text of several lines, each wrapped to the screen and indented by so many columns.
+    /// Writes a text of several lines, wrapped to the screen and indented by this many columns.
     pub fn paragraph(&mut self, tone: Tone, indent: usize, text: &str) {
         let shown = sanitise(text, NewlineMode::Keep);
         let style = tone.style(self.colored);
@@ -174,31 +174,31 @@ impl Screen {
         }
     }
 
-    /// A table.
+    /// Writes a table.
     pub fn table(&mut self, table: &Table) {
         table::draw(table, self.width, self.colored, &mut self.text);
     }
 
-    /// How a time is shown: local with its zone, and how long ago.
+    /// Formats a time: local, with its zone, and how long ago.
     #[must_use]
     pub fn time(&self, time: Timestamp) -> String {
         time::shown(time, self.now, &self.zone)
     }
 
-    /// How long before now a time is.
+    /// Formats how long before now a time is.
     #[must_use]
     pub fn ago(&self, time: Timestamp) -> String {
         time::relative(time, self.now)
     }
 
-    /// All of it.
+    /// Returns the whole text.
     #[must_use]
     pub fn into_text(self) -> String {
         self.text
     }
 }
 
-/// Adds a text that is already safe, in this style.
+/// Appends a text that is already sanitised, in this style.
 pub(super) fn push_styled(to: &mut String, style: Style, text: &str) {
     if style == Style::new() || text.is_empty() {
         to.push_str(text);
@@ -209,14 +209,15 @@ pub(super) fn push_styled(to: &mut String, style: Style, text: &str) {
     }
 }
 
-/// A line in parts of at most so many columns, broken at spaces where there are any; its own indent stays.
+/// Splits a line into parts of at most this many columns, at spaces if there are any; its
+/// indentation stays.
 fn wrapped(line: &str, room: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = line;
     while rest.width() > room {
         let fits = table::prefix_within(rest, room).len();
         let blank = rest[..fits].trim_start().find(' ').and_then(|_| rest[..fits].rfind(' '));
-        // What fits may end exactly before a space.
+        // The part that fits may end directly before a space.
         let cut = match blank {
             _ if rest[fits..].starts_with(' ') => fits,
             Some(place) if place > 0 => place,

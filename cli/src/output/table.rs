@@ -1,16 +1,16 @@
-//! Tables that fit the screen: wide characters count twice, what does not fit ends in an ellipsis. On a narrow screen
-//! the last columns are left out, so that what is left can be read.
+//! Tables that fit the screen: wide characters count twice, and long texts end with an ellipsis. On
+//! a narrow screen the last columns are omitted, so that the rest can be read.
 
 use super::sanitise::{NewlineMode, sanitise};
 use super::screen::{Tone, push_styled};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns between two columns.
+/// The space between two columns.
 const GUTTER: usize = 2;
-/// The narrowest a column is made to fit.
+/// The minimum width of a shortened column.
 const MIN_COLUMN: usize = 6;
-/// The narrowest the flexible column is made to fit.
+/// The minimum width of the flexible column.
 const MIN_FLEXIBLE: usize = 12;
 
 /// A text in a table.
@@ -21,18 +21,18 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A text that means something.
+    /// Creates a cell with a tone.
     pub fn new(tone: Tone, text: impl AsRef<str>) -> Self {
         Self { tone, text: sanitise(text.as_ref(), NewlineMode::Escape).into_owned() }
     }
 
-    /// A text.
+    /// Creates a cell without a tone.
     pub fn plain(text: impl AsRef<str>) -> Self {
         Self::new(Tone::Plain, text)
     }
 }
 
-/// Rows under titles.
+/// A table: rows under titles.
 #[derive(Clone, Debug)]
 pub struct Table {
     titles: Vec<Cell>,
@@ -42,21 +42,21 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table with these titles.
+    /// Creates an empty table with these titles.
     #[must_use]
     pub fn new(titles: &[&str]) -> Self {
         let titles = titles.iter().map(|title| Cell::new(Tone::Heading, title)).collect();
         Self { titles, rows: Vec::new(), right: Vec::new(), flexible: None }
     }
 
-    /// This column stands to the right, as numbers do.
+    /// Aligns this column to the right, as for numbers.
     #[must_use]
     pub fn right(mut self, column: usize) -> Self {
         self.right.push(column);
         self
     }
 
-    /// This column is shortened first; the last one, if not said.
+    /// Sets the column that is shortened first; by default the last one.
     #[must_use]
     pub fn flexible(mut self, column: usize) -> Self {
         self.flexible = Some(column);
@@ -73,7 +73,7 @@ impl Table {
         std::iter::once(&self.titles).chain(&self.rows)
     }
 
-    /// The columns each column gets.
+    /// Computes the width of each column.
     fn widths(&self, screen: Option<usize>) -> Vec<usize> {
         let mut widths = vec![0; self.titles.len()];
         for row in self.all_rows() {
@@ -112,7 +112,7 @@ impl Table {
     }
 }
 
-/// Draws a table; a line never ends in blanks. A column without width is left out.
+/// Draws a table; a line never ends with blanks. A column without width is omitted.
 pub(super) fn draw(table: &Table, screen: Option<usize>, colored: bool, to: &mut String) {
     let widths = table.widths(screen);
     for row in table.all_rows() {
@@ -137,7 +137,7 @@ pub(super) fn draw(table: &Table, screen: Option<usize>, colored: bool, to: &mut
     }
 }
 
-/// The text, or as much of it as fits before an ellipsis.
+/// Returns the text, or as much of it as fits before an ellipsis.
 pub(super) fn shortened(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
@@ -145,8 +145,8 @@ pub(super) fn shortened(text: &str, room: usize) -> String {
     format!("{}…", prefix_within(text, room.saturating_sub(1)).trim_end())
 }
 
-/// The longest beginning of a text that takes at most so many columns. What is seen as one, such as a joined emoji, is
-/// not cut.
+/// Returns the longest prefix of a text that takes at most this many columns. Grapheme clusters
+/// such as a joined emoji are not split.
 pub(super) fn prefix_within(text: &str, room: usize) -> &str {
     let mut used = 0;
     let end = text.grapheme_indices(true).find_map(|(place, cluster)| {

@@ -1,4 +1,4 @@
-//! How times are shown: in the local zone, which is named, and how long ago.
+//! Formats times: in the local zone, which is named, and how long ago.
 
 use chrono::TimeZone;
 use forge_store::model::Timestamp;
@@ -6,18 +6,18 @@ use forge_store::model::time_grammar::{civil_time, describe_distance};
 
 const SECOND_MICROS: i64 = 1_000_000;
 
-/// A time in full: `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`.
+/// Formats a time in full: `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`.
 pub fn shown<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
     format!("{} ({})", local(time, zone), relative(time, now))
 }
 
-/// A time in a zone, to the second: `2025-01-20 14:30:00 +01:00`.
+/// Formats a time in a zone, to the second: `2025-01-20 14:30:00 +01:00`.
 pub fn local<Z: TimeZone>(time: Timestamp, zone: &Z) -> String {
     let fraction = time.as_micros().rem_euclid(SECOND_MICROS);
     civil_time(time.plus_micros(-fraction), zone)
 }
 
-/// How long before or after now a time is: `2 h 5 min ago`, `in 3 min`, `now`.
+/// Formats how long before or after now a time is: `2 h 5 min ago`, `in 3 min`, `now`.
 #[must_use]
 pub fn relative(time: Timestamp, now: Timestamp) -> String {
     let micros = now.micros_since(time);

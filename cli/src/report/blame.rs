@@ -1,4 +1,4 @@
-//! Which change made each field of an entity what it is.
+//! Reports which change gave each field of an entity its value.
 
 use super::entity::said;
 use super::log::EntityId;
@@ -6,7 +6,7 @@ use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::model::{FactOrigin, OperationAuthor, OperationId, RevisionId, Timestamp, Value};
 use serde::Serialize;
 
-/// Which change made each field of an entity what it is.
+/// The changes that gave the fields of an entity their values.
 #[derive(Debug, Serialize)]
 pub struct Blame {
     /// The session.
@@ -19,21 +19,21 @@ pub struct Blame {
     pub fields: Vec<Blamed>,
 }
 
-/// A field with the change that made it what it is.
+/// A field with the change that gave it its value.
 #[derive(Debug, Serialize)]
 pub struct Blamed {
     /// Its name.
     pub field: String,
-    /// What it holds.
+    /// Its value.
     pub value: Value,
-    /// What it held before that change; null if nothing.
+    /// Its value before that change; null if it had none.
     pub old: Value,
     /// The change: the revision of a claim, the record of a fact.
     #[serde(flatten)]
     pub by: By,
 }
 
-/// What made a field what it is.
+/// The change that gave a field its value.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum By {
@@ -49,18 +49,18 @@ pub enum By {
         branch: String,
         /// The verb that made it.
         verb: String,
-        /// Who asked.
+        /// Its author.
         author: OperationAuthor,
         /// The operation it is part of.
         operation: OperationId,
     },
-    /// A fact happened so.
+    /// A fact was recorded.
     Fact {
-        /// When.
+        /// When it happened.
         time: Timestamp,
-        /// How forge knows.
+        /// The origin of the fact.
         origin: FactOrigin,
-        /// When forge was told.
+        /// When it was recorded.
         recorded_at: Timestamp,
     },
 }

@@ -1,4 +1,4 @@
-//! Branches.
+//! Reports about branches.
 
 use super::written::Made;
 use crate::error::CommandError;
@@ -13,41 +13,41 @@ use serde::Serialize;
 pub struct Branches {
     /// The session.
     pub session: String,
-    /// The branches, the oldest first.
+    /// The branches, oldest first.
     pub branches: Vec<Line>,
-    /// How many were left out because nobody works on them.
+    /// How many were omitted because they are not in use.
     pub left_out: usize,
 }
 
-/// A branch.
+/// A branch in a list.
 #[derive(Debug, Serialize)]
 pub struct Line {
     /// Its name.
     pub name: String,
     /// Whether it is checked out.
     pub current: bool,
-    /// What has become of it.
+    /// Its status.
     pub status: BranchStatus,
     /// The number of its last revision; null before the first.
     pub revision: Option<u64>,
     /// Where it began; null for `main`.
     pub base: Option<Base>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// The hypothesis it tests.
+    /// The hypothesis that it tests.
     pub hypothesis: Option<String>,
-    /// How it goes about it.
+    /// Its approach.
     pub approach: Option<String>,
     /// What would count as success.
     pub success_criteria: Vec<String>,
-    /// What came of it.
+    /// Its results.
     pub results: Vec<String>,
 }
 
-/// Where a branch began.
+/// Where a branch was forked.
 #[derive(Debug, Serialize)]
 pub struct Base {
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
     /// The number of the revision; null before the first.
     pub revision: Option<u64>,
@@ -128,17 +128,17 @@ pub struct Branch {
     pub session: String,
     /// The branch.
     pub branch: String,
-    /// What is known of it.
+    /// Its data.
     #[serde(flatten)]
     pub line: Line,
 }
 
 impl Branch {
-    /// The branch of this name.
+    /// Finds the branch with this name.
     ///
     /// # Errors
     ///
-    /// Not found, with the names there are.
+    /// Not found, with the existing names.
     pub fn of(session: &Session, name: &str) -> Result<Self, CommandError> {
         let branches = session.branches(&session.head()?)?;
         let Some(found) = branches.into_iter().find(|branch| branch.name == name) else {
@@ -149,7 +149,7 @@ impl Branch {
         Ok(Self { schema, done, session, branch: name.to_owned(), line: found.into() })
     }
 
-    /// The branch after this was done to it, in a word of the past.
+    /// Returns the report of a command that changed the branch; `done` is a past participle.
     #[must_use]
     pub const fn after(mut self, schema: &'static str, done: &'static str) -> Self {
         self.schema = schema;
@@ -158,7 +158,7 @@ impl Branch {
     }
 }
 
-/// An error about a branch that is not there, with the names of those that are.
+/// Adds the names of the existing branches to an error about a missing one.
 #[must_use]
 pub fn with_names(error: Error, session: &Session) -> CommandError {
     let is_unknown = matches!(error, Error::NotFound { what: "branch", .. });
@@ -222,12 +222,12 @@ impl Report for Branch {
 /// Another branch was checked out.
 #[derive(Debug, Serialize)]
 pub struct Switched {
-    /// The branch that is checked out now.
+    /// The branch that is current now.
     #[serde(flatten)]
     pub branch: Branch,
-    /// The branch left; null if it was checked out already.
+    /// The branch that was current before; null if it was the same one.
     pub left: Option<String>,
-    /// The checkpoint that was made of it.
+    /// The checkpoint that was made of that branch.
     pub checkpoint: Option<Made>,
 }
 

@@ -1,4 +1,4 @@
-//! The brief.
+//! Reports of briefs.
 
 use super::moment::CheckpointJson;
 use crate::output::{Report, Screen, Tone};
@@ -7,22 +7,22 @@ use forge_store::store::{BriefLine, SessionBrief};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How many bytes a brief takes if nobody says.
+/// The default size of a brief, in bytes.
 pub const BUDGET_BYTES: usize = 6000;
 
 /// The brief of a moment.
 #[derive(Debug)]
 pub struct BriefScreen {
-    /// What it says, whole.
+    /// The whole brief.
     pub brief: SessionBrief,
-    /// The checkpoint it stands on.
+    /// The last checkpoint at the moment.
     pub checkpoint: Option<CheckpointJson>,
     /// The revision.
     pub revision: Option<u64>,
 }
 
 impl BriefScreen {
-    /// Tells where and when this is.
+    /// Writes where and when this is.
     pub fn tell_header(&self, screen: &mut Screen) {
         let brief = &self.brief;
         let when = brief.at.map_or("nothing is recorded yet".to_owned(), |at| screen.time(at));
@@ -53,7 +53,7 @@ impl BriefScreen {
         }
     }
 
-    /// Tells as much as goes on so many lines.
+    /// Writes as much as fits in this many lines.
     pub fn tell_within(&self, lines: usize, screen: &mut Screen) {
         let told = |brief: &SessionBrief| {
             let mut trial = screen.blank();
@@ -70,19 +70,19 @@ impl BriefScreen {
 /// The brief as a document.
 #[derive(Debug, Serialize)]
 pub struct BriefReport {
-    /// The session; null if none has been begun.
+    /// The session; null if there is none yet.
     pub session: Option<String>,
     /// The branch.
     pub branch: String,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
-    /// The checkpoint it stands on.
+    /// The last checkpoint at the moment.
     pub checkpoint: Option<CheckpointJson>,
-    /// What is held to be the explanation.
+    /// Confirmed hypotheses.
     pub confirmed: Vec<LineJson>,
-    /// What is held not to be it.
+    /// Rejected hypotheses.
     pub rejected: Vec<LineJson>,
-    /// What is thought possible.
+    /// Active hypotheses.
     pub active: Vec<LineJson>,
     /// Beliefs in doubt.
     pub doubted: Vec<LineJson>,
@@ -94,9 +94,9 @@ pub struct BriefReport {
     pub commands: Vec<LineJson>,
     /// Open tasks.
     pub tasks: Vec<LineJson>,
-    /// What could be done next.
+    /// Suggested next steps.
     pub next: Vec<String>,
-    /// How many entries there was no room for, by list.
+    /// How many entries were omitted, by list.
     pub omitted: BTreeMap<&'static str, usize>,
     #[serde(skip)]
     screen: BriefScreen,
@@ -140,7 +140,7 @@ impl From<&BriefLine> for LineJson {
 }
 
 impl BriefReport {
-    /// The brief in at most so many bytes, counted as it is told to a person.
+    /// Builds the brief with at most this many bytes, counted as in the text for people.
     #[must_use]
     pub fn new(screen: BriefScreen, budget: usize) -> Self {
         let short = screen.brief.fitting(|brief| bytes(brief) <= budget);
@@ -178,7 +178,7 @@ impl Report for BriefReport {
     }
 }
 
-/// The bytes of the lists: what the budget counts, whatever the screen.
+/// The size of the lists, which the budget limits, independent of the screen.
 fn bytes(brief: &SessionBrief) -> usize {
     const LABELS: usize = 24;
     let line = |line: &BriefLine| {
@@ -199,7 +199,8 @@ pub fn named(list: &str) -> String {
     first.into_iter().chain(characters).collect()
 }
 
-/// The lists stand behind their names, not below them: on a screen of 24 lines each still says something.
+/// The lists are placed next to their names and not below them, so that each still has content on a
+/// screen of 24 lines.
 const LABEL_COLUMNS: usize = 15;
 
 fn tell(brief: &SessionBrief, screen: &mut Screen) {
@@ -245,12 +246,12 @@ fn tell(brief: &SessionBrief, screen: &mut Screen) {
     }
 }
 
-/// Ids that others made up say nothing to a person.
+/// Whether to show the id: generated ids mean nothing to a person.
 const fn shows_id(line: &BriefLine) -> bool {
     !matches!(line.kind, Kind::Command | Kind::Verification)
 }
 
-/// The word before an entry.
+/// The word before an entry, with its tone.
 fn mark(line: &BriefLine, tone: Tone) -> (String, Tone) {
     match line.kind {
         Kind::Hypothesis | Kind::Belief => {

@@ -1,4 +1,4 @@
-//! What bundles and backups hold.
+//! Reports about bundles and backups.
 
 use crate::output::{Report, Screen, Tone};
 use crate::report::import::count;
@@ -6,23 +6,23 @@ use forge_store::store;
 use serde::Serialize;
 use std::path::Path;
 
-/// What was written as a bundle.
+/// A bundle that was written.
 #[derive(Debug, Serialize)]
 pub struct Bundled {
-    /// The file.
+    /// The path of the file.
     pub file: String,
     /// The names of the sessions in it.
     pub sessions: Vec<String>,
-    /// Objects that stand by themselves.
+    /// The number of separately stored objects.
     pub objects: u64,
-    /// Records.
+    /// The number of records.
     pub records: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
 impl Bundled {
-    /// Into this file.
+    /// Creates the report for this file.
     #[must_use]
     pub fn new(file: &Path, written: store::BundleExportReport) -> Self {
         let store::BundleExportReport { sessions, objects, records, bytes } = written;
@@ -41,14 +41,14 @@ impl Report for Bundled {
     }
 }
 
-/// What was taken of a bundle.
+/// A bundle that was imported.
 #[derive(Debug, Serialize)]
 pub struct Taken {
     /// The names of its sessions here.
     pub sessions: Vec<String>,
-    /// Records that were written.
+    /// The number of records that were written.
     pub records: u64,
-    /// Records that were there already.
+    /// The number of records that existed already.
     pub known: u64,
 }
 
@@ -73,23 +73,23 @@ impl Report for Taken {
     }
 }
 
-/// What was copied.
+/// A backup that was made.
 #[derive(Debug, Serialize)]
 pub struct Backed {
-    /// The store.
+    /// The path of the store.
     pub from: String,
-    /// Its copy.
+    /// The path of its copy.
     pub to: String,
-    /// The position of the journal up to which it goes.
+    /// The position in the journal up to which it was copied.
     pub position: u64,
-    /// Revisions in it.
+    /// The number of revisions in it.
     pub revisions: u64,
-    /// Writes that wait in its spool.
+    /// The number of spooled writes.
     pub waiting: u64,
 }
 
 impl Backed {
-    /// From here to there.
+    /// Creates the report for these two stores.
     #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::BackupReport) -> Self {
         Self {

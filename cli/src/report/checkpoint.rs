@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Checkpoints, newest first.
 #[derive(Debug, Serialize)]
 pub struct Checkpoints {
-    /// The session they are of; null where they are of all.
+    /// Their session; null for those of all sessions.
     pub session: Option<String>,
     /// Each of them.
     pub checkpoints: Vec<Listed>,
@@ -20,7 +20,7 @@ pub struct Listed {
     /// The checkpoint.
     #[serde(flatten)]
     pub checkpoint: CheckpointJson,
-    /// Its session, where the list is of all sessions.
+    /// Its session, in a list of all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
@@ -56,7 +56,7 @@ impl Report for Checkpoints {
     }
 }
 
-/// What made a checkpoint, in short: which event it was, its message says.
+/// The short name of a trigger; the message says which event it was.
 const fn trigger(trigger: CheckpointTrigger) -> &'static str {
     match trigger {
         CheckpointTrigger::Manual => "manual",

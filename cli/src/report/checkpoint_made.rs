@@ -1,4 +1,4 @@
-//! Checkpoints that were tagged, and their schedule.
+//! Reports about tagged checkpoints and the checkpoint schedule.
 
 use super::written::Made;
 use crate::output::{Report, Screen, Tone};
@@ -26,16 +26,16 @@ impl Report for Tagged {
     }
 }
 
-/// How often checkpoints are made by themselves.
+/// The schedule of checkpoints.
 #[derive(Debug, Serialize)]
 pub struct Schedule {
     /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,
-    /// Seconds between them; null if none are made.
+    /// The seconds between them; null without a schedule.
     pub every_seconds: Option<i64>,
-    /// When the last checkpoint was made, of whatever kind.
+    /// When the last checkpoint of any kind was made.
     pub last_checkpoint: Option<Timestamp>,
 }
 

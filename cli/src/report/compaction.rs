@@ -21,44 +21,44 @@ pub struct CompactionJson {
     pub id: CheckpointId,
     /// The number of its checkpoint.
     pub sequence: u64,
-    /// When it happened; of one that has not, when it was announced.
+    /// When it happened; for an announced one, when it was announced.
     pub time: Timestamp,
     /// The branch checked out then.
     pub branch: String,
-    /// What caused it, in the agent's word: auto, manual.
+    /// Its trigger in the agent's word: auto, manual.
     pub trigger: Option<String>,
     /// How many tokens the context had.
     pub tokens: Option<i64>,
-    /// How far it is known: announced, `not_followed`, done, recorded.
+    /// How much is known about it: announced, `not_followed`, done, recorded.
     pub phase: &'static str,
-    /// When a hook said that it was about to happen; null if none did.
+    /// When a hook announced it; null if none did.
     pub announced_at: Option<Timestamp>,
-    /// When a hook said that it was done; null if none did.
+    /// When a hook reported that it was done; null if none did.
     pub done_at: Option<Timestamp>,
-    /// The id of the transcript's line that says so; null while that has not been read.
+    /// The id of its line in the transcript; null while that has not been read.
     pub boundary: Option<String>,
     /// Whether the agent's own summary is known.
     pub has_summary: bool,
-    /// When the agent was handed what was known; null if it was not.
+    /// When the agent got the brief; null if it did not.
     pub handed_at: Option<Timestamp>,
-    /// How much the summary leaves out; null without a summary.
+    /// How many items the summary omits; null without a summary.
     pub lost: Option<usize>,
 }
 
-/// Something that a summary leaves out.
+/// An item that a summary omits.
 #[derive(Clone, Debug, Serialize)]
 pub struct LostJson {
-    /// What sort of thing: hypothesis, decision, constraint, gap, failing check, file.
+    /// Its kind: hypothesis, decision, constraint, gap, failing check, file.
     pub kind: &'static str,
-    /// Its id; of a file its path.
+    /// Its id; for a file, its path.
     pub id: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Its status or criticality.
     pub status: Option<String>,
-    /// How many of its telling words the summary mentions.
+    /// How many of its significant words the summary mentions.
     pub mentioned: usize,
-    /// How many telling words it has.
+    /// The number of its significant words.
     pub telling: usize,
 }
 
@@ -82,13 +82,13 @@ pub struct OneCompaction {
     pub session: String,
     /// The compaction.
     pub compaction: CompactionJson,
-    /// How many things the summary was held against.
+    /// The number of items that the summary was compared with.
     pub known: usize,
-    /// What it leaves out; null without a summary.
+    /// The items that it omits; null without a summary.
     pub lost: Option<Vec<LostJson>>,
-    /// The agent's own summary, whole.
+    /// The agent's own summary in full.
     pub summary: Option<String>,
-    /// What the agent is handed after it.
+    /// The brief that the agent gets after it.
     pub brief: String,
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Settings {
     /// Each known setting.
     pub settings: Vec<Setting>,
-    /// The settings of the project that are ignored, since nobody allowed them.
+    /// The settings of the project that are ignored, because they were not allowed.
     pub ignored: Vec<IgnoredSetting>,
 }
 
@@ -18,9 +18,9 @@ pub struct Settings {
 pub struct Setting {
     /// Its name.
     pub key: &'static str,
-    /// What it is, as it stands in a file; null if it is not set and has no default.
+    /// Its value, as in a settings file; null if it is not set and has no default.
     pub value: Option<String>,
-    /// Which layer says so.
+    /// The layer of the value.
     pub from: Layer,
 }
 
@@ -54,11 +54,11 @@ impl Report for Setting {
 pub struct Changed {
     /// Its name.
     pub key: &'static str,
-    /// What it was set to.
+    /// Its new value.
     pub value: String,
-    /// In which layer.
+    /// The layer in which it was changed.
     pub to: Layer,
-    /// The layer that says otherwise and wins, if one does.
+    /// The layer with priority that has another value, if there is one.
     pub overridden: Option<Layer>,
 }
 
@@ -82,16 +82,16 @@ impl Report for Changed {
     }
 }
 
-/// What was allowed for a project.
+/// A change of what is allowed to a project.
 #[derive(Debug, Serialize)]
 pub struct Trusted {
     /// The folder of its store.
     pub store: String,
-    /// Where that leads, if it is a link out of the project.
+    /// Its target, if it is a link out of the project.
     pub link: Option<String>,
     /// The settings that were ignored before.
     pub settings: Vec<IgnoredSetting>,
-    /// Whether all that was allowed was taken back.
+    /// Whether everything that was allowed was revoked.
     pub forgotten: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What changed between two moments.
+//! Reports what changed between two moments.
 
 use super::entity::{self, plain};
 use super::moment::{MomentJson, seconds};
@@ -10,30 +10,30 @@ use forge_store::store::entity_title;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-/// How many facts of a kind a person is told of one by one.
+/// How many facts of a kind are shown one by one.
 const FACTS_SHOWN: usize = 8;
-/// A text longer than this is compared line by line.
+/// Texts longer than this are compared line by line, in bytes.
 const LONG_BYTES: usize = 60;
 
-/// What changed between two moments.
+/// The changes between two moments.
 #[derive(Debug, Serialize)]
 pub struct Diff {
     /// The session.
     pub session: String,
-    /// The moment compared from.
+    /// The earlier moment.
     pub from: MomentJson,
-    /// The moment compared to.
+    /// The later moment.
     pub to: MomentJson,
-    /// From the one to the other; null if nothing has happened.
+    /// The time between them; null if nothing has happened.
     pub time_delta_seconds: Option<f64>,
     /// Each change.
     pub changes: Vec<TypedChange>,
-    /// All of it in a sentence.
+    /// A summary in one sentence.
     pub summary: String,
 }
 
 impl Diff {
-    /// The changes of these kinds; of all if none is named.
+    /// Creates the report with the changes of these kinds; of all kinds if none is given.
     #[must_use]
     pub fn new(
         session: String,
@@ -51,7 +51,8 @@ impl Diff {
     }
 }
 
-/// The change with its long texts cut, and references to texts replaced by what they begin with.
+/// Returns the change with long texts cut, and references replaced by the beginnings of their
+/// texts.
 #[must_use]
 pub fn readable(mut change: TypedChange) -> TypedChange {
     change.old = change.old.map(|value| previewed(&value));
@@ -70,12 +71,12 @@ impl Report for Diff {
     }
 }
 
-/// Tells changes, claims before facts.
+/// Writes changes, claims before facts.
 pub fn tell(changes: &[TypedChange], screen: &mut Screen) {
     tell_some(changes, usize::MAX, "'--json' has all", screen);
 }
 
-/// Tells so many changes of each kind; where there are more, `rest_is` says how to see them.
+/// Writes this many changes of each kind; if there are more, `rest_is` says how to see them.
 pub fn tell_some(changes: &[TypedChange], limit: usize, rest_is: &str, screen: &mut Screen) {
     for &kind in Kind::ALL {
         let of_kind: Vec<_> = changes.iter().filter(|change| change.kind == kind).collect();
@@ -94,7 +95,7 @@ pub fn tell_some(changes: &[TypedChange], limit: usize, rest_is: &str, screen: &
     }
 }
 
-/// Tells one change.
+/// Writes one change.
 pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
     let whole = |value: &Option<Value>| {
         value.as_ref().map(|value| entity_title(change.kind, value)).unwrap_or_default()
@@ -140,12 +141,12 @@ pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
     }
 }
 
-/// A text behind another, if there is one.
+/// The text after a space, unless it is empty.
 fn spaced(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" {text}") }
 }
 
-/// A field as a person reads it; of a text that was cut its beginning.
+/// A field for people; for a text that was cut, its beginning.
 fn said(field: &str, value: Option<&Value>) -> String {
     match value {
         None => "none".to_owned(),

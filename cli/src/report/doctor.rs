@@ -1,4 +1,4 @@
-//! Whether forge works here.
+//! Reports whether forge works here.
 
 use crate::doctor::{Finding, Severity};
 use crate::integration::agent::{Agent, Scope};
@@ -6,10 +6,10 @@ use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::model::Timestamp;
 use serde::Serialize;
 
-/// What was examined, and what was found.
+/// The examined parts, and the findings.
 #[derive(Debug, Serialize)]
 pub struct Doctor {
-    /// Whether nothing is wrong; advice may be there all the same.
+    /// Whether there is no problem; there may be advice.
     pub healthy: bool,
     /// The version of forge.
     pub version: String,
@@ -19,84 +19,85 @@ pub struct Doctor {
     pub agents: Vec<AgentHealth>,
     /// The store; null if there is none here.
     pub store: Option<StoreHealth>,
-    /// What is wrong or could be better, problems first.
+    /// The findings, problems first.
     pub findings: Vec<Finding>,
 }
 
-/// What is known of an agent.
+/// The state of an agent.
 #[derive(Debug, Serialize)]
 pub struct AgentHealth {
-    /// Which.
+    /// The agent.
     pub agent: Agent,
-    /// The agent's own program on the path.
+    /// The path of the agent's own program.
     pub program: Option<String>,
-    /// For whom forge is installed in it.
+    /// The scopes in which forge is installed.
     pub installed: Vec<Scope>,
     /// When it last called a hook in this store.
     pub last_fired: Option<Timestamp>,
-    /// Which one that was.
+    /// The event of that call.
     pub last_event: Option<String>,
-    /// Its calls.
+    /// Its calls of hooks.
     pub calls: Calls,
-    /// The same of each event.
+    /// Its calls by event.
     pub events: Vec<Calls>,
-    /// The compactions that a hook announced.
+    /// The number of compactions that a hook announced.
     pub compactions_seen: u64,
-    /// Those that were found later, and that no hook announced.
+    /// The number of compactions that were found later and that no hook announced.
     pub compactions_missed: u64,
 }
 
-/// Calls of hooks that are in the log.
+/// Statistics of the calls of hooks in the log.
 #[derive(Debug, Serialize)]
 pub struct Calls {
-    /// Of which event; empty for all.
+    /// The event; empty for all events.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub event: String,
-    /// How many.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of them failed.
+    /// The number of failed calls.
     pub failed: u64,
-    /// The microseconds that half of them do not exceed.
+    /// The median duration, in microseconds.
     pub p50_micros: Option<u64>,
-    /// The microseconds that 99 in a hundred do not exceed.
+    /// The 99th percentile of the duration, in microseconds.
     pub p99_micros: Option<u64>,
-    /// The microseconds of the slowest.
+    /// The longest duration, in microseconds.
     pub slowest_micros: Option<u64>,
 }
 
-/// What is known of the store.
+/// The state of the store.
 #[derive(Debug, Serialize)]
 pub struct StoreHealth {
-    /// The directory: for people only.
+    /// The directory; only for people.
     #[serde(skip)]
     pub path: String,
-    /// Whether it can be opened and its present states are what they should be.
+    /// Whether it can be opened and its head states match their digests.
     pub opens: bool,
     /// Whether it can be written.
     pub writable: bool,
-    /// Its bytes on disk.
+    /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// Its files.
+    /// The number of its files.
     pub files: u64,
-    /// How many sessions there are.
+    /// The number of sessions.
     pub sessions: Option<u64>,
-    /// The bytes of journal behind the index.
+    /// The size of the journal's tail, in bytes.
     pub tail_bytes: Option<u64>,
-    /// The generations of the index.
+    /// The number of generations of the index.
     pub generations: u64,
-    /// The bytes of all but the newest.
+    /// The size of all generations except the newest, in bytes.
     pub old_generation_bytes: u64,
-    /// The entries that wait in the spool.
+    /// The number of spooled writes.
     pub spooled: u64,
-    /// Whether it is encrypted; null if it cannot be told.
+    /// Whether it is encrypted; null if that is not known.
     pub encrypted: Option<bool>,
-    /// What is known of its seals: `sealed`, `unsealed`, `no_key` or `no_witness`; null if it cannot be told.
+    /// The state of its seals: `sealed`, `unsealed`, `no_key` or `no_witness`; null if it is not
+    /// known.
     pub seals: Option<&'static str>,
-    /// How far its witness has seen it, in bytes of its journal.
+    /// The journal position that its witness has seen, in bytes.
     pub witnessed: Option<u64>,
-    /// When it was taken over, if it was not sealed from its beginning.
+    /// When it was adopted, if it was not sealed from the start.
     pub adopted_at: Option<Timestamp>,
-    /// Who holds the lock for writing, if somebody keeps it.
+    /// The holder of the write lock, if it is held for long.
     pub lock_holder: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Claims and facts: lists, and one with all its fields.
+//! Reports of claims and facts: lists, and one entity with all its fields.
 
 use crate::error::CommandError;
 use crate::output::{Cell, Report, Screen, Table, Tone};
@@ -20,14 +20,14 @@ pub struct Entity {
     pub id: String,
     /// Its own time.
     pub at: Timestamp,
-    /// What it is called in a line.
+    /// Its title in one line.
     pub title: String,
-    /// All fields, also those that are null, from the id on.
+    /// All fields, even null ones, beginning with the id.
     pub fields: Vec<(Cow<'static, str>, Value)>,
 }
 
 impl Entity {
-    /// The entity with its texts as `texts` gives them.
+    /// Creates the report, with the texts that `texts` reads.
     ///
     /// # Errors
     ///
@@ -43,14 +43,14 @@ impl Entity {
         Ok(Self { kind: known.kind(), at: known.at(), id: known.into_id(), title, fields })
     }
 
-    /// The field of this name, unless it is null.
+    /// Returns the field with this name, unless it is null.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value).filter(|value| **value != Value::Null)
     }
 
-    /// Tells all fields that are not null.
+    /// Writes all fields that are not null.
     pub fn tell(&self, screen: &mut Screen) {
         screen.put(Tone::Heading, &format!("{} ", self.kind.name().replace('_', " ")));
         screen.line(Tone::Id, &self.id);
@@ -86,7 +86,7 @@ impl Serialize for Entity {
     }
 }
 
-/// The fields of an entity as they are shown, from its own.
+/// The fields for the report, made from the entity's own.
 fn fields_of(known: &Known, value: Value) -> Vec<(Cow<'static, str>, Value)> {
     let schema = claim::fields(known.kind());
     let mut own = match value {
@@ -113,14 +113,14 @@ fn fields_of(known: &Known, value: Value) -> Vec<(Cow<'static, str>, Value)> {
     fields
 }
 
-/// A field that forge does not know may have the name of one that it makes: the first of a name stays.
+/// An unknown field may have the name of a computed one: the first one with a name stays.
 fn put(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, value: Value) {
     if fields.iter().all(|(known, _)| known != name) {
         fields.push((name.into(), value));
     }
 }
 
-/// A value in a line.
+/// Formats a value in one line.
 #[must_use]
 pub fn plain(value: &Value) -> String {
     match value {
@@ -132,7 +132,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// A field in a line: shares with two decimals.
+/// Formats a field in one line; shares have two decimals.
 #[must_use]
 pub fn said(field: &str, value: &Value) -> String {
     match value {
@@ -141,7 +141,7 @@ pub fn said(field: &str, value: &Value) -> String {
     }
 }
 
-/// What a field's word means to a person.
+/// The tone of a field's word.
 fn tone_of(field: &str, word: &str) -> Tone {
     if !matches!(field, "status" | "criticality" | "outcome") {
         return Tone::Plain;
@@ -154,7 +154,7 @@ fn tone_of(field: &str, word: &str) -> Tone {
     }
 }
 
-/// What a table of a kind shows beside id, time and title.
+/// The columns of a kind's table besides id, time and title.
 const fn columns(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Hypothesis => &["status", "confidence", "parent"],
@@ -220,7 +220,7 @@ pub struct Entities {
     pub session: String,
     /// Their kind.
     pub kind: Kind,
-    /// The moment they are known at; null if nothing has happened.
+    /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     /// The entities.
     pub entities: Vec<Entity>,
@@ -277,11 +277,11 @@ impl Report for Entities {
 pub struct Shown {
     /// The session.
     pub session: String,
-    /// The moment it is known at.
+    /// The moment.
     pub at: Option<Timestamp>,
     /// The entity.
     pub entity: Entity,
-    /// Of a hypothesis: what speaks for or against it.
+    /// For a hypothesis: the evidence for or against it.
     pub evidence: Option<Vec<Entity>>,
 }
 
@@ -339,7 +339,7 @@ mod tests {
     use forge_store::model::{ClaimEntry, Fact, FactOrigin, Key};
     use forge_store::store::SourcedFact;
 
-    /// What is shown under each of these names.
+    /// The shown values of each of these names.
     fn shown(known: &Known, names: &[&str]) -> Vec<Vec<String>> {
         let fields = fields_of(known, known.value().clone());
         let of = |name| fields.iter().filter(move |(found, _)| found == name);

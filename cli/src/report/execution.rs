@@ -1,4 +1,4 @@
-//! Executions of long pipelines, their stages, what failed in them and what is cleaned away.
+//! Reports of pipeline executions: their stages, failures and clean-up.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::model::claim::VocabularyWord as _;
@@ -10,27 +10,27 @@ use forge_store::systems::progress::{
 };
 use serde::Serialize;
 
-/// How far an execution is, in a line.
+/// The progress of an execution, in one line.
 #[derive(Debug, Serialize)]
 pub struct ExecutionJson {
     /// The review.
     pub review: String,
     /// The execution.
     pub execution: String,
-    /// The stage it has come to.
+    /// Its current stage.
     pub stage: Option<String>,
-    /// How many items are processed.
+    /// The number of processed items.
     pub items_processed: Option<i64>,
-    /// How many there are.
+    /// The number of all items.
     pub items_total: Option<i64>,
-    /// How many errors there were.
+    /// The number of errors.
     pub error_count: Option<i64>,
     /// When it was last saved.
     pub updated_at: Option<Timestamp>,
 }
 
 impl ExecutionJson {
-    /// What is told of an execution.
+    /// Creates the report.
     #[must_use]
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let counts = document.counts();
@@ -64,22 +64,22 @@ pub struct FailedJson {
     pub id: String,
     /// The class of its last failure.
     pub class: Option<&'static str>,
-    /// Whether another try may help; else a person has to look.
+    /// Whether a retry may help; otherwise a person must look at it.
     pub retriable: bool,
-    /// How often it failed.
+    /// The number of failed attempts.
     pub attempts: i64,
-    /// What went wrong last.
+    /// The last error.
     pub error: Option<String>,
     /// When it failed last.
     pub failed_at: Option<Timestamp>,
     /// When to try again.
     pub retry_at: Option<Timestamp>,
-    /// Whether that time has come.
+    /// Whether that time has passed.
     pub due: bool,
 }
 
 impl FailedJson {
-    /// What is told of it.
+    /// Creates the report.
     #[must_use]
     pub fn of(item: FailedItem, backoff: &RetryBackoff, now: Timestamp) -> Self {
         let retry_at = item.retry_at(backoff);
@@ -140,7 +140,7 @@ impl Report for Failed {
 /// Several executions.
 #[derive(Debug, Serialize)]
 pub struct Executions {
-    /// The executions, the one last written to first.
+    /// The executions, the one with the last write first.
     pub executions: Vec<ExecutionJson>,
 }
 
@@ -167,18 +167,18 @@ impl Report for Executions {
     }
 }
 
-/// A stage.
+/// A stage of a pipeline.
 #[derive(Debug, Serialize)]
 pub struct StageJson {
     /// Its name.
     pub stage: &'static str,
-    /// What happens in it.
+    /// Its description.
     pub about: &'static str,
-    /// How often its progress is worth saving: `per_item`, `per_batch`, `interval`, `paused`.
+    /// How often to save its progress: `per_item`, `per_batch`, `interval`, `paused`.
     pub frequency: &'static str,
-    /// Of `per_batch`: how many items.
+    /// For `per_batch`: the number of items.
     pub items: Option<u64>,
-    /// Of `interval`: how many seconds.
+    /// For `interval`: the number of seconds.
     pub seconds: Option<i64>,
 }
 
@@ -187,14 +187,14 @@ pub struct StageJson {
 pub struct Stages {
     /// The preset.
     pub preset: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub about: &'static str,
     /// Its stages in order.
     pub stages: Vec<StageJson>,
 }
 
 impl Stages {
-    /// What is told of it.
+    /// Creates the report.
     #[must_use]
     pub fn of(preset: &PipelinePreset) -> Self {
         let told = |stage: &progress::PipelineStage| {
@@ -234,7 +234,7 @@ impl Report for Stages {
     }
 }
 
-/// An execution that was looked at.
+/// An execution that was considered for clean-up.
 #[derive(Debug, Serialize)]
 pub struct CleanedJson {
     /// The review.
@@ -243,27 +243,27 @@ pub struct CleanedJson {
     pub execution: String,
     /// When it was last saved.
     pub updated_at: Option<Timestamp>,
-    /// Why it is kept: `unfinished`, `errors`, `recent`; null if it goes.
+    /// Why it is kept: `unfinished`, `errors`, `recent`; null if it is removed.
     pub kept: Option<&'static str>,
-    /// The session it is kept in, for `forge undo --session`.
+    /// The session that contains it, for `forge undo --session`.
     pub session: String,
-    /// The operation that took it out.
+    /// The operation that removed it.
     pub operation: Option<OperationId>,
 }
 
-/// What was cleaned up.
+/// The result of a clean-up.
 #[derive(Debug, Serialize)]
 pub struct Cleaned {
     /// Whether nothing was changed.
     pub dry_run: bool,
-    /// The executions that go.
+    /// The executions that are removed.
     pub removed: Vec<CleanedJson>,
-    /// Those that are kept, each with the reason.
+    /// The executions that are kept, each with the reason.
     pub left: Vec<CleanedJson>,
 }
 
 impl Cleaned {
-    /// What is told of it.
+    /// Creates the report.
     #[must_use]
     pub fn of(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
         let told = |one: progress::CleanedExecution| CleanedJson {

@@ -1,66 +1,66 @@
-//! What is installed in coding agents.
+//! Reports about installations in coding agents.
 
 use crate::integration::agent::{Agent, Part, Scope};
 use crate::integration::fault::Fault;
 use crate::output::{Report, Screen, Tone};
 use serde::Serialize;
 
-/// An installation that was made, is there, or was only shown.
+/// An installation that was made, already existed, or was only shown.
 #[derive(Debug, Serialize)]
 pub struct Installation {
-    /// Of which agent.
+    /// The agent.
     pub agent: Agent,
-    /// For whom.
+    /// The scope.
     pub scope: Scope,
     /// The binary that is called.
     pub forge: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Installed,
-    /// The things it does.
+    /// The parts that were installed.
     pub parts: Vec<Change>,
-    /// Those it does not do, and why.
+    /// The parts that were not installed, with the reasons.
     pub left_out: Vec<LeftOut>,
-    /// What a person has to know.
+    /// Notes for a person.
     pub notes: Vec<String>,
 }
 
-/// What came of an installation.
+/// The outcome of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Installed {
-    /// It was made.
+    /// It was installed.
     Now,
-    /// All of it was there.
+    /// Everything was installed already.
     Already,
-    /// Nobody agreed: nothing was changed.
+    /// The user did not agree: nothing was changed.
     Not,
 }
 
-/// One of the things an installation does.
+/// A part of an installation.
 #[derive(Debug, Serialize)]
 pub struct Change {
-    /// Which.
+    /// The part.
     pub part: Part,
-    /// In which file.
+    /// The file.
     pub file: String,
-    /// Whether the file is made for it.
+    /// Whether the file is created for it.
     pub new_file: bool,
-    /// Whether the file was as it is to be.
+    /// Whether the file had the wanted content already.
     pub unchanged: bool,
-    /// What goes into it, told in lines.
+    /// The content, described in lines.
     pub contents: Vec<String>,
 }
 
-/// A thing that is not done.
+/// A part that is not installed.
 #[derive(Debug, Serialize)]
 pub struct LeftOut {
-    /// Which.
+    /// The part.
     pub part: Part,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Tells what is to be done.
+/// Writes what will be done.
 pub fn told(report: &Installation, screen: &mut Screen) {
     let (title, whom) = (report.agent.title(), whom(report.scope));
     screen.line(Tone::Plain, &format!("forge for {title}, {whom}:"));
@@ -150,25 +150,25 @@ impl Report for Installation {
     }
 }
 
-/// What is installed.
+/// The state of all installations.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// Whether there is a store here: without one hooks do nothing.
+    /// Whether there is a store here; without one, hooks do nothing.
     pub store: bool,
     /// The running binary.
     pub forge: String,
     /// The installations.
     pub installed: Vec<ScopeStatus>,
-    /// The agents without one.
+    /// The agents without an installation.
     pub not_installed: Vec<Agent>,
 }
 
 /// One installation.
 #[derive(Debug, Serialize)]
 pub struct ScopeStatus {
-    /// Of which agent.
+    /// The agent.
     pub agent: Agent,
-    /// For whom.
+    /// The scope.
     pub scope: Scope,
     /// Its parts.
     pub parts: Vec<PartStatus>,
@@ -177,21 +177,21 @@ pub struct ScopeStatus {
 /// One part of an installation.
 #[derive(Debug, Serialize)]
 pub struct PartStatus {
-    /// Which.
+    /// The part.
     pub part: Part,
-    /// In which file.
+    /// The file.
     pub file: String,
-    /// Whether it is there.
+    /// Whether it exists.
     pub installed: bool,
-    /// Whether it calls the running binary, or none.
+    /// Whether it calls the running binary, or no binary.
     pub current: bool,
     /// The binaries it calls.
     pub binaries: Vec<String>,
-    /// Those of them that are not there or cannot be run.
+    /// The binaries among them that are missing or not executable.
     pub missing_binaries: Vec<String>,
-    /// What is wrong with it; installing again puts it right.
+    /// Its faults, which installing again fixes.
     pub faults: Vec<Fault>,
-    /// Why the file cannot be told from.
+    /// Why the file could not be examined.
     pub error: Option<String>,
 }
 
@@ -252,16 +252,16 @@ impl PartStatus {
     }
 }
 
-/// An installation that was taken back.
+/// An installation that was removed.
 #[derive(Debug, Serialize)]
 pub struct Uninstalled {
-    /// Of which agent.
+    /// The agent.
     pub agent: Agent,
-    /// For whom it was.
+    /// The scope.
     pub scope: Scope,
-    /// The files it was taken out of.
+    /// The files from which it was removed.
     pub files: Vec<String>,
-    /// For whom there is another installation still.
+    /// The scopes in which another installation remains.
     pub elsewhere: Vec<Scope>,
 }
 

@@ -1,4 +1,4 @@
-//! What imports took.
+//! Reports of imports.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_agents::claude_code::TranscriptDialect;
@@ -13,49 +13,50 @@ use std::path::Path;
 pub struct Skipped {
     /// Its number in the file, from 1.
     pub line: u64,
-    /// Where it begins, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
     /// What is wrong with it.
     pub reason: String,
 }
 
-/// What was taken of one transcript.
+/// What was imported from one transcript.
 #[derive(Clone, Debug, Serialize)]
 pub struct TranscriptReport {
-    /// The file, as it was named.
+    /// The path of the file, as it was given.
     pub file: String,
     /// The session's name; null while there is none.
     pub session: Option<String>,
     /// The agent's own id of it; null if no line names one.
     pub agent_session: Option<String>,
-    /// Lines taken now.
+    /// The number of lines imported now.
     pub lines: u64,
-    /// Bytes taken now.
+    /// The number of bytes imported now.
     pub bytes: u64,
-    /// How many things the new facts are about, by kind; several versions of one count as one.
+    /// The number of entities that the new facts are about, by kind; several versions of one count
+    /// once.
     pub facts: BTreeMap<&'static str, u64>,
-    /// How many checkpoints were made or completed.
+    /// The number of checkpoints that were made or completed.
     pub checkpoints: u64,
-    /// How many secrets were taken out.
+    /// The number of secrets that were redacted.
     pub redacted: u64,
-    /// Lines passed over since they cannot be read.
+    /// The lines that were skipped because they are unreadable.
     pub skipped: Vec<Skipped>,
-    /// Bytes at the end of the file that are no whole line yet.
+    /// The number of bytes in an incomplete line at the end of the file.
     pub waiting_bytes: u64,
-    /// Whether the file was read from its beginning, since what had been taken of it has changed.
+    /// Whether the file was read from its beginning, because its imported part has changed.
     pub again: bool,
-    /// Whether nothing was taken, since nothing is new.
+    /// Whether nothing was imported, because nothing is new.
     pub unchanged: bool,
-    /// Whether the file has no whole line yet.
+    /// Whether the file has no complete line yet.
     #[serde(skip)]
     pub begun: bool,
-    /// What was counted already.
+    /// The entities that were already counted.
     #[serde(skip)]
     counted: HashSet<(Kind, String)>,
 }
 
 impl TranscriptReport {
-    /// Nothing taken yet of this file.
+    /// Creates the report of a file from which nothing was imported yet.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         Self {
@@ -76,7 +77,7 @@ impl TranscriptReport {
         }
     }
 
-    /// Counts what new facts are about, each thing once.
+    /// Counts the entities that new facts are about, each once.
     pub fn count_facts(&mut self, facts: &[Fact]) {
         for fact in facts {
             if self.counted.insert((fact.kind, fact.id.clone())) {
@@ -136,30 +137,31 @@ impl TranscriptReport {
     }
 }
 
-/// A transcript that was found and not imported yet.
+/// A transcript that was found and was not imported yet.
 #[derive(Clone, Debug, Serialize)]
 pub struct FoundTranscript {
     /// The file.
     pub file: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// When it was last written.
     pub modified: Option<Timestamp>,
-    /// Whether it is a sub-agent's own.
+    /// Whether it is a sub-agent's own transcript.
     pub sub_agent: bool,
 }
 
-/// What `forge import claude-code`, `codex` or `gemini` did.
+/// The result of `forge import claude-code`, `codex` or `gemini`.
 #[derive(Debug, Default, Serialize)]
 pub struct Transcripts {
-    /// Whose transcripts they are.
+    /// The agent of the transcripts.
     #[serde(skip)]
     pub dialect: TranscriptDialect,
-    /// Whether nothing was written, since only that was asked for.
+    /// Whether it was a dry run, which writes nothing.
     pub dry_run: bool,
-    /// What was taken of each file.
+    /// The result for each file.
     pub files: Vec<TranscriptReport>,
-    /// What lies where the agent keeps its transcripts, if no file was named and nobody agreed to take it.
+    /// The transcripts in the agent's folder, if no file was given and the user did not agree to
+    /// import them.
     pub found: Vec<FoundTranscript>,
 }
 
@@ -197,7 +199,7 @@ impl Report for Transcripts {
     }
 }
 
-/// Shows what was found.
+/// Writes a table of what was found.
 pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
     let mut table = Table::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
     for one in found {
@@ -211,19 +213,19 @@ pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
     screen.table(&table);
 }
 
-/// What `forge import swe-agent`, `mini-swe-agent` or `openhands` did.
+/// The result of `forge import swe-agent`, `mini-swe-agent` or `openhands`.
 #[derive(Debug, Serialize)]
 pub struct Trajectory {
-    /// Whose trajectory it is.
+    /// The agent of the trajectory.
     #[serde(skip)]
     pub author: TrajectoryAuthor,
-    /// The file, as it was named.
+    /// The path of the file, as it was given.
     pub file: String,
     /// The session.
     pub session: String,
-    /// How many facts were new, by kind.
+    /// The number of new facts, by kind.
     pub facts: BTreeMap<&'static str, u64>,
-    /// Whether nothing was taken, since it had been already.
+    /// Whether nothing was imported, because it had been imported before.
     pub unchanged: bool,
 }
 
@@ -250,26 +252,26 @@ impl Report for Trajectory {
     }
 }
 
-/// What `forge import events` did.
+/// The result of `forge import events`.
 #[derive(Debug, Serialize)]
 pub struct Events {
-    /// The file, as it was named.
+    /// The path of the file, as it was given.
     pub file: String,
-    /// The sessions it went to.
+    /// The sessions that it was imported into.
     pub sessions: Vec<String>,
-    /// Lines taken now.
+    /// The number of lines imported now.
     pub lines: u64,
-    /// Bytes taken now.
+    /// The number of bytes imported now.
     pub bytes: u64,
-    /// Revisions made.
+    /// The number of revisions.
     pub revisions: u64,
-    /// Checkpoints made or completed.
+    /// The number of checkpoints that were made or completed.
     pub checkpoints: u64,
-    /// Facts recorded.
+    /// The number of recorded facts.
     pub facts: u64,
-    /// Bytes at the end of the file that are no whole line yet.
+    /// The number of bytes in an incomplete line at the end of the file.
     pub waiting_bytes: u64,
-    /// Whether nothing was taken, since nothing is new.
+    /// Whether nothing was imported, because nothing is new.
     pub unchanged: bool,
 }
 
@@ -297,13 +299,13 @@ impl Report for Events {
     }
 }
 
-/// So many of these.
+/// Formats a count of something.
 #[must_use]
 pub fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A size for a person.
+/// Formats a size for people.
 #[must_use]
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];

@@ -1,4 +1,4 @@
-//! What is known of a store's key, and what was done with it.
+//! Reports about a store's key, and about changes of it.
 
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::Timestamp;
@@ -6,7 +6,7 @@ use forge_store::store::{self, KeyState, SealStatus};
 use serde::Serialize;
 use std::path::Path;
 
-/// The word for what is known of a store's seals.
+/// Returns the word for the state of a store's seals.
 #[must_use]
 pub const fn word(standing: SealStatus) -> &'static str {
     match standing {
@@ -17,31 +17,31 @@ pub const fn word(standing: SealStatus) -> &'static str {
     }
 }
 
-/// What is known of a store's key.
+/// The state of a store's key.
 #[derive(Debug, Serialize)]
 pub struct KeyShown {
-    /// The store: for people only.
+    /// The path of the store; only for people.
     #[serde(skip)]
     pub path: String,
-    /// Its id.
+    /// The id of the store.
     pub id: String,
     /// `sealed`, `unsealed`, `no_key` or `no_witness`.
     pub seals: &'static str,
     /// Whether the store is encrypted.
     pub encrypted: bool,
-    /// Where keys and witnesses lie on this machine: for people only.
+    /// The folder of keys and witnesses on this machine; only for people.
     #[serde(skip)]
     pub keyring: Option<String>,
-    /// How far the witness has seen the store, in bytes of its journal.
+    /// The journal position that the witness has seen, in bytes.
     pub witnessed: Option<u64>,
-    /// When the store was taken over; null for one that was sealed from its beginning.
+    /// When the store was adopted; null for one that was sealed from the start.
     pub adopted_at: Option<Timestamp>,
-    /// Where it ended then: nobody vouches for what stands before.
+    /// The journal position at the adoption: what is before it could not be verified.
     pub adopted_position: Option<u64>,
 }
 
 impl KeyShown {
-    /// Of this store.
+    /// Creates the report for this store.
     #[must_use]
     pub fn new(path: &Path, keyring: Option<&Path>, state: KeyState) -> Self {
         Self {
@@ -88,12 +88,12 @@ impl Report for KeyShown {
     }
 }
 
-/// A key that went to a file or came from one.
+/// A key that was exported to a file or imported from one.
 #[derive(Debug, Serialize)]
 pub struct KeyCarried {
     /// The store's id.
     pub id: String,
-    /// The file: for people only.
+    /// The path of the file; only for people.
     #[serde(skip)]
     pub file: String,
     /// `exported` or `imported`.
@@ -101,13 +101,13 @@ pub struct KeyCarried {
 }
 
 impl KeyCarried {
-    /// To this file.
+    /// Creates the report of an export to this file.
     #[must_use]
     pub fn exported(id: String, file: &Path) -> Self {
         Self { id, file: file.display().to_string(), done: "exported" }
     }
 
-    /// From this file.
+    /// Creates the report of an import from this file.
     #[must_use]
     pub fn imported(id: String, file: &Path) -> Self {
         Self { id, file: file.display().to_string(), done: "imported" }
@@ -130,24 +130,24 @@ impl Report for KeyCarried {
     }
 }
 
-/// What was taken over.
+/// The result of an adoption.
 #[derive(Debug, Serialize)]
 pub struct Adopted {
-    /// The store: for people only.
+    /// The path of the store; only for people.
     #[serde(skip)]
     pub path: String,
-    /// What was known of its seals before.
+    /// The state of its seals before.
     pub before: &'static str,
-    /// Whether the whole store was taken over, and not only what waited.
+    /// Whether the whole store was adopted, and not only spooled writes.
     pub whole: bool,
-    /// Where its journal ended.
+    /// The end of its journal.
     pub position: u64,
-    /// Writes that waited without the store's seal and bear it now.
+    /// The number of spooled writes that had no seal of the store and have one now.
     pub waiting: u64,
 }
 
 impl Adopted {
-    /// Of this store.
+    /// Creates the report for this store.
     #[must_use]
     pub fn new(path: &Path, done: &store::AdoptReport) -> Self {
         Self {

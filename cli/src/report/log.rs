@@ -1,4 +1,4 @@
-//! Logs: of a branch, a session, an entity, and of operations.
+//! Reports of the logs of a branch, a session, an entity, and of operations.
 
 use super::diff::{readable, tell_one};
 use super::moment::{CheckpointJson, trigger_word};
@@ -15,14 +15,14 @@ pub struct Log {
     pub session: String,
     /// The branch; null for all.
     pub branch: Option<String>,
-    /// The entity that it is the history of, if it is one's.
+    /// The entity whose history it is, if it is the history of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entity: Option<EntityId>,
     /// Each of them.
     pub entries: Vec<LogLine>,
 }
 
-/// What names an entity.
+/// The kind and id of an entity.
 #[derive(Clone, Debug, Serialize)]
 pub struct EntityId {
     /// Its kind.
@@ -44,31 +44,32 @@ pub enum LogLine {
 /// A revision with its changes.
 #[derive(Debug, Serialize)]
 pub struct Revised {
-    /// Its number in the session's one count.
+    /// Its sequence number.
     pub sequence: u64,
     /// Its id.
     pub id: RevisionId,
     /// Its effective time.
     pub time: Timestamp,
-    /// The branch it lies on.
+    /// Its branch.
     pub branch: String,
     /// The verb that made it.
     pub verb: String,
-    /// Who asked.
+    /// Its author.
     pub author: OperationAuthor,
     /// The operation it is part of.
     pub operation: OperationId,
-    /// The number of the revision whose claims it restored; null if it is no restore, 0 for none.
+    /// The number of the revision whose claims it restored; null if it is not a restore, 0 for no
+    /// claims.
     pub reset_to: Option<u64>,
-    /// The number of the revision that it merged; absent if it is no merge.
+    /// The number of the revision that it merged; absent if it is not a merge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<u64>,
-    /// What it changed.
+    /// Its changes.
     pub changes: Vec<TypedChange>,
 }
 
 impl Revised {
-    /// The revision with these changes.
+    /// Creates the report with these changes.
     #[must_use]
     pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
         let changes = changes.into_iter().map(readable).collect();
@@ -77,7 +78,7 @@ impl Revised {
         Self { sequence, id, time, branch, verb, author, operation, reset_to, merged, changes }
     }
 
-    /// Tells of the revision in a line.
+    /// Writes the revision in one line.
     pub fn tell(&self, screen: &mut Screen) {
         let time = screen.time(self.time);
         let merged = self.merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
@@ -102,7 +103,7 @@ impl LogLine {
     }
 }
 
-/// How many changes of a revision a person is told of one by one.
+/// How many changes of a revision are shown one by one.
 const CHANGES_SHOWN: usize = 6;
 
 impl Report for Log {
@@ -155,19 +156,19 @@ pub struct Operations {
 /// An operation.
 #[derive(Debug, Serialize)]
 pub struct OperationJson {
-    /// Its id, as `forge undo` takes it.
+    /// Its id, as for `forge undo`.
     pub id: OperationId,
     /// The verb.
     pub verb: String,
-    /// Who asked.
+    /// Its author.
     pub author: OperationAuthor,
-    /// When.
+    /// Its time.
     pub time: Timestamp,
-    /// What it did, in words.
+    /// Its effects, in words.
     pub effects: Vec<String>,
-    /// The operation it took back; null if it is no undo.
+    /// The operation that it undid; null if it is not an undo.
     pub takes_back: Option<OperationId>,
-    /// Whether it was taken back.
+    /// Whether it was undone.
     pub taken_back: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Written manual pages.
+//! Reports about manual pages.
 
 use crate::output::{Report, Screen, Tone};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The manual pages that were written.
 #[derive(Debug, Serialize)]
 pub struct Written {
-    /// Their file names, the page of forge first.
+    /// Their file names, with the page of forge first.
     pub pages: Vec<String>,
 }
 

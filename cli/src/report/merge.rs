@@ -1,4 +1,4 @@
-//! What a merge did, or would do.
+//! Reports of merges and their previews.
 
 use super::diff::{readable, tell, tell_some};
 use super::entity;
@@ -14,35 +14,35 @@ use forge_store::model::{Key, Kind, OperationId, Value};
 use forge_store::store::{MergeConflict, MergeReport, MergeResult, entity_title};
 use serde::Serialize;
 
-/// So many changes of a kind are told of a merge that is done: its summary counts them all.
+/// How many changes of a kind are shown for a finished merge; its summary counts them all.
 const CHANGES_SHOWN: usize = 10;
 
-/// What a merge did, or would do.
+/// The result of a merge, or its preview.
 #[derive(Debug, Serialize)]
 pub struct Merged {
     /// The session.
     pub session: String,
-    /// The branch merged.
+    /// The branch that is merged (*theirs*).
     pub source: String,
-    /// The branch merged into.
+    /// The branch that it is merged into (*ours*).
     pub target: String,
-    /// What became of it.
+    /// The outcome.
     pub result: Word,
-    /// Whether nothing was to be changed.
+    /// Whether it was a dry run.
     pub dry_run: bool,
-    /// The numbers of the revisions that both had in common last, newest first.
+    /// The numbers of the merge bases, newest first.
     pub bases: Vec<u64>,
     /// The operation, for `forge undo`; null if nothing was written.
     pub operation: Option<OperationId>,
-    /// The revision it made.
+    /// The revision of the merge.
     pub revision: Option<Revision>,
-    /// The checkpoint it made.
+    /// The checkpoint of the merge.
     pub checkpoint: Option<Made>,
-    /// What both sides changed differently.
+    /// The conflicts.
     pub conflicts: Vec<ConflictJson>,
-    /// What changes on the branch merged into.
+    /// The changes on the target branch.
     pub changes: Vec<TypedChange>,
-    /// All of it in a sentence.
+    /// A summary in one sentence.
     pub summary: String,
     #[serde(skip)]
     command: Vec<String>,
@@ -50,24 +50,24 @@ pub struct Merged {
     is_left: bool,
 }
 
-/// What became of a merge.
+/// The outcome of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// There was nothing to do.
+    /// There was nothing to merge.
     AlreadyMerged,
-    /// The claims of the branch merged were taken as they are.
+    /// The claims of the source branch were taken over unchanged.
     FastForward,
-    /// The changes of both are there.
+    /// The changes of both branches were combined.
     Merged,
-    /// Something is not settled: nothing was written.
+    /// There are unsettled conflicts: nothing was written.
     Conflicts,
 }
 
 /// A conflict.
 #[derive(Debug, Serialize)]
 pub struct ConflictJson {
-    /// What `--resolve` calls it.
+    /// Its name for `--resolve`.
     pub name: String,
     /// The kind of the claim.
     pub kind: Kind,
@@ -75,19 +75,19 @@ pub struct ConflictJson {
     pub id: String,
     /// The field; null if it is the claim as a whole.
     pub field: Option<String>,
-    /// What both began with; null if it was not there.
+    /// The value in the merge base; null if it was absent.
     pub base: Option<Value>,
-    /// What stands in the branch merged into; null if nothing does.
+    /// The value in the target branch; null if it is absent.
     pub ours: Option<Value>,
-    /// What stands in the branch merged; null if nothing does.
+    /// The value in the source branch; null if it is absent.
     pub theirs: Option<Value>,
-    /// The claims that refer to this one and go where it goes.
+    /// The claims that refer to this one, and are removed or kept with it.
     pub needed_by: Vec<Entity>,
     /// `ours`, `theirs` or `value`; null if it is not settled.
     pub settled: Option<&'static str>,
 }
 
-/// What names a claim.
+/// The kind and id of a claim.
 #[derive(Debug, Serialize)]
 pub struct Entity {
     /// Its kind.
@@ -120,7 +120,8 @@ impl From<MergeConflict> for ConflictJson {
     }
 }
 
-/// What `--resolve` calls a conflict: `hypothesis/H1.status`, or `note/N1` as a whole.
+/// The name of a conflict for `--resolve`: `hypothesis/H1.status`, or `note/N1` for the whole
+/// claim.
 #[must_use]
 pub fn name(conflict: &ClaimConflict) -> String {
     let Key { kind, id } = &conflict.key;
@@ -131,7 +132,7 @@ pub fn name(conflict: &ClaimConflict) -> String {
 }
 
 impl Merged {
-    /// The report of a merge. `is_left` says that the branch merged is checked out.
+    /// Creates the report of a merge. `is_left` says that the source branch is the current one.
     #[must_use]
     pub fn new(session: String, found: MergeReport, args: &MergeArgs, is_left: bool) -> Self {
         let changes = describe(&found.changes);

@@ -1,4 +1,5 @@
-//! What commands found: plain structs whose field names are the JSON, and how each is told to a person.
+//! The results of commands: plain structs whose field names are those of the JSON, with their text
+//! for people.
 
 pub mod blame;
 pub mod branch;
@@ -38,7 +39,7 @@ pub mod verify;
 pub mod why;
 pub mod written;
 
-/// So many of something, in words: `1 session`, `2 sessions`.
+/// Formats a count in words: `1 session`, `2 sessions`.
 fn counted(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

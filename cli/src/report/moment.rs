@@ -10,7 +10,7 @@ use forge_store::model::{
 use forge_store::store::{ResolvedMoment, RevisionSummary, Session};
 use serde::Serialize;
 
-/// Microseconds in seconds.
+/// Converts microseconds to seconds.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "53 bits of microseconds are 285 years")]
 pub fn seconds(micros: i64) -> f64 {
@@ -24,11 +24,11 @@ pub struct SessionJson {
     pub id: SessionId,
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its kind.
     pub kind: SessionKind,
-    /// Which agent works in it.
+    /// The agent that works in it.
     pub agent: Option<String>,
-    /// The agent's own id of it.
+    /// The agent's own id of the session.
     pub agent_session: Option<String>,
     /// When it began.
     pub started_at: Timestamp,
@@ -50,13 +50,13 @@ impl From<SessionMetadata> for SessionJson {
 /// A revision.
 #[derive(Clone, Debug, Serialize)]
 pub struct RevisionJson {
-    /// Its number in the session's one count.
+    /// Its sequence number.
     pub sequence: u64,
     /// Its id.
     pub id: RevisionId,
     /// Its effective time.
     pub time: Timestamp,
-    /// The branch it lies on.
+    /// Its branch.
     pub branch: String,
 }
 
@@ -72,25 +72,25 @@ impl From<RevisionSummary> for RevisionJson {
 pub struct CheckpointJson {
     /// Its id.
     pub id: CheckpointId,
-    /// Its number in the session's one count.
+    /// Its sequence number.
     pub sequence: u64,
-    /// The moment it names.
+    /// The time that it is about.
     pub time: Timestamp,
-    /// What somebody said about it.
+    /// Its message.
     pub message: String,
-    /// Words it is found by.
+    /// Its tags.
     pub tags: Vec<String>,
-    /// Why it was made.
+    /// Its trigger.
     pub trigger: CheckpointTrigger,
-    /// The branch checked out then.
+    /// The branch at that time.
     pub branch: String,
-    /// Whatever else is known of it; absent if nothing is.
+    /// Further data; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
 }
 
 impl CheckpointJson {
-    /// The checkpoint of a session, without its body.
+    /// Creates the report of a checkpoint, without its body.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl CheckpointJson {
         })
     }
 
-    /// The checkpoint of a session with its body, whose texts are whole if `full`.
+    /// Creates the report of a checkpoint with its body, with full texts if `full`.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl CheckpointJson {
         let body = match &checkpoint.body {
             Value::Null => None,
             body => {
-                // A checkpoint does not say where it comes from; the hash of a text does.
+                // A checkpoint does not name its source; the hash of a text finds it.
                 let mut texts = Texts::new(session, length);
                 let source = texts.source_of(body)?;
                 Some(texts.shown(source.as_deref(), body.clone())?)
@@ -132,7 +132,7 @@ impl CheckpointJson {
     }
 }
 
-/// A trigger in a word.
+/// Returns the word of a trigger.
 #[must_use]
 pub fn trigger_word(trigger: CheckpointTrigger) -> String {
     match trigger {
@@ -145,7 +145,7 @@ pub fn trigger_word(trigger: CheckpointTrigger) -> String {
     }
 }
 
-/// One of two moments that are compared.
+/// One of two moments in a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct MomentJson {
     /// Its time; null if nothing has happened.
@@ -154,12 +154,12 @@ pub struct MomentJson {
     pub branch: String,
     /// Its revision; null before the first.
     pub revision: Option<RevisionJson>,
-    /// The checkpoint that was named; null if none was.
+    /// The checkpoint that was given; null if none was.
     pub checkpoint: Option<CheckpointJson>,
 }
 
 impl MomentJson {
-    /// The moment of a point.
+    /// Creates the report of a point.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl MomentJson {
         })
     }
 
-    /// Tells a person in a line.
+    /// Writes the moment in one line.
     pub fn tell(&self, label: &str, screen: &mut Screen) {
         screen.put(Tone::Dim, label);
         screen.put(Tone::Plain, &self.at.map_or("nothing yet".to_owned(), |at| screen.time(at)));

@@ -1,4 +1,4 @@
-//! Programs of several agents.
+//! Reports of programs with several agents.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::model::{CheckpointId, Timestamp};
@@ -7,12 +7,12 @@ use forge_store::systems::program::{
 };
 use serde::Serialize;
 
-/// Where an agent was.
+/// The position of an agent.
 #[derive(Debug, Serialize)]
 pub struct AgentJson {
     /// The agent.
     pub agent: String,
-    /// Its checkpoint, as it is named.
+    /// The agent's name of its checkpoint.
     pub checkpoint: String,
     /// The checkpoint's number in the agent's session; null if the agent had none.
     pub sequence: Option<u64>,
@@ -36,16 +36,16 @@ pub struct ProgramShown {
     pub program: String,
     /// The number of the checkpoint.
     pub checkpoint: u64,
-    /// What somebody said about it.
+    /// Its message.
     pub message: Option<String>,
     /// When it was made.
     pub at: Timestamp,
-    /// Where the agents were.
+    /// The positions of the agents.
     pub agents: Vec<AgentJson>,
 }
 
 impl ProgramShown {
-    /// This checkpoint.
+    /// Creates the report of this checkpoint.
     #[must_use]
     pub fn new(program: &str, shown: ProgramCheckpoint) -> Self {
         let agents = shown.agents.into_iter().map(|(agent, at)| AgentJson::new(agent, at));
@@ -59,7 +59,7 @@ impl ProgramShown {
         }
     }
 
-    /// It was to be made; whether it was there already.
+    /// Notes whether the checkpoint is new or existed already.
     #[must_use]
     pub fn saved(mut self, new: bool) -> Self {
         self.saved = Some(new);
@@ -98,30 +98,30 @@ impl Report for ProgramShown {
     }
 }
 
-/// An agent that goes on.
+/// An agent that can be resumed.
 #[derive(Debug, Serialize)]
 pub struct ResumedJson {
-    /// Where it goes on.
+    /// The position from which it is resumed.
     #[serde(flatten)]
     pub at: AgentJson,
-    /// What its checkpoint says.
+    /// The message of its checkpoint.
     pub message: Option<String>,
     /// The time of its checkpoint.
     pub time: Option<Timestamp>,
-    /// The checkpoint that the program's names.
+    /// The checkpoint in the program's checkpoint.
     pub program_checkpoint: String,
-    /// That it goes on from a later one.
+    /// A notice if it is resumed from a later one.
     pub notice: Option<String>,
 }
 
-/// An agent that cannot go on from here.
+/// An agent that cannot be resumed here.
 #[derive(Debug, Serialize)]
 pub struct MissingJson {
     /// The agent.
     pub agent: String,
-    /// The checkpoint that the program's names.
+    /// The checkpoint in the program's checkpoint.
     pub checkpoint: String,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
@@ -130,9 +130,9 @@ pub struct MissingJson {
 pub struct SentJson {
     /// Its id.
     pub id: String,
-    /// Who sent it.
+    /// The agent that sent it.
     pub from: String,
-    /// To whom.
+    /// The agent that it was sent to.
     pub to: String,
 }
 
@@ -153,31 +153,31 @@ pub struct CutJson {
     pub sequence: Option<u64>,
 }
 
-/// How a program goes on.
+/// How to resume a program.
 #[derive(Debug, Serialize)]
 pub struct Resumption {
     /// The program.
     pub program: String,
     /// The number of its checkpoint.
     pub checkpoint: u64,
-    /// Whether each agent is taken exactly where that says.
+    /// Whether each agent is resumed exactly from the program's checkpoint.
     pub exact: bool,
-    /// The agents, each with the checkpoint to go on from.
+    /// The agents, each with its checkpoint.
     pub agents: Vec<ResumedJson>,
-    /// Those without one.
+    /// The agents without a checkpoint.
     pub missing: Vec<MissingJson>,
-    /// The messages that going on from there would lose.
+    /// The messages that resuming from there would lose.
     pub lost: Vec<SentJson>,
-    /// Those that it would deliver twice.
+    /// The messages that it would deliver twice.
     pub twice: Vec<SentJson>,
-    /// The latest consistent cut, if it is another and messages are recorded.
+    /// The latest consistent cut, if it differs and messages are recorded.
     pub consistent: Option<Vec<CutJson>>,
-    /// The messages to deliver again after going on from the consistent cut.
+    /// The messages to deliver again after resuming from the consistent cut.
     pub redeliver: Vec<SentJson>,
 }
 
 impl Resumption {
-    /// This one.
+    /// Creates the report.
     #[must_use]
     pub fn new(program: &str, exact: bool, resume: ResumedProgram) -> Self {
         let agents = resume.agents.into_iter().map(|one| {
@@ -280,14 +280,14 @@ pub struct MessageNoted {
     /// The message.
     #[serde(flatten)]
     pub message: SentJson,
-    /// Behind which number of the sender's session it was sent.
+    /// The number in the sender's session after which it was sent.
     pub sent: u64,
-    /// Behind which number of the receiver's it was received.
+    /// The number in the receiver's session after which it was received.
     pub received: Option<u64>,
 }
 
 impl MessageNoted {
-    /// This one.
+    /// Creates the report of this message.
     #[must_use]
     pub fn new(program: &str, sent: AgentMessage) -> Self {
         let (at, received) = (sent.sent, sent.received);

@@ -1,4 +1,4 @@
-//! Progress of long pipelines.
+//! Reports of the progress of long pipelines.
 
 use super::execution::ExecutionJson;
 use crate::output::{Report, Screen, Tone};
@@ -13,19 +13,19 @@ use serde::Serialize;
 /// A document that was saved.
 #[derive(Debug, Serialize)]
 pub struct Saved {
-    /// How far it is.
+    /// The progress.
     #[serde(flatten)]
     pub at: ExecutionJson,
-    /// The number of the revision in the execution's one count.
+    /// The sequence number of the revision.
     pub sequence: Option<u64>,
     /// The operation, for `forge undo`.
     pub operation: OperationId,
-    /// What would refuse going on, or should be known.
+    /// What would prevent resuming, or what a person should know.
     pub warnings: Vec<String>,
 }
 
 impl Saved {
-    /// What is told of a save.
+    /// Creates the report of a save.
     #[must_use]
     pub fn new(
         execution: &PipelineExecution,
@@ -65,18 +65,18 @@ pub struct Reported {
     pub stage: String,
     /// The item.
     pub id: String,
-    /// What was reported: `done`, `failed`.
+    /// The reported status: `done`, `failed`.
     pub status: &'static str,
     /// The class of a failure, if it is known.
     pub class: Option<&'static str>,
-    /// Whether that was new.
+    /// Whether this was new.
     pub changed: bool,
-    /// The number of the revision in the execution's one count; null if nothing changed.
+    /// The sequence number of the revision; null if nothing changed.
     pub sequence: Option<u64>,
 }
 
 impl Reported {
-    /// What is told of it.
+    /// Creates the report of an item.
     #[must_use]
     pub fn new(
         execution: &PipelineExecution,
@@ -110,7 +110,7 @@ impl Report for Reported {
     }
 }
 
-/// Whether an item is done.
+/// The answer whether an item is done.
 #[derive(Debug, Serialize)]
 pub struct Done {
     /// The review.
@@ -119,11 +119,11 @@ pub struct Done {
     pub stage: String,
     /// The item.
     pub id: String,
-    /// Whether it was reported done.
+    /// Whether it was reported as done.
     pub done: bool,
-    /// By which execution.
+    /// The execution that reported it.
     pub execution: Option<String>,
-    /// When.
+    /// When it was reported.
     pub done_at: Option<Timestamp>,
 }
 
@@ -135,18 +135,18 @@ impl Report for Done {
     }
 }
 
-/// How far an execution is, whole.
+/// The whole progress of an execution.
 #[derive(Debug, Serialize)]
 pub struct Show {
-    /// How far it is.
+    /// The progress.
     #[serde(flatten)]
     pub line: ExecutionJson,
-    /// What was saved.
+    /// The saved document.
     pub document: FieldMap,
 }
 
 impl Show {
-    /// What is told of it.
+    /// Creates the report.
     #[must_use]
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let line = ExecutionJson::new(execution, document);
@@ -173,25 +173,25 @@ impl Report for Show {
     }
 }
 
-/// A document as it was saved.
+/// A document that was saved.
 #[derive(Debug, Serialize)]
 pub struct SavedAt {
-    /// The number of the revision in the execution's one count.
+    /// The sequence number of the revision.
     pub sequence: u64,
-    /// When.
+    /// The time of the save.
     pub time: Timestamp,
-    /// The document; null where it was cleaned up.
+    /// The document; null if it was cleaned up.
     pub document: Option<Value>,
 }
 
-/// Every document of an execution.
+/// All documents of an execution.
 #[derive(Debug, Serialize)]
 pub struct History {
     /// The review.
     pub review: String,
     /// The execution.
     pub execution: String,
-    /// The documents, the newest first.
+    /// The documents, newest first.
     pub saved: Vec<SavedAt>,
 }
 
@@ -212,12 +212,12 @@ impl Report for History {
     }
 }
 
-/// Something wrong with a document.
+/// A fault of a document.
 #[derive(Debug, Serialize)]
 pub struct FaultJson {
-    /// What: `corrupt`, `invalid_counts`, `expired_context`, `not_recoverable`, `error_rate`.
+    /// Its kind: `corrupt`, `invalid_counts`, `expired_context`, `not_recoverable`, `error_rate`.
     pub kind: &'static str,
-    /// In words.
+    /// A description.
     pub message: String,
 }
 
@@ -238,7 +238,7 @@ fn tell_faults(screen: &mut Screen, refusals: &[FaultJson], warnings: &[String])
     }
 }
 
-/// Where in a server's result a pipeline goes on.
+/// The position in a server's result where a pipeline resumes.
 #[derive(Debug, Serialize)]
 pub struct PageJson {
     /// The server's name for the result.
@@ -247,41 +247,41 @@ pub struct PageJson {
     pub query_key: Option<String>,
     /// The number of the next record, from 0.
     pub offset: i64,
-    /// How many to ask for.
+    /// How many records to request.
     pub size: Option<i64>,
 }
 
-/// Whether a pipeline goes on, and where.
+/// The decision whether a pipeline can resume, and where.
 #[derive(Debug, Serialize)]
 pub struct Resume {
-    /// Whether it goes on.
+    /// Whether it can resume.
     pub resume: bool,
-    /// Why it does not.
+    /// Why it cannot.
     pub reason: Option<String>,
-    /// By what it goes on: `paginated`, `batch`, `sequential`.
+    /// How it resumes: `paginated`, `batch`, `sequential`.
     pub mode: Option<&'static str>,
-    /// The batch to do next.
+    /// The next batch.
     pub next_batch: Option<i64>,
-    /// The item processed last.
+    /// The last processed item.
     pub after_id: Option<String>,
-    /// Where in a server's result.
+    /// The position in a server's result.
     pub page: Option<PageJson>,
-    /// How many items are processed.
+    /// The number of processed items.
     pub processed: Option<i64>,
-    /// How many are left.
+    /// The number of remaining items.
     pub remaining: Option<i64>,
-    /// Items that failed, for a retry of their own.
+    /// The failed items, which can be retried separately.
     pub failed_ids: Vec<String>,
-    /// What should be known.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// What forbids going on.
+    /// What prevents resuming.
     pub refusals: Vec<FaultJson>,
-    /// The execution it goes on from.
+    /// The execution that is resumed.
     pub from_execution: Option<String>,
 }
 
 impl Resume {
-    /// What is told of an answer.
+    /// Creates the report of a decision.
     #[must_use]
     pub fn of(answer: ResumeDecision) -> Self {
         match answer {
@@ -377,21 +377,21 @@ impl Report for Resume {
     }
 }
 
-/// Whether a document can be gone on from.
+/// The validation of a document.
 #[derive(Debug, Serialize)]
 pub struct Validated {
-    /// The execution, or the file.
+    /// The execution or file that was checked.
     pub checked: String,
-    /// Whether nothing forbids going on.
+    /// Whether nothing prevents resuming.
     pub valid: bool,
-    /// What forbids it.
+    /// What prevents resuming.
     pub refusals: Vec<FaultJson>,
-    /// What should be known.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl Validated {
-    /// What is told of it.
+    /// Creates the report of a validation.
     #[must_use]
     pub fn of(checked: String, found: Result<ProgressValidation, String>) -> Self {
         match found {

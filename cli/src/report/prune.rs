@@ -1,4 +1,4 @@
-//! What was pruned.
+//! Reports of prunings.
 
 use super::import::bytes;
 use crate::output::{Report, Screen, Tone};
@@ -6,111 +6,111 @@ use forge_store::model::{CheckpointId, OperationId, Timestamp};
 use forge_store::store;
 use serde::Serialize;
 
-/// A checkpoint and why it stays.
+/// A checkpoint, and why it is kept.
 #[derive(Debug, Serialize)]
 pub struct VerdictJson {
     /// Its id.
     pub id: CheckpointId,
     /// Its number.
     pub sequence: u64,
-    /// The moment it names.
+    /// The time that it is about.
     pub time: Timestamp,
-    /// What somebody said about it.
+    /// Its message.
     pub message: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// The rules that keep it; none if it goes.
+    /// The rules that keep it; empty if it is dropped.
     pub kept_by: Vec<String>,
 }
 
-/// Revisions that fold into a later one.
+/// Revisions that are folded into a later one.
 #[derive(Debug, Serialize)]
 pub struct FoldJson {
     /// The branch.
     pub branch: String,
-    /// The number of the first.
+    /// The number of the first folded revision.
     pub first: u64,
     /// The number of the revision that they fold into.
     pub into: u64,
-    /// How many there are.
+    /// How many revisions are folded.
     pub revisions: u64,
 }
 
-/// A source of a session that ended, whose bytes go.
+/// A source of an ended session, whose bytes are dropped.
 #[derive(Debug, Serialize)]
 pub struct SourceJson {
     /// The session.
     pub session: String,
-    /// When that ended.
+    /// When the session ended.
     pub ended: Timestamp,
     /// The source.
     pub source: String,
-    /// Bytes on disk.
+    /// Its size on disk, in bytes.
     pub bytes: u64,
 }
 
-/// A session that goes, since it ended.
+/// An ended session that is dropped.
 #[derive(Debug, Serialize)]
 pub struct EndedJson {
     /// The session.
     pub session: String,
     /// When it ended.
     pub ended: Timestamp,
-    /// How many revisions and checkpoints it has.
+    /// The number of its revisions and checkpoints.
     pub last_sequence: u64,
-    /// How many facts.
+    /// The number of its facts.
     pub facts: u64,
 }
 
-/// One session.
+/// The result for one session.
 #[derive(Debug, Serialize)]
 pub struct PrunedSession {
     /// The session.
     pub session: String,
     /// The operation, for `forge undo`; null if nothing was changed.
     pub operation: Option<OperationId>,
-    /// The checkpoints that go.
+    /// The checkpoints that are dropped.
     pub dropped: Vec<VerdictJson>,
-    /// Those that stay.
+    /// The checkpoints that are kept.
     pub kept: Vec<VerdictJson>,
-    /// The revisions that fold.
+    /// The folds.
     pub folds: Vec<FoldJson>,
-    /// How many revisions fold.
+    /// The number of folded revisions.
     pub folded: u64,
     /// The debugging sessions that are dropped.
     pub sessions: Vec<EndedJson>,
-    /// Transcripts and outputs that are dropped, of any other.
+    /// The transcripts and outputs of other sessions that are dropped.
     pub transcripts: Vec<SourceJson>,
-    /// About how many bytes of the index are free once they can no longer be taken back.
+    /// About how many bytes of the index become free when the undo period is over.
     pub bytes: u64,
 }
 
-/// What became free.
+/// The result of a sweep.
 #[derive(Debug, Serialize)]
 pub struct Freed {
-    /// Prunings that can no longer be taken back.
+    /// The number of prunings that cannot be undone any more.
     pub prunings: u64,
-    /// Large values that were dropped with them.
+    /// The number of large values that were removed with them.
     pub values: u64,
-    /// Bytes of the store on disk before.
+    /// The size of the store on disk before, in bytes.
     pub bytes_before: u64,
-    /// Bytes now.
+    /// The size now, in bytes.
     pub bytes: u64,
 }
 
-/// A pruning.
+/// The result of a pruning.
 #[derive(Debug, Serialize)]
 pub struct Pruned {
-    /// Whether nothing was changed.
+    /// Whether it was a dry run.
     pub dry_run: bool,
-    /// Each session.
+    /// The result for each session.
     pub sessions: Vec<PrunedSession>,
-    /// What became free; null if nothing was changed.
+    /// The result of the sweep; null if nothing was changed.
     pub freed: Option<Freed>,
 }
 
 impl Pruned {
-    /// What is told of it.
+    /// Creates the report.
     #[must_use]
     pub fn of(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
         let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::of(name, pruned));
@@ -183,7 +183,7 @@ impl PrunedSession {
         }
         match self.bytes {
             0 => {}
-            // Of little they depend on chance.
+            // Such small numbers depend on random data.
             1..1000 => screen.put(Tone::Plain, " (less than 1 kB)"),
             many => screen.put(Tone::Plain, &format!(" (about {})", bytes(many))),
         }

@@ -1,4 +1,4 @@
-//! What was purged, and what is left.
+//! Reports of purges: what was purged, and what is left.
 
 use super::import::{bytes, count};
 use crate::output::{Report, Screen, Tone};
@@ -7,20 +7,20 @@ use forge_store::store::{self, PurgeKind};
 use serde::Serialize;
 use std::path::Path;
 
-/// A place.
+/// A place where a secret was found.
 #[derive(Debug, Serialize)]
 pub struct PlaceJson {
-    /// The session; null if no session names it.
+    /// The session; null if it does not belong to one.
     pub session: Option<String>,
-    /// What it is.
+    /// The kind of the place.
     pub kind: &'static str,
-    /// Which one.
+    /// The name of the place.
     pub name: String,
-    /// How many secrets, parts of one at an end of a text too.
+    /// The number of secrets, with partial ones at the end of a text.
     pub count: u64,
 }
 
-/// A process.
+/// A process that still uses old files.
 #[derive(Debug, Serialize)]
 pub struct HolderJson {
     /// Its id.
@@ -32,49 +32,49 @@ pub struct HolderJson {
 /// A file with secrets.
 #[derive(Debug, Serialize)]
 pub struct FileJson {
-    /// The file, below the store.
+    /// The path of the file, relative to the store.
     pub file: String,
-    /// How many.
+    /// The number of secrets in it.
     pub count: u64,
 }
 
-/// A purge.
+/// The result of a purge.
 #[derive(Debug, Serialize)]
 pub struct Purged {
-    /// Whether nothing was changed.
+    /// Whether it was a dry run.
     pub dry_run: bool,
-    /// How many secrets were looked for.
+    /// The number of secrets that were searched for.
     pub secrets: u64,
-    /// How many secrets the rules found that are too short to be purged: they stay.
+    /// The number of secrets found by the rules that are too short to be purged: they stay.
     pub too_short: u64,
-    /// Where they stood; where nothing was changed, where they stand.
+    /// Where the secrets were; in a dry run, where they are.
     pub places: Vec<PlaceJson>,
-    /// Files that were removed, or would be: copies for searching, and writes that could not be read.
+    /// Files that were removed, or would be: search indexes, and unreadable writes.
     pub removed: Vec<String>,
-    /// Files that were written over in place.
+    /// Files that were overwritten in place.
     pub overwritten: Vec<String>,
-    /// What stands in the store's folder and is not forge's: it is left as it is.
+    /// Files in the store's folder that do not belong to forge: they stay unchanged.
     pub foreign: Vec<String>,
-    /// Whether nothing is left within reach.
+    /// Whether no secret is left in what forge can change.
     pub done: bool,
-    /// Writes in the spool without the store's seal, which wait until it is taken over.
+    /// Spooled writes without the store's seal, which stay until the store is adopted.
     pub unsealed: Vec<String>,
-    /// Older states of the index that are still read.
+    /// Older generations of the index that are still being read.
     pub held: Vec<String>,
-    /// The processes that hold files of before.
+    /// The processes that have old files open.
     pub holders: Vec<HolderJson>,
-    /// Whether others went on writing what they had read before.
+    /// Whether other processes continued to write old data.
     pub comes_back: bool,
-    /// How many files of the store were looked through.
+    /// The number of files of the store that were searched.
     pub files: u64,
-    /// How many bytes they have.
+    /// The size of these files, in bytes.
     pub bytes: u64,
-    /// The files that hold secrets as they are.
+    /// The files that contain secrets literally.
     pub found: Vec<FileJson>,
 }
 
 impl Purged {
-    /// What is told of it.
+    /// Creates the report.
     #[must_use]
     pub fn of(
         purged: store::PurgeReport,
@@ -117,7 +117,7 @@ impl Purged {
         }
     }
 
-    /// What is to be done about a file that forge does not change.
+    /// What to do about a file that forge does not change.
     fn whose(&self, file: &str) -> &'static str {
         let is_below = |one: &String| Path::new(file).starts_with(one);
         match file {
@@ -217,7 +217,7 @@ impl Report for Purged {
         self.left(screen);
         if self.done {
             let files = count(self.files, "file");
-            // Of little the bytes depend on chance.
+            // Such small numbers of bytes depend on random data.
             let size = if self.bytes < 1_000_000 {
                 String::new()
             } else {

@@ -1,4 +1,4 @@
-//! Where to go on after a crash, and what was made of it.
+//! Reports of recovery points, and of restored code.
 
 use super::moment::{CheckpointJson, RevisionJson};
 use crate::git::restore::{File, Left};
@@ -8,55 +8,55 @@ use forge_store::model::{Kind, Timestamp};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// So many files are told of one by one.
+/// How many files are listed one by one.
 const FILES_SHOWN: usize = 20;
 
-/// Where to go on, and the steps there.
+/// A recovery point with its steps.
 #[derive(Debug, Serialize)]
 pub struct Recover {
     /// The session.
     pub session: String,
     /// The branch.
     pub branch: String,
-    /// Where to go on.
+    /// The position to continue from.
     pub point: Point,
-    /// What it takes, in order: code, environment, commands, instructions.
+    /// The steps, in order: code, environment, commands, instructions.
     pub steps: Vec<Step>,
-    /// The moment that was named, as a word of a shell.
+    /// The moment that was given, quoted for a shell.
     #[serde(skip)]
     pub moment: Option<String>,
 }
 
-/// Where to go on.
+/// The position to continue from.
 #[derive(Debug, Serialize)]
 pub struct Point {
     /// The moment; null if nothing is recorded.
     pub at: Option<Timestamp>,
     /// Whether it is the last thing recorded.
     pub is_last: bool,
-    /// The revision that holds its claims.
+    /// The revision of its claims.
     pub revision: Option<RevisionJson>,
     /// The last checkpoint before it.
     pub checkpoint: Option<CheckpointJson>,
-    /// From that to the moment.
+    /// The seconds from that checkpoint to the moment.
     pub seconds_since: Option<f64>,
-    /// How many revisions of the branch came after the checkpoint. They are kept.
+    /// The number of revisions of the branch after the checkpoint, which are kept.
     pub revisions_since: u64,
-    /// How many facts came after it. They are kept.
+    /// The number of facts after the checkpoint, which are kept.
     pub facts_since: u64,
 }
 
-/// Something to do to go on. Each has its number.
+/// A recovery step.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Step {
-    /// Make the code what it was.
+    /// Restore the code.
     RestoreCodeState(Code),
-    /// Set variables.
+    /// Set environment variables.
     RestoreEnvironment(Environment),
-    /// Run commands again: a person does, forge never.
+    /// Run commands again: for a person, because forge never does.
     ReplayCommand(Commands),
-    /// What is left to do.
+    /// Tasks that are left to do.
     ManualInstruction(Tasks),
 }
 
@@ -67,35 +67,35 @@ pub struct Code {
     pub id: Option<String>,
     /// When it was recorded.
     pub at: Option<Timestamp>,
-    /// The commit it stands on.
+    /// The base commit.
     pub commit: Option<String>,
-    /// The branch of git checked out then.
+    /// The git branch at that time.
     pub git_branch: Option<String>,
-    /// How many edits came after it.
+    /// The number of edits after it.
     pub edits: usize,
-    /// The files that would differ from that commit.
+    /// The files that would differ from the base commit.
     pub files: Vec<File>,
-    /// What could not be brought back.
+    /// What could not be restored.
     pub not_restored: Vec<Left>,
-    /// Why it cannot be made here at all; null if it can.
+    /// Why it cannot be restored here at all; null if it can.
     pub not_here: Option<String>,
 }
 
-/// Variables.
+/// The environment variables.
 #[derive(Debug, Serialize)]
 pub struct Environment {
-    /// Names and values.
+    /// Their names and values.
     pub env_vars: BTreeMap<String, String>,
-    /// The names of those whose values were not kept.
+    /// The names of variables whose values were not stored.
     pub withheld: Vec<String>,
 }
 
-/// Commands.
+/// The commands.
 #[derive(Debug, Serialize)]
 pub struct Commands {
-    /// Those of which no end is known, the earliest first.
+    /// The commands whose end is not known, earliest first.
     pub running: Vec<Command>,
-    /// The last ones that ended, the earliest first.
+    /// The last commands that ended, earliest first.
     pub commands: Vec<Command>,
 }
 
@@ -106,24 +106,24 @@ pub struct Command {
     pub kind: Kind,
     /// The id of the fact.
     pub id: String,
-    /// When.
+    /// Its time.
     pub at: Timestamp,
-    /// The command line; of a sub-agent what it was sent for.
+    /// The command line; for a sub-agent, its task.
     pub command: String,
-    /// The folder it ran in.
+    /// Its working directory.
     pub working_dir: Option<String>,
-    /// The code it ended with.
+    /// Its exit code.
     pub exit_code: Option<i64>,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Option<String>,
 }
 
 /// What is left to do.
 #[derive(Debug, Serialize)]
 pub struct Tasks {
-    /// Tasks that are not done.
+    /// The open tasks.
     pub tasks: Vec<Task>,
-    /// What could be done next.
+    /// Suggested next steps.
     pub instructions: Vec<String>,
 }
 
@@ -132,13 +132,13 @@ pub struct Tasks {
 pub struct Task {
     /// The id of the fact.
     pub id: String,
-    /// What is to be done.
+    /// Its subject.
     pub subject: String,
-    /// How far it is.
+    /// Its status.
     pub status: Option<String>,
 }
 
-/// One step alone.
+/// A list with only one step.
 #[derive(Debug, Serialize)]
 pub struct Listed {
     /// The session.
@@ -231,7 +231,7 @@ impl Step {
 }
 
 impl Code {
-    /// Tells what would be made.
+    /// Writes what would be restored.
     pub fn tell(&self, screen: &mut Screen) {
         let (Some(_), Some(at)) = (&self.id, self.at) else {
             screen.line(Tone::Dim, "  no state of the code was recorded");
@@ -349,38 +349,39 @@ impl Tasks {
     }
 }
 
-/// The code was made again.
+/// The result of restoring the code.
 #[derive(Debug, Serialize)]
 pub struct Recovered {
-    /// The checkpoint it stands on; null without one.
+    /// The last checkpoint at the moment; null without one.
     pub restored_to: Option<String>,
-    /// The moment gone back to.
+    /// The restored moment.
     pub timestamp: Option<Timestamp>,
-    /// What the checkpoint says.
+    /// The message of the checkpoint.
     pub message: String,
-    /// Whether all of it could be brought back.
+    /// Whether everything could be restored.
     pub recovery_complete: bool,
     /// The session.
     pub session: String,
     /// The id of the recorded state.
     pub state: String,
-    /// The commit it stands on; null if it stood on none.
+    /// The base commit; null if there is none.
     pub commit: Option<String>,
-    /// The commit that was made.
+    /// The new commit.
     pub git_commit: String,
-    /// The branch of git that has it.
+    /// The git branch with this commit.
     pub git_branch: String,
-    /// The worktree it is checked out in; null if it is in none.
+    /// The worktree in which it is checked out; null if there is none.
     pub worktree: Option<String>,
-    /// How many values in it were taken out before they were recorded: they are not what they were.
+    /// How many values in it were redacted when they were recorded, so that they differ from the
+    /// original.
     pub redacted: usize,
-    /// The files that differ from the commit it stands on.
+    /// The files that differ from the base commit.
     pub files: Vec<File>,
-    /// What could not be brought back.
+    /// What could not be restored.
     pub not_restored: Vec<Left>,
-    /// What else the reader must know: filters of the repository that were not applied.
+    /// Warnings, such as about filters of the repository that were not applied.
     pub warnings: Vec<String>,
-    /// The commands that take it away again.
+    /// The commands that remove it again.
     pub undo: Vec<String>,
 }
 

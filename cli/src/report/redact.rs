@@ -1,20 +1,20 @@
-//! Secrets in a text.
+//! Reports of secrets in a text.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use serde::Serialize;
 
-/// A secret that was found; never the secret itself.
+/// A secret that was found, without the secret itself.
 #[derive(Debug, Serialize)]
 pub struct Found {
-    /// What it is: the word behind `redacted:`.
+    /// Its kind: the word after `redacted:`.
     pub kind: &'static str,
-    /// The line it begins in, from 1.
+    /// The line in which it begins, from 1.
     pub line: u64,
-    /// How long it is, in bytes.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// What was found in a text.
+/// The secrets in a text.
 #[derive(Debug, Default, Serialize)]
 pub struct Redacted {
     /// The secrets, in order.

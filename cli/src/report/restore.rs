@@ -1,4 +1,4 @@
-//! What a restore did, or would do.
+//! Reports of restores and their previews.
 
 use super::diff::{tell, tell_some};
 use super::moment::RevisionJson;
@@ -7,35 +7,35 @@ use forge_store::diff::TypedChange;
 use forge_store::model::Timestamp;
 use serde::Serialize;
 
-/// So many changes of a kind are told of a restore that is done: its summary counts them all.
+/// How many changes of a kind are shown for a finished restore; its summary counts them all.
 const CHANGES_SHOWN: usize = 10;
 
-/// What a restore did, or would do.
+/// The result of a restore, or its preview.
 #[derive(Debug, Serialize)]
 pub struct Recovery {
-    /// The id of the checkpoint gone back to, else of the revision; null for before the first.
+    /// The id of the restored checkpoint, or else of the revision; null for before the first one.
     pub restored_to: Option<String>,
-    /// The moment gone back to.
+    /// The restored moment.
     pub timestamp: Option<Timestamp>,
-    /// What the checkpoint's message says, else what was named.
+    /// The checkpoint's message, or else the moment as it was given.
     pub message: String,
-    /// Whether all claims are what they were then; false for a dry run.
+    /// Whether all claims equal those of the moment; false for a dry run.
     pub recovery_complete: bool,
-    /// Whether nothing was to be changed.
+    /// Whether it was a dry run.
     pub dry_run: bool,
     /// The session.
     pub session: String,
     /// The branch that got the new revision.
     pub branch: String,
-    /// The new revision; null if there is none, since all claims stood so already.
+    /// The new revision; null if there is none, because all claims were equal already.
     pub revision: Option<RevisionJson>,
-    /// How many claims there are then.
+    /// The number of claims after it.
     pub claims_restored: u64,
-    /// How many facts have come since that moment. They stay.
+    /// The number of facts since that moment, which are kept.
     pub facts_since: u64,
     /// The changes of claims.
     pub changes: Vec<TypedChange>,
-    /// All of it in a sentence.
+    /// A summary in one sentence.
     pub summary: String,
 }
 

@@ -1,4 +1,4 @@
-//! Workflow runs.
+//! Reports of workflow runs.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::model::claim::VocabularyWord as _;
@@ -7,16 +7,16 @@ use forge_store::systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// An output.
+/// An output of a step.
 #[derive(Debug, Serialize)]
 pub struct OutputJson {
     /// The step that made it.
     pub step: String,
-    /// What people call the step.
+    /// The display name of the step.
     pub name: Option<String>,
     /// The place of the step in the workflow.
     pub order: Option<i64>,
-    /// What was made.
+    /// The content of the output.
     pub content: String,
     /// When it was recorded.
     pub recorded_at: Timestamp,
@@ -29,30 +29,30 @@ impl From<run::StepOutput> for OutputJson {
     }
 }
 
-/// Where an item is.
+/// The position of an item.
 #[derive(Debug, Serialize)]
 pub struct ItemJson {
     /// Its name.
     pub item: String,
-    /// How far it is: `active`, `terminal`.
+    /// Its status: `active`, `terminal`.
     pub status: &'static str,
-    /// Whether it has come to its end.
+    /// Whether it has finished.
     pub is_terminal: bool,
-    /// The step it is at: the next one, else the last.
+    /// Its current step: the next one, or else the last.
     pub at: Option<String>,
-    /// The step recorded last.
+    /// The step that was recorded last.
     pub step: Option<String>,
-    /// What people call that step.
+    /// The display name of that step.
     pub name: Option<String>,
-    /// The step to be done next, if that is known.
+    /// The next step, if it is known.
     pub next: Option<String>,
     /// The place of the last step in the workflow.
     pub order: Option<i64>,
     /// The finished steps in the order in which they were done.
     pub path: Vec<String>,
-    /// What it carries along.
+    /// The data that it carries.
     pub data: Option<Value>,
-    /// When something of it was recorded last.
+    /// When it was recorded last.
     pub recorded_at: Option<Timestamp>,
 }
 
@@ -91,13 +91,13 @@ const ITEM_TITLES: [&str; 5] = ["Item", "Status", "At", "Order", "Done"];
 /// One output.
 #[derive(Debug, Serialize)]
 pub struct OneOutput {
-    /// The run; null where nothing was found.
+    /// The run; null if nothing was found.
     pub run: Option<String>,
     /// The item.
     pub item: String,
     /// The step.
     pub step: String,
-    /// The output; null where there is none and that was allowed.
+    /// The output; null if there is none and that was allowed.
     pub output: Option<OutputJson>,
 }
 
@@ -118,9 +118,9 @@ pub struct Outputs {
     pub run: String,
     /// The item.
     pub item: String,
-    /// What each step made.
+    /// The output of each step.
     pub outputs: BTreeMap<String, String>,
-    /// The steps that were asked for and have no output.
+    /// The requested steps without an output.
     pub missing: Vec<String>,
 }
 
@@ -139,10 +139,10 @@ impl Report for Outputs {
     }
 }
 
-/// Whether a step is finished.
+/// The answer whether a step is finished.
 #[derive(Debug, Serialize)]
 pub struct Exists {
-    /// The run; null if none knows the item.
+    /// The run; null if no run has the item.
     pub run: Option<String>,
     /// The item.
     pub item: String,
@@ -160,14 +160,14 @@ impl Report for Exists {
     }
 }
 
-/// The way an item took.
+/// The path of an item through the steps.
 #[derive(Debug, Serialize)]
 pub struct Path {
     /// The run.
     pub run: String,
     /// The item.
     pub item: String,
-    /// The step it is at.
+    /// Its current step.
     pub at: Option<String>,
     /// The finished steps in the order in which they were done.
     pub path: Vec<String>,
@@ -189,7 +189,7 @@ pub struct Show {
     /// The item.
     #[serde(flatten)]
     pub item: ItemJson,
-    /// Its outputs in the order of its way.
+    /// Its outputs in the order of its path.
     pub outputs: Vec<OutputJson>,
 }
 
@@ -223,19 +223,19 @@ impl Report for Show {
 pub struct RunJson {
     /// Its name.
     pub run: String,
-    /// How far it is: `running`, `finished`, `failed`.
+    /// Its status: `running`, `finished`, `failed`.
     pub status: &'static str,
     /// When it began.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it failed.
+    /// The error that made it fail.
     pub error: Option<String>,
     /// How many items it has.
     pub items: i64,
-    /// How many of them have come to their end.
+    /// How many of them have finished.
     pub terminal: i64,
-    /// When something of it was recorded last.
+    /// When it was recorded last.
     pub last_event: Timestamp,
 }
 
@@ -253,7 +253,7 @@ impl From<RunSummary> for RunJson {
 pub struct Step {
     /// The step; empty for items that have none yet.
     pub step: String,
-    /// How many items.
+    /// The number of items.
     pub items: usize,
 }
 
@@ -263,9 +263,9 @@ pub struct ShowRun {
     /// The run.
     #[serde(flatten)]
     pub run: RunJson,
-    /// What it was given.
+    /// Its input.
     pub input: Option<Value>,
-    /// Where its active items are.
+    /// The steps of its active items.
     pub steps: Vec<Step>,
 }
 
@@ -292,7 +292,7 @@ impl Report for ShowRun {
 /// Several runs.
 #[derive(Debug, Serialize)]
 pub struct Runs {
-    /// Which command tells.
+    /// The schema of the command's document.
     #[serde(skip)]
     pub schema: &'static str,
     /// The runs.
@@ -329,7 +329,7 @@ impl Report for Runs {
 /// A change of an item or an output.
 #[derive(Debug, Serialize)]
 pub struct Changed<T> {
-    /// The number of the revision in the run's one count.
+    /// The sequence number of the revision.
     pub sequence: u64,
     /// Its id.
     pub revision: RevisionId,
@@ -337,7 +337,7 @@ pub struct Changed<T> {
     pub time: Timestamp,
     /// The verb that made it.
     pub verb: String,
-    /// What it was from then on; null if it was cleared.
+    /// The value after the change; null if it was cleared.
     pub value: Option<T>,
 }
 
@@ -355,12 +355,12 @@ pub struct History {
     pub run: String,
     /// The item.
     pub item: String,
-    /// The step, if its outputs were asked for.
+    /// The step, if its outputs were requested.
     pub step: Option<String>,
-    /// The states of the item, the newest first.
+    /// The states of the item, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<Vec<Changed<ItemJson>>>,
-    /// The outputs of the step, the newest first.
+    /// The outputs of the step, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Vec<Changed<OutputJson>>>,
 }
@@ -420,33 +420,33 @@ fn items(screen: &mut Screen, rows: Vec<Vec<Cell>>) {
     screen.table(&table);
 }
 
-/// An item to go on with.
+/// An item to resume.
 #[derive(Debug, Serialize)]
 pub struct ResumedItem {
     /// The item.
     #[serde(flatten)]
     pub item: ItemJson,
-    /// What each finished step made: none of them is to be done again.
+    /// The output of each finished step, which must not be repeated.
     pub outputs: BTreeMap<String, String>,
 }
 
-/// Where a run goes on.
+/// How to resume a run.
 #[derive(Debug, Serialize)]
 pub struct Resumed {
     /// The run.
     pub run: String,
-    /// How far it is.
+    /// Its status.
     pub status: &'static str,
     /// How many items it has.
     pub total: usize,
-    /// How many of them have steps before them.
+    /// How many of them have steps left.
     pub active: usize,
     /// The items.
     pub items: Vec<ResumedItem>,
 }
 
 impl Resumed {
-    /// What is told of a run to go on with.
+    /// Creates the report of a run to resume.
     #[must_use]
     pub fn of(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
         let (total, active) = (resume.items.len(), resume.active().count());
@@ -476,7 +476,7 @@ impl Report for Resumed {
     }
 }
 
-/// A filled template.
+/// A template that was filled.
 #[derive(Debug, Serialize)]
 pub struct Render {
     /// The run.
@@ -497,7 +497,7 @@ impl Report for Render {
     }
 }
 
-/// Something found in an output or a file.
+/// A finding in an output or a file.
 #[derive(Debug, Serialize)]
 pub struct AuditFinding {
     /// The run; null for a file.
@@ -510,14 +510,14 @@ pub struct AuditFinding {
     pub file: Option<String>,
     /// The line, from 1.
     pub line: usize,
-    /// What it is: `placeholder`, `talk`, `instruction`.
+    /// Its kind: `placeholder`, `talk`, `instruction`.
     pub kind: &'static str,
-    /// The words that show it.
+    /// The words that were found.
     pub found: String,
 }
 
 impl AuditFinding {
-    /// Something found in a file.
+    /// Creates the finding for a file.
     #[must_use]
     pub fn in_file(file: &str, finding: PromptFinding) -> Self {
         let PromptFinding { line, kind, found } = finding;
@@ -525,7 +525,7 @@ impl AuditFinding {
         Self { run: None, item: None, step: None, file, line, kind: kind.word(), found }
     }
 
-    /// Something found in an output.
+    /// Creates the finding for an output.
     #[must_use]
     pub fn in_output(run: &str, output: &run::StepOutput, finding: PromptFinding) -> Self {
         let PromptFinding { line, kind, found } = finding;
@@ -549,12 +549,12 @@ impl AuditFinding {
     }
 }
 
-/// What a look through outputs and files found.
+/// The result of an audit of outputs and files.
 #[derive(Debug, Serialize)]
 pub struct Audit {
-    /// How many outputs and files were looked at.
+    /// How many outputs and files were examined.
     pub looked_at: usize,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<AuditFinding>,
 }
 

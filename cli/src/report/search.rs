@@ -1,42 +1,42 @@
-//! What a search found.
+//! Reports of searches.
 
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::Timestamp;
 use forge_store::store::SearchHit;
 use serde::Serialize;
 
-/// A page of what was found, the latest first.
+/// A page of hits, latest first.
 #[derive(Debug, Serialize)]
 pub struct Found {
     /// The hits.
     pub hits: Vec<HitLine>,
-    /// How many there are on all pages.
+    /// The number of hits on all pages.
     pub total: u64,
-    /// How many texts were looked at.
+    /// The number of texts that were searched.
     pub texts: u64,
-    /// What '--cursor' takes for the next page; null if there is none.
+    /// The '--cursor' of the next page; null if there is none.
     pub cursor: Option<String>,
 }
 
-/// Something in which all words stand.
+/// A hit: something that contains all words.
 #[derive(Debug, Serialize)]
 pub struct HitLine {
     /// Its session.
     pub session: String,
-    /// What it is: a kind, or `checkpoint`.
+    /// Its kind, or `checkpoint`.
     pub kind: &'static str,
     /// Its id.
     pub id: String,
-    /// When the words first stood in it.
+    /// When it first contained the words.
     pub at: Timestamp,
-    /// The number of the revision or checkpoint that first said so; of what happened, of the last revision by then; null
-    /// if there was none.
+    /// The number of the revision or checkpoint that first contained them; for a fact, the number
+    /// of the last revision at its time; null if there was none.
     pub revision: Option<u64>,
-    /// In how many versions of it all words stand.
+    /// The number of its versions that contain all words.
     pub versions: u64,
-    /// The text around the first of them.
+    /// The text around the first word.
     pub snippet: String,
-    /// Where words stand in the snippet: from and to, in bytes.
+    /// The positions of words in the snippet: from and to, in bytes.
     pub found: Vec<[usize; 2]>,
 }
 

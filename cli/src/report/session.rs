@@ -1,4 +1,4 @@
-//! Sessions.
+//! Reports of sessions.
 
 use crate::error::CommandError;
 use crate::output::{Cell, Report, Screen, Table, Tone};
@@ -11,64 +11,64 @@ use serde::Serialize;
 /// The sessions of a store.
 #[derive(Debug, Serialize)]
 pub struct Sessions {
-    /// The sessions, the one last written to first.
+    /// The sessions, the one with the last write first.
     pub sessions: Vec<Line>,
-    /// How many more there are.
+    /// How many more sessions there are.
     pub more: usize,
-    /// How many runs, progress, programs and threads were left out.
+    /// How many runs, pipelines, programs and threads were omitted.
     pub others: usize,
 }
 
-/// A session.
+/// A session in a list.
 #[derive(Debug, Serialize)]
 pub struct Line {
     /// Its name.
     pub name: String,
     /// Its id.
     pub id: SessionId,
-    /// What it is for.
+    /// Its kind.
     pub kind: SessionKind,
-    /// Whether commands work in it that name none.
+    /// Whether commands use it if no session is given.
     pub current: bool,
-    /// Which agent works in it.
+    /// The agent that works in it.
     pub agent: Option<String>,
-    /// The agent's own id of it.
+    /// The agent's own id of the session.
     pub agent_session: Option<String>,
     /// When it began.
     pub started_at: Timestamp,
-    /// The time of the earliest thing in it.
+    /// The time of its earliest event.
     pub first_event: Option<Timestamp>,
-    /// The time of the latest thing in it.
+    /// The time of its latest event.
     pub last_event: Option<Timestamp>,
-    /// The branch checked out.
+    /// Its current branch.
     pub branch: String,
-    /// How many branches it has.
+    /// The number of its branches.
     pub branches: u64,
-    /// How many revisions and checkpoints it has.
+    /// The number of its revisions and checkpoints.
     pub last_sequence: u64,
-    /// How many checkpoints it has.
+    /// The number of its checkpoints.
     pub checkpoints: u64,
-    /// When the latest of them was made.
+    /// The time of its latest checkpoint.
     pub last_checkpoint: Option<Timestamp>,
-    /// How many claims are held on the branch checked out.
+    /// The number of claims on the current branch.
     pub claims: u64,
-    /// How many facts were recorded.
+    /// The number of its facts.
     pub facts: u64,
     /// Seconds between scheduled checkpoints.
     pub schedule_seconds: Option<i64>,
-    /// What was imported into it.
+    /// The sources that were imported into it.
     pub sources: Vec<Source>,
-    /// The agents' own ids of sessions that joined it; absent if none did.
+    /// The agents' own ids of the sessions that joined it; absent if none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<String>,
 }
 
-/// Something that was imported.
+/// An imported source.
 #[derive(Debug, Serialize)]
 pub struct Source {
     /// Its name.
     pub name: String,
-    /// How many bytes of it were taken.
+    /// How many bytes of it were imported.
     pub bytes: u64,
 }
 
@@ -133,10 +133,10 @@ impl Report for Sessions {
     }
 }
 
-/// An agent session that joined an effort.
+/// An agent session that joined a session.
 #[derive(Debug, Serialize)]
 pub struct Joined {
-    /// The effort.
+    /// The session that it joined.
     pub session: String,
     /// The agent's own id of its session.
     pub agent_session: String,
@@ -164,16 +164,16 @@ pub struct One {
     done: Option<&'static str>,
     /// Its name.
     pub session: String,
-    /// What is known of it.
+    /// Its data.
     #[serde(flatten)]
     pub line: Line,
-    /// Its figures.
+    /// Its metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SessionMetrics>,
 }
 
 impl One {
-    /// The session.
+    /// Creates the report of a session.
     ///
     /// # Errors
     ///
@@ -184,7 +184,7 @@ impl One {
         Ok(Self { schema, done, session: line.name.clone(), line, metrics: None })
     }
 
-    /// With its figures.
+    /// Adds its metrics.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl One {
         Ok(self)
     }
 
-    /// The session after this was done to it, in a word of the past.
+    /// Returns the report of a command that changed the session; `done` is a past participle.
     #[must_use]
     pub const fn after(mut self, schema: &'static str, done: &'static str) -> Self {
         self.schema = schema;
@@ -237,7 +237,7 @@ impl Report for One {
 }
 
 impl Line {
-    /// What is known of it, a line each.
+    /// Writes its data, one item per line.
     pub(super) fn tell(&self, screen: &mut Screen) {
         let mut lines = Vec::new();
         if let Some(agent) = &self.agent {

@@ -1,4 +1,4 @@
-//! What was known at a moment.
+//! Reports of the state at a moment.
 
 use super::brief::BriefScreen;
 use super::entity::{self, Entity};
@@ -13,7 +13,7 @@ use forge_store::store::{BranchSummary, StateAt};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-/// The kinds in the order of the arrays in a document.
+/// The order of the kinds in a document.
 const ORDER: [Kind; 24] = [
     Kind::Hypothesis,
     Kind::Evidence,
@@ -41,52 +41,53 @@ const ORDER: [Kind; 24] = [
     Kind::Thread,
 ];
 
-/// What was known at a moment, as a document or for a screen.
+/// The state at a moment, as a document or for a screen.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum StateReport {
     /// Everything, for programs.
     Document(Box<Document>),
-    /// The brief, or what was asked for, for people.
+    /// The brief, or the requested kinds, for people.
     #[serde(skip)]
     Screen(Box<StateScreen>),
 }
 
-/// What was known at a moment, for programs.
+/// The state at a moment, for programs.
 #[derive(Debug, Serialize)]
 pub struct Document {
-    /// The last checkpoint at or before the moment, or the one that was named; null if there is none.
+    /// The last checkpoint at or before the moment, or the one that was given; null if there is
+    /// none.
     pub checkpoint: Option<CheckpointJson>,
-    /// The revision that the claims are those of; null before the first.
+    /// The revision of the claims; null before the first.
     pub revision: Option<RevisionJson>,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
-    /// From the last revision or fact at or before the moment to it.
+    /// The time from the last revision or fact at or before the moment to the moment.
     pub distance_seconds: Option<f64>,
-    /// What was folded between the revision and the moment; left out if nothing was.
+    /// The fold that contains the moment; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folded: Option<FoldedJson>,
-    /// What was held and what had happened.
+    /// The claims and facts.
     pub state: StateJson,
-    /// The branch checked out then.
+    /// The branch that was current then.
     pub current_branch: String,
     /// The session.
     pub session: SessionJson,
-    /// The session's figures up to then.
+    /// The session's metrics up to then.
     pub metrics: SessionMetrics,
 }
 
-/// Revisions that pruning has folded, so that the moment cannot be told from the revision before them.
+/// Revisions that a pruning folded, so that the exact state at the moment is not known.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct FoldedJson {
-    /// How many.
+    /// How many revisions were folded.
     pub revisions: u64,
-    /// The number of the revision that holds what they changed.
+    /// The number of the revision that contains their changes.
     pub into: u64,
 }
 
 impl FoldedJson {
-    /// What was folded between a moment's revision and the moment.
+    /// Returns the fold between a state's revision and its moment, if there is one.
     ///
     /// # Errors
     ///
@@ -96,7 +97,7 @@ impl FoldedJson {
         Ok(found.map(|found| Self { revisions: found.count, into: found.into }))
     }
 
-    /// In a sentence.
+    /// Describes it in one sentence.
     #[must_use]
     pub fn told(self) -> String {
         let (count, into) = (self.revisions, self.into);
@@ -105,12 +106,12 @@ impl FoldedJson {
     }
 }
 
-/// What was held and what had happened: an array for each kind.
+/// The claims and facts: one array per kind.
 #[derive(Debug)]
 pub struct StateJson {
-    /// The entities of each kind that was asked for.
+    /// The entities of each requested kind.
     pub kinds: Vec<(Kind, Vec<Entity>)>,
-    /// The branches; nothing where only some kinds were asked for.
+    /// The branches; absent if only some kinds were requested.
     pub branches: Option<Vec<BranchJson>>,
 }
 
@@ -127,38 +128,39 @@ impl Serialize for StateJson {
     }
 }
 
-/// A branch as it was at a moment. Without sequence numbers: these depend on how a session was imported.
+/// A branch as it was at a moment. It has no sequence numbers, because these depend on how a
+/// session was imported.
 #[derive(Debug, Serialize)]
 pub struct BranchJson {
     /// Its name.
     pub name: String,
-    /// What has become of it.
+    /// Its status.
     pub status: BranchStatus,
-    /// Where it began; null for `main`.
+    /// Where it was forked; null for `main`.
     pub base: Option<BaseJson>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// The time of its revision then; null before the first.
+    /// The time of its head then; null before the first revision.
     pub revision_at: Option<Timestamp>,
-    /// The hypothesis it tests.
+    /// The hypothesis that it tests.
     pub hypothesis: Option<String>,
-    /// How it goes about it.
+    /// Its approach.
     pub approach: Option<String>,
     /// What would count as success.
     pub success_criteria: Vec<String>,
-    /// What came of it.
+    /// Its results.
     pub results: Vec<String>,
-    /// Fields forge does not know.
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Option<forge_store::model::FieldMap>,
 }
 
-/// Where a branch began.
+/// Where a branch was forked.
 #[derive(Debug, Serialize)]
 pub struct BaseJson {
-    /// The branch it left.
+    /// The branch that it was forked from.
     pub branch: String,
-    /// The time of the revision it left it at; null before the first.
+    /// The time of the revision that it was forked from; null before the first.
     pub revision_at: Option<Timestamp>,
 }
 
@@ -190,7 +192,7 @@ impl BranchJson {
     }
 }
 
-/// The entities of some kinds, of all if none is named.
+/// Collects the entities of some kinds; of all kinds if none is given.
 ///
 /// # Errors
 ///
@@ -211,7 +213,7 @@ pub fn of_kinds(
 }
 
 impl Document {
-    /// The document of a state.
+    /// Creates the document of a state.
     ///
     /// # Errors
     ///
@@ -251,18 +253,18 @@ impl Document {
     }
 }
 
-/// What a person sees of a state.
+/// A state for people.
 #[derive(Debug)]
 pub struct StateScreen {
     /// The brief with its header.
     pub brief: BriefScreen,
-    /// What was asked for in place of the brief.
+    /// The requested kinds, in place of the brief.
     pub kinds: Option<Vec<(Kind, Vec<Entity>)>>,
-    /// What was folded up to then.
+    /// The fold that contains the moment.
     pub folded: Option<FoldedJson>,
-    /// Whether all fields are told, or a table.
+    /// Whether to show all fields instead of a table.
     pub full: bool,
-    /// What leads on: commands and what they do.
+    /// Suggested commands, with what they do.
     pub leads: Vec<(String, &'static str)>,
 }
 

@@ -1,4 +1,4 @@
-//! The store as a whole.
+//! Reports about the store as a whole.
 
 use super::session::Line;
 use super::written::Made;
@@ -6,53 +6,53 @@ use crate::output::{Report, Screen, Tone};
 use forge_store::store::UnfinishedImport;
 use serde::Serialize;
 
-/// Where things stand.
+/// The status of the store.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// The directory of the store: for people only.
+    /// The directory of the store; only for people.
     #[serde(skip)]
     pub path: String,
-    /// How many sessions there are.
+    /// The number of sessions.
     pub sessions: usize,
-    /// How many bytes of journal stand behind the index.
+    /// The size of the journal's tail, in bytes.
     pub tail_bytes: u64,
-    /// Imports of streams that have begun and not ended; absent if there are none.
+    /// Imports that have begun and not ended; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<Unfinished>,
-    /// The session commands work in; null if there is none yet.
+    /// The session that commands use; null if there is none yet.
     pub session: Option<String>,
-    /// The branch checked out in it.
+    /// Its current branch.
     pub branch: Option<String>,
-    /// The number of that branch's last revision.
+    /// The number of that branch's head.
     pub head: Option<u64>,
     /// The session's last checkpoint.
     pub last_checkpoint: Option<Made>,
-    /// What else is known of the session.
+    /// Further data of the session.
     pub summary: Option<Line>,
 }
 
-/// An import of a stream that has begun and not ended.
+/// An import that has begun and not ended.
 #[derive(Debug, Serialize)]
 pub struct Unfinished {
-    /// The session that holds what was written of it.
+    /// The session with the imported part.
     pub session: String,
-    /// The stream.
+    /// The name of the stream.
     pub source: String,
-    /// The command that takes the rest.
+    /// The command that imports the rest.
     pub command: String,
 }
 
 impl From<UnfinishedImport> for Unfinished {
     fn from(one: UnfinishedImport) -> Self {
         let file = one.source.strip_prefix("events:").unwrap_or(&one.source);
-        // Standard input has no name: what follows is the hash of its first line.
+        // Standard input has no name: its source is the hash of its first line.
         let file = if file.starts_with('-') { "-" } else { file };
         let command = format!("forge import events {}", quoted(file));
         Self { session: one.session, source: one.source, command }
     }
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
@@ -63,7 +63,7 @@ fn quoted(word: &str) -> String {
 }
 
 impl Unfinished {
-    /// Says what is to be done, unless a process is at it.
+    /// Writes what to do, unless a process is importing now.
     pub(crate) fn tell(&self, screen: &mut Screen) {
         let text = format!(
             "The session {} holds a part of {}, unless it is being imported now: '{}' takes the rest",
@@ -99,15 +99,15 @@ impl Report for Status {
     }
 }
 
-/// A store that was made.
+/// A store that was created.
 #[derive(Debug, Serialize)]
 pub struct Initialised {
-    /// The directory of the store: for people only.
+    /// The directory of the store; only for people.
     #[serde(skip)]
     pub path: String,
-    /// The session that was begun.
+    /// The session that was created.
     pub session: Option<String>,
-    /// Whether what is recorded is encrypted.
+    /// Whether the store is encrypted.
     pub encrypted: bool,
 }
 
@@ -130,18 +130,18 @@ impl Report for Initialised {
     }
 }
 
-/// An index that was brought up to date.
+/// The result of maintenance.
 #[derive(Debug, Serialize)]
 pub struct Maintained {
-    /// Whether there was something to do and nobody else was at it.
+    /// Whether there was work, and no other process was doing it.
     pub applied: bool,
-    /// Whether the index was rewritten to take the least room.
+    /// Whether the index was compacted.
     pub compacted: bool,
-    /// How many prunings were dropped that could no longer be taken back.
+    /// How many prunings were swept.
     pub swept: u64,
-    /// How many bytes of journal stood behind the index before.
+    /// The size of the journal's tail before, in bytes.
     pub tail_bytes_before: u64,
-    /// How many do now.
+    /// Its size now, in bytes.
     pub tail_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Message threads.
+//! Reports of message threads.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::systems::thread::{
@@ -8,14 +8,14 @@ use forge_store::systems::thread::{
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// The texts of messages, with or without those that are held back.
+/// Returns the texts of messages, with or without those that are held back.
 #[must_use]
 pub fn messages_of(messages: Vec<StoredMessage>, held: bool) -> Vec<String> {
     let shown = messages.into_iter().filter(|message| held || !message.held);
     shown.map(|message| message.text).collect()
 }
 
-/// Messages as the JSON that they are.
+/// Serialises messages as the JSON that they are.
 fn raw<S: Serializer>(messages: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(messages.iter().map(|text| RawValue::from_string(text.clone()).ok()))
 }
@@ -27,15 +27,15 @@ pub struct PendingJson {
     pub tool_call_id: String,
     /// The tool it calls.
     pub name: String,
-    /// The message that makes it.
+    /// The message that contains it.
     pub message: String,
-    /// Whether running it twice does what running it once does.
+    /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// How far it has come.
+    /// Its state.
     pub state: CallState,
     /// Whether it can be run again without asking.
     pub safe_to_rerun: bool,
-    /// What came of it.
+    /// Its result.
     pub result: Option<String>,
 }
 
@@ -71,7 +71,7 @@ fn tell_faults(screen: &mut Screen, faults: &[ThreadFault]) {
     }
 }
 
-/// What was appended.
+/// The result of an append.
 #[derive(Debug, Serialize)]
 pub struct AppendedJson {
     /// The thread.
@@ -88,14 +88,14 @@ pub struct AppendedJson {
     pub held: u64,
     /// The calls without a result.
     pub pending: Vec<PendingJson>,
-    /// What is wrong with the new messages where they stand.
+    /// The faults of the new messages at their positions.
     pub faults: Vec<ThreadFault>,
-    /// Whether the thread holds something that no provider would take.
+    /// Whether the thread has something that no provider would accept.
     pub marked: bool,
 }
 
 impl AppendedJson {
-    /// This.
+    /// Creates the report.
     #[must_use]
     pub fn new(thread: &str, done: AppendReport) -> Self {
         Self {
@@ -156,14 +156,14 @@ pub struct Shown {
     pub held: u64,
     /// The calls without a result.
     pub pending: Vec<PendingJson>,
-    /// Who writes it at present.
+    /// The current writer.
     pub writer: Option<ThreadLease>,
-    /// Whether it holds something that no provider would take.
+    /// Whether it has something that no provider would accept.
     pub marked: bool,
 }
 
 impl Shown {
-    /// These.
+    /// Creates the report.
     #[must_use]
     pub fn new(thread: &str, status: ThreadStatus, messages: Vec<String>) -> Self {
         Self {
@@ -200,7 +200,7 @@ impl Report for Shown {
     }
 }
 
-/// What was found in a history.
+/// The result of checking a history.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     /// The thread; null for a file.
@@ -209,12 +209,12 @@ pub struct Checked {
     pub form: MessageFormat,
     /// How many messages there are.
     pub messages: usize,
-    /// What is wrong.
+    /// The faults.
     pub faults: Vec<ThreadFault>,
 }
 
 impl Checked {
-    /// This.
+    /// Creates the report.
     #[must_use]
     pub fn new(thread: Option<&str>, messages: usize, found: SanitizedHistory) -> Self {
         let thread = thread.map(str::to_owned);
@@ -237,28 +237,28 @@ impl Report for Checked {
     }
 }
 
-/// A history that was made valid.
+/// The result of sanitising a history.
 #[derive(Debug, Serialize)]
 pub struct SanitizedJson {
     /// The thread; null for a file.
     pub thread: Option<String>,
     /// The form of the messages.
     pub form: MessageFormat,
-    /// The revision, if anything was changed in a store.
+    /// The revision, if a stored thread was changed.
     pub revision: Option<u64>,
     /// The messages.
     #[serde(serialize_with = "raw")]
     pub messages: Vec<String>,
-    /// What was done, in order.
+    /// The actions, in order.
     pub actions: Vec<SanitizeAction>,
-    /// What was wrong.
+    /// The faults.
     pub faults: Vec<ThreadFault>,
-    /// Whether nothing could be saved.
+    /// Whether nothing could be kept.
     pub reset: bool,
 }
 
 impl SanitizedJson {
-    /// This.
+    /// Creates the report.
     #[must_use]
     pub fn new(thread: Option<&str>, revision: Option<u64>, done: SanitizedHistory) -> Self {
         Self {
@@ -272,7 +272,7 @@ impl SanitizedJson {
         }
     }
 
-    /// What was wrong and what was done about it, a line each, as `check` tells it.
+    /// Describes the faults and the actions, one per line, as `check` does.
     #[must_use]
     pub fn told(&self) -> String {
         self.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -308,7 +308,7 @@ pub struct PendingShown {
 }
 
 impl PendingShown {
-    /// These.
+    /// Creates the report.
     #[must_use]
     pub fn new(thread: &str, pending: Vec<PendingCall>) -> Self {
         let pending = pending.into_iter().map(PendingJson::from).collect();
@@ -327,7 +327,7 @@ impl Report for PendingShown {
     }
 }
 
-/// A call that is run again.
+/// A call that is rerun.
 #[derive(Debug, Serialize)]
 pub struct Rerun {
     /// The thread.
@@ -336,20 +336,20 @@ pub struct Rerun {
     pub tool_call_id: String,
     /// The tool it calls.
     pub name: String,
-    /// What it is called with.
+    /// Its arguments.
     pub arguments: String,
-    /// Whether running it twice does what running it once does.
+    /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// How far it has come.
+    /// Its state.
     pub state: CallState,
-    /// What came of it.
+    /// Its result.
     pub result: Option<String>,
-    /// What was done, or is to be.
+    /// What was done, or must be done.
     pub done: &'static str,
 }
 
 impl Rerun {
-    /// This call, not run yet.
+    /// Creates the report of this call, which was not rerun yet.
     #[must_use]
     pub fn new(thread: &str, call: &PendingCall, arguments: String) -> Self {
         Self {
@@ -364,7 +364,7 @@ impl Rerun {
         }
     }
 
-    /// The call, as it is shown before it is run.
+    /// Writes the call, before it is run.
     pub fn told(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.tool_call_id);
         screen.line(Tone::Plain, &format!(" {} {}", self.name, self.arguments));

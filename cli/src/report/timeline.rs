@@ -1,11 +1,11 @@
-//! The timeline: branches as lanes, the newest on top.
+//! The timeline: branches as lanes, newest first.
 
 use super::moment::trigger_word;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{BranchStatus, CheckpointTrigger, Timestamp};
 use serde::Serialize;
 
-/// Narrower screens show only how long ago things were.
+/// The width, in columns, below which only the age of entries is shown.
 const WIDE: usize = 90;
 
 /// Branches, revisions and checkpoints, newest first.
@@ -15,24 +15,24 @@ pub struct Timeline {
     pub session: String,
     /// The branches, `main` first.
     pub branches: Vec<Lane>,
-    /// What is drawn, newest first.
+    /// The entries, newest first.
     pub entries: Vec<Entry>,
-    /// How many older rows there was no room for.
+    /// How many older rows were omitted.
     pub omitted: usize,
 }
 
-/// A branch.
+/// A branch, as a lane.
 #[derive(Debug, Serialize)]
 pub struct Lane {
     /// Its name.
     pub name: String,
-    /// What has become of it.
+    /// Its status.
     pub status: BranchStatus,
     /// Whether it is checked out.
     pub current: bool,
-    /// The branch it left; null for `main`.
+    /// The branch that it was forked from; null for `main`.
     pub base: Option<String>,
-    /// The number of the revision it left it at; null before the first.
+    /// The number of the revision that it was forked from; null before the first.
     pub base_revision: Option<u64>,
     /// The number of its newest revision; null before the first.
     pub head: Option<u64>,
@@ -44,7 +44,7 @@ pub struct Entry {
     /// `revision` or `checkpoint`.
     #[serde(rename = "type")]
     pub sort: Sort,
-    /// Its number in the session's one count.
+    /// Its sequence number.
     pub sequence: u64,
     /// Its id.
     pub id: String,
@@ -52,20 +52,20 @@ pub struct Entry {
     pub time: Timestamp,
     /// Its branch.
     pub branch: String,
-    /// Of a checkpoint its message, of a revision its verb.
+    /// The message of a checkpoint, or the verb of a revision.
     pub message: String,
     /// The tags of a checkpoint.
     pub tags: Vec<String>,
     /// Why a checkpoint was made; null for a revision.
     pub trigger: Option<CheckpointTrigger>,
-    /// The number of the revision that this one merged; absent if it is no merge.
+    /// The number of the revision that this one merged; absent if it is not a merge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<u64>,
-    /// How many revisions lie between this one and the next older one that is drawn.
+    /// How many revisions are omitted between this entry and the next older one.
     pub revisions_below: usize,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
@@ -75,7 +75,7 @@ pub enum Sort {
     Checkpoint,
 }
 
-/// Which lane each branch has while the rows are drawn from the newest to the oldest.
+/// The lane of each branch while rows are drawn from newest to oldest.
 struct Lanes<'a> {
     timeline: &'a Timeline,
     /// The branch in each lane.
@@ -87,7 +87,7 @@ impl Lanes<'_> {
         if let Some(lane) = self.used.iter().position(|used| *used == Some(branch)) {
             return lane;
         }
-        // The first lane is kept for main.
+        // The first lane is reserved for main.
         let from = usize::from(branch != 0);
         while self.used.len() <= from {
             self.used.push(None);
@@ -101,7 +101,7 @@ impl Lanes<'_> {
         lane
     }
 
-    /// The branches in lanes that leave the revision of this row.
+    /// The branches in lanes that were forked from the revision of this row.
     fn leaving(&self, entry: &Entry) -> Vec<usize> {
         let leaves = |branch: &&usize| {
             let lane = &self.timeline.branches[**branch];
@@ -110,7 +110,8 @@ impl Lanes<'_> {
         self.used.iter().flatten().filter(leaves).copied().collect()
     }
 
-    /// The lane of a branch that others leave here: one of theirs goes on as it if it has none yet.
+    /// Returns the lane of a branch that others were forked from here: if it has none yet, it takes
+    /// one of theirs.
     fn taken_over(&mut self, branch: usize, leaving: &mut Vec<usize>) -> usize {
         if branch != 0 && !self.used.contains(&Some(branch)) {
             let lane = self.used.iter().position(|used| used.is_some_and(|b| leaving.contains(&b)));
@@ -123,7 +124,7 @@ impl Lanes<'_> {
         self.of(branch)
     }
 
-    /// The line that joins other lanes to this one; they are free then.
+    /// Returns the line that joins other lanes to this one, and frees them.
     fn joined(&mut self, lane: usize, branches: &[usize]) -> String {
         let joins: Vec<usize> = (0..self.used.len())
             .filter(|place| self.used[*place].is_some_and(|branch| branches.contains(&branch)))
@@ -172,7 +173,7 @@ impl Timeline {
         self.branches.iter().position(|lane| lane.name == branch).unwrap_or(0)
     }
 
-    /// The rows as they are drawn: the lanes before each, and the entry if the row is one's.
+    /// Returns the rows: the lanes before each, and the entry if the row has one.
     fn rows(&self) -> Vec<(String, Option<&Entry>)> {
         let mut rows = Vec::new();
         let mut lanes = Lanes { timeline: self, used: Vec::new() };
@@ -185,7 +186,7 @@ impl Timeline {
             }
             let mark = if entry.sort == Sort::Checkpoint { '◆' } else { '●' };
             rows.push((lanes.row(Some(lane), mark), Some(entry)));
-            // A branch that begins before everything that is drawn has nothing to go on to.
+            // A branch that begins before everything that is drawn has no line below.
             let older = &self.entries[number + 1..];
             let has_more = older.iter().any(|older| older.branch == entry.branch);
             let base = self.branches.get(branch).and_then(|lane| lane.base_revision);
@@ -205,7 +206,8 @@ impl Timeline {
         rows
     }
 
-    /// The branches whose newest drawn row this is, or that begin at it and have nothing of their own.
+    /// The branches whose newest drawn row this is, or that were forked at it and have no revisions
+    /// of their own.
     fn heads(&self, entry: &Entry) -> String {
         let newest = |branch: &str| self.entries.iter().find(|entry| entry.branch == branch);
         let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! What was taken back.
+//! Reports of undo and redo.
 
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
@@ -6,7 +6,7 @@ use forge_store::model::{OperationId, Timestamp};
 use forge_store::store::Session;
 use serde::Serialize;
 
-/// An operation that was taken back, or is in force again.
+/// An operation that was undone or redone.
 #[derive(Debug, Serialize)]
 pub struct Undone {
     #[serde(skip)]
@@ -17,9 +17,9 @@ pub struct Undone {
     pub session: String,
     /// The branch checked out.
     pub branch: String,
-    /// The operation that did this, which can be taken back in turn.
+    /// The operation of the undo or redo itself, which can be undone too.
     pub operation: OperationId,
-    /// What was taken back.
+    /// The operation that was undone or redone.
     pub target: Target,
     /// The number of the revision it made, if claims changed.
     pub revision: Option<u64>,
@@ -30,16 +30,16 @@ pub struct Undone {
 pub struct Target {
     /// Its id.
     pub id: OperationId,
-    /// What it was: `hypothesis add`.
+    /// Its verb: `hypothesis add`.
     pub verb: String,
-    /// When it was.
+    /// Its time.
     pub time: Timestamp,
-    /// What it did.
+    /// Its effects.
     pub effects: Vec<String>,
 }
 
 impl Undone {
-    /// What an undo or a redo did.
+    /// Creates the report of an undo or a redo.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What verify, rebuild and repair found and did.
+//! Reports of verify, rebuild and repair.
 
 use super::counted;
 use super::key::word;
@@ -8,54 +8,54 @@ use forge_store::store;
 use serde::Serialize;
 use std::path::Path;
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Debug, Serialize)]
 pub struct Verified {
     /// The store.
     pub path: String,
     /// `clean`, `repairable`, `loss` or `forged`.
     pub outcome: &'static str,
-    /// What is known of its seals: `sealed` (all that were looked at are right, unless a finding says otherwise),
-    /// `unsealed`, `no_key` or `no_witness`.
+    /// The state of its seals: `sealed` (all seals that were checked are valid, unless a finding
+    /// says otherwise), `unsealed`, `no_key` or `no_witness`.
     pub seals: &'static str,
     /// Whether the store is encrypted.
     pub encrypted: bool,
     /// Whether every object was read and every derived row compared.
     pub read_data: bool,
-    /// Records of the journal that were looked at.
+    /// The number of journal records that were checked.
     pub records: u64,
-    /// Revisions that were looked at.
+    /// The number of revisions that were checked.
     pub revisions: u64,
-    /// Objects that were opened.
+    /// The number of objects that were opened.
     pub objects: u64,
-    /// Derived rows that were compared.
+    /// The number of derived rows that were compared.
     pub rows: u64,
-    /// Writes that wait in the spool.
+    /// The number of spooled writes.
     pub waiting: u64,
-    /// Revisions whose loss an earlier repair has named.
+    /// The number of revisions whose loss an earlier repair recorded.
     pub lost_before: u64,
-    /// What is damaged.
+    /// The damage that was found.
     pub findings: Vec<Finding>,
     /// What a repair could not save.
     pub lost: Vec<String>,
-    /// Imports of streams that have begun and not ended; absent if there are none.
+    /// Imports that have begun and not ended; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<Unfinished>,
 }
 
-/// What is wrong about a place in the store.
+/// The damage of a place in the store.
 #[derive(Debug, Serialize)]
 pub struct Finding {
     /// The place.
     pub place: String,
     /// What is wrong.
     pub problem: String,
-    /// Whether `forge rebuild` makes it again.
+    /// Whether `forge rebuild` rebuilds it.
     pub derived: bool,
 }
 
 impl Verified {
-    /// Of this store.
+    /// Creates the report for this store.
     #[must_use]
     pub fn new(path: &Path, read_data: bool, found: store::VerifyReport) -> Self {
         let findings = found.findings.into_iter();
@@ -156,14 +156,14 @@ impl Report for Verified {
     }
 }
 
-/// What was made again.
+/// The result of a rebuild.
 #[derive(Debug, Serialize)]
 pub struct Rebuilt {
-    /// Revisions in the index.
+    /// The number of revisions in the index.
     pub revisions: u64,
-    /// Derived rows made.
+    /// The number of rebuilt rows.
     pub rows: u64,
-    /// Full states made.
+    /// The number of rebuilt full states.
     pub full_states: u64,
 }
 
@@ -183,25 +183,25 @@ impl Report for Rebuilt {
     }
 }
 
-/// What was saved.
+/// The result of a repair.
 #[derive(Debug, Serialize)]
 pub struct Repaired {
-    /// The damaged store, which is as it was.
+    /// The damaged store, which is unchanged.
     pub from: String,
     /// The new one.
     pub to: String,
-    /// Revisions that are whole in it.
+    /// The number of complete revisions in it.
     pub revisions: u64,
-    /// Places where a single wrong bit was put right.
+    /// The number of places where a single wrong bit was corrected.
     pub mended: u64,
-    /// Writes that wait in its spool.
+    /// The number of spooled writes.
     pub waiting: u64,
     /// What could not be saved.
     pub lost: Vec<String>,
 }
 
 impl Repaired {
-    /// From here to there.
+    /// Creates the report for these two stores.
     #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::RepairReport) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What an entity rests on and what rests on it.
+//! Reports what an entity rests on, and what rests on it.
 
 use super::diff::tell_one;
 use super::entity::Entity;
@@ -7,52 +7,52 @@ use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
 use serde::Serialize;
 
-/// What an entity rests on and what rests on it.
+/// What an entity rests on, and what rests on it.
 #[derive(Debug, Serialize)]
 pub struct Why {
     /// The session.
     pub session: String,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
-    /// What is asked about.
+    /// The entity.
     #[serde(flatten)]
     pub entity: EntityId,
     /// Its fields.
     pub fields: Entity,
     /// Why it is in doubt; null if it is not.
     pub doubt: Option<String>,
-    /// Evidence that speaks for it, the strongest first.
+    /// The evidence for it, strongest first.
     pub supporting: Vec<Link>,
-    /// Evidence that speaks against it, the strongest first.
+    /// The evidence against it, strongest first.
     pub contradicting: Vec<Link>,
-    /// What it rests on, the nearest first.
+    /// What it rests on, nearest first.
     pub rests_on: Vec<Link>,
-    /// What rests on it, the nearest first.
+    /// What rests on it, nearest first.
     pub supports: Vec<Link>,
-    /// What cannot be true beside it.
+    /// The beliefs that contradict it.
     pub contradicts: Vec<Link>,
-    /// The changes that made it what it is, newest first; empty for a fact.
+    /// The changes of it, newest first; empty for a fact.
     pub history: Vec<Revised>,
 }
 
-/// Another entity and how it bears on the one asked about.
+/// Another entity, with its relation to this one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Link {
     /// Its kind.
     pub kind: Kind,
     /// Its id.
     pub id: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// How it bears on the entity, or the entity on it: `requires`, `evidence`, `parent`, `blocks` and others.
+    /// The relation between the two: `requires`, `evidence`, `parent`, `blocks` and others.
     pub relation: String,
-    /// How strongly; null if that was not said.
+    /// The strength of the relation; null if it has none.
     pub strength: Option<f64>,
-    /// What has become of it; null if it has no status.
+    /// Its status; null if it has none.
     pub status: Option<String>,
-    /// Whether it is in doubt itself.
+    /// Whether it is itself in doubt.
     pub in_doubt: bool,
-    /// How many steps away it is.
+    /// Its distance in steps.
     pub distance: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a command wrote.
+//! Reports of writes.
 
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Checkpoint, CheckpointId, Fact, Key, Kind, OperationId, RevisionId};
@@ -6,40 +6,40 @@ use forge_store::model::{CheckpointTrigger, Timestamp, Value};
 use forge_store::store::WriteReport;
 use serde::Serialize;
 
-/// What a command wrote.
+/// The result of a write.
 #[derive(Debug, Serialize)]
 pub struct Written {
     #[serde(skip)]
     schema: &'static str,
-    /// What was done, in a word: `Added`.
+    /// What was done, as a past participle: `Added`.
     #[serde(skip)]
     done: String,
     #[serde(skip)]
     kind: Option<Kind>,
-    /// The session it went to.
+    /// The session.
     pub session: String,
-    /// The branch it went to.
+    /// The branch.
     pub branch: String,
     /// The operation, for `forge undo`; null if nothing was written.
     pub operation: Option<OperationId>,
-    /// The id of what the command is about.
+    /// The id of the entity that the command is about.
     pub id: Option<String>,
-    /// The revision it made, if claims changed.
+    /// The new revision, if claims changed.
     pub revision: Option<Revision>,
-    /// The checkpoint it made.
+    /// The new checkpoint.
     pub checkpoint: Option<Made>,
-    /// When the fact happened that it is about; null for claims.
+    /// When the fact happened; null for claims.
     pub at: Option<Timestamp>,
     /// The claims that changed and the facts that were added.
     pub changed: Vec<Changed>,
-    /// What does not go together, and other things to be told.
+    /// Inconsistencies, and other warnings.
     pub warnings: Vec<String>,
 }
 
 /// A revision.
 #[derive(Debug, Serialize)]
 pub struct Revision {
-    /// Its number in the session's one count.
+    /// Its sequence number.
     pub sequence: u64,
     /// Its id.
     pub id: RevisionId,
@@ -50,15 +50,15 @@ pub struct Revision {
 pub struct Made {
     /// Its id.
     pub id: CheckpointId,
-    /// Its number in the session's one count.
+    /// Its sequence number.
     pub sequence: u64,
-    /// The moment it names.
+    /// The time that it is about.
     pub time: Timestamp,
-    /// What somebody said about it.
+    /// Its message.
     pub message: String,
-    /// Words it is found by.
+    /// Its tags.
     pub tags: Vec<String>,
-    /// Why it was made.
+    /// Its trigger.
     pub trigger: CheckpointTrigger,
 }
 
@@ -76,7 +76,7 @@ impl From<&Checkpoint> for Made {
 }
 
 impl Made {
-    /// Tells of it in an indented line.
+    /// Writes it in an indented line.
     pub fn tell(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "  checkpoint ");
         screen.put(Tone::Id, &self.id.short());
@@ -88,19 +88,19 @@ impl Made {
     }
 }
 
-/// Something that changed.
+/// An entity that changed.
 #[derive(Debug, Serialize)]
 pub struct Changed {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its id.
     pub id: String,
-    /// Its fields then; null if it is gone.
+    /// Its new fields; null if it was removed.
     pub value: Option<Value>,
 }
 
 impl Written {
-    /// What a write did. `done` says it in a word of the past: `Added`.
+    /// Creates the report of a write. `done` is a past participle: `Added`.
     #[must_use]
     pub fn new(schema: &'static str, done: &str, committed: WriteReport) -> Self {
         let unchanged = committed.is_unchanged();
@@ -122,7 +122,7 @@ impl Written {
         }
     }
 
-    /// About this claim.
+    /// Sets the claim that the command is about.
     #[must_use]
     pub fn of(mut self, kind: Kind, id: impl Into<String>) -> Self {
         self.kind = Some(kind);
@@ -130,14 +130,14 @@ impl Written {
         self
     }
 
-    /// About a checkpoint of this id.
+    /// Sets the checkpoint that the command is about.
     #[must_use]
     pub fn named(mut self, id: String) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// About this fact.
+    /// Sets the fact that the command is about.
     #[must_use]
     pub fn of_fact(mut self, fact: Fact) -> Self {
         let id = fact.id.clone();
@@ -146,7 +146,8 @@ impl Written {
         self.of(fact.kind, id)
     }
 
-    /// In one line, for where the text goes to somebody else: `Recorded command c-12 (session x, branch main)`.
+    /// Returns it in one line, for other programs: `Recorded command c-12 (session x, branch
+    /// main)`.
     #[must_use]
     pub fn line(&self) -> String {
         let (kind, id) = self.subject();
@@ -204,7 +205,7 @@ impl Report for Written {
     }
 }
 
-/// What has become of something that changed along with what the command is about.
+/// Describes a change of another entity than the one that the command is about.
 fn told(changed: &Changed) -> Option<String> {
     let Some(value) = &changed.value else { return Some(" is gone".to_owned()) };
     let text = |name| value.field(name).and_then(Value::as_text);

@@ -1,4 +1,4 @@
-//! Takes transcripts into the store: file, reader, session, bookmark.
+//! Imports transcripts into the store: file, reader, session, bookmark.
 
 mod reading;
 mod source;
@@ -24,30 +24,31 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// So often a file is begun again because somebody else has taken more of it meanwhile.
+/// How often a file is retried because another process has imported more of it in the meantime.
 const MAX_ATTEMPTS: usize = 8;
-/// So many bytes of a file are held against what was taken of it at once; whole blocks of a bookmark.
+/// How many bytes of a file are compared with its imported part at once; whole blocks of a
+/// bookmark.
 const READ_BYTES: u64 = 4 << 20;
-/// What is read before the session begins is held back up to so many bytes.
+/// The maximum number of bytes that are held in memory before the session is known.
 const MAX_HELD_BYTES: usize = 16 << 20;
-/// The longest name a title gives.
+/// The maximum length of a session's name that comes from a title.
 const NAME_CHARACTERS: usize = 60;
 
-/// How to import.
+/// Options of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
     /// Refuse a file with a bad line.
     pub strict: bool,
-    /// Only say what would be taken.
+    /// Only report what would be imported.
     pub dry_run: bool,
-    /// Let rules read what the agent's sentences state.
+    /// Let rules find statements in the agent's sentences.
     pub infer: bool,
-    /// As a hook does it: of what was taken before only the end is looked at again, so that the cost follows what is
-    /// new, and the index is left as it is.
+    /// As in a hook: only the end of the imported part is compared, so that the cost depends on
+    /// what is new, and the index is not updated.
     pub live: bool,
 }
 
-/// Imports transcripts; what is taken of one session is one operation.
+/// Imports transcripts. All that is imported into one session is one operation.
 pub struct Importer<'a> {
     store: &'a Store,
     act: &'a WriteContext,
@@ -57,11 +58,11 @@ pub struct Importer<'a> {
     dialect: TranscriptDialect,
 }
 
-/// A file on its way in.
+/// The state of importing a file.
 struct Intake {
     file: File,
     bytes: u64,
-    /// It is one document over several lines.
+    /// Whether it is one document over several lines.
     document: bool,
     source: String,
     session: Option<Session>,
@@ -71,7 +72,8 @@ struct Intake {
 }
 
 impl<'a> Importer<'a> {
-    /// Begins; `progress` hears how many bytes of the file in work have been read.
+    /// Creates an importer; `progress` is called with the number of bytes read from the current
+    /// file.
     pub fn new(
         store: &'a Store,
         act: &'a WriteContext,
@@ -82,22 +84,23 @@ impl<'a> Importer<'a> {
         Self { store, act, how, operations: BTreeMap::new(), progress, dialect }
     }
 
-    /// The same for another agent's transcripts.
+    /// Sets the agent of the transcripts.
     #[must_use]
     pub fn of(self, dialect: TranscriptDialect) -> Self {
         Self { dialect, ..self }
     }
 
-    /// Imports one file. Durable once [`Store::sync`] was called.
+    /// Imports one file. It is durable once [`Store::sync`] was called.
     ///
     /// # Errors
     ///
-    /// The file cannot be read; it seems to be no transcript of this agent; with `strict`, its first bad line: then
-    /// nothing of it was taken.
+    /// If the file cannot be read, or seems to be something else than a transcript of this agent;
+    /// with `strict`, for its first bad line: then nothing of it was imported.
     pub fn file(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
         for _ in 1..MAX_ATTEMPTS {
             match self.once(path) {
-                // Hooks of one event import the same file: who was slower goes on from where the other has come to.
+                // Hooks of one event import the same file: the slower one continues after the
+                // other.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 done => return done,
             }
@@ -156,7 +159,7 @@ impl<'a> Importer<'a> {
         }
         intake.report.again = intake.again;
         if self.how.strict {
-            // All of it is read before any of it is taken.
+            // All of it is read before any of it is written.
             self.pass(&mut intake, path, true)?;
         }
         self.pass(&mut intake, path, self.how.dry_run)
@@ -172,8 +175,8 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Says what is wrong with a file that names no session: nothing of it is taken. A file that an agent has only
-    /// begun is no error.
+    /// Returns the error for a file that names no session, of which nothing is imported. A file
+    /// that an agent has only begun to write is not an error.
     fn unnamed(
         &mut self,
         opened: Opened,
@@ -194,7 +197,8 @@ impl<'a> Importer<'a> {
             again: false,
             report: report.clone(),
         };
-        // Of Claude Code there are files with nothing but titles; the others name the session first.
+        // Claude Code also writes files that contain only titles; all other agents name the session
+        // first.
         let headless = opened.form == Some(wanted)
             && self.dialect != TranscriptDialect::ClaudeCode
             && !(begun || intake.document);
@@ -221,7 +225,7 @@ impl<'a> Importer<'a> {
         })
     }
 
-    /// Holds the file against what was taken of it.
+    /// Compares the file with its imported part.
     fn compare(&self, intake: &mut Intake, known: &SourceBookmark) -> Result<Beside, Failure> {
         if intake.bytes < known.bytes && known.removed() > 0 {
             return self.compare_kept(intake);
@@ -234,7 +238,8 @@ impl<'a> Importer<'a> {
         }
         while offset < end {
             let part = read_at(&intake.file, offset, READ_BYTES.min(end - offset))?;
-            // Of a file that is shorter now the last block is not whole: it is held against the bytes themselves.
+            // If the file is shorter now, its last block is incomplete: it is compared with the
+            // bytes themselves.
             let whole = if intake.bytes < known.bytes {
                 part.len() - part.len() % BLOCK_BYTES
             } else {
@@ -247,7 +252,7 @@ impl<'a> Importer<'a> {
             if let (false, Some(session)) = (rest.is_empty(), &intake.session) {
                 let at = offset + whole as u64;
                 let kept = session.source_bytes(&intake.source, at, rest.len() as u64);
-                // With what was pruned it cannot be compared: it is read again.
+                // A part that was pruned cannot be compared: the file is read again.
                 if matches!(kept, Err(Error::Dropped { .. })) || kept? != rest {
                     return Ok(Beside::Changed);
                 }
@@ -257,8 +262,8 @@ impl<'a> Importer<'a> {
         Ok(if intake.bytes < known.bytes { Beside::Shorter } else { Beside::Grown })
     }
 
-    /// Holds a file that is shorter now, and that held secrets, against what was kept: only there do its last bytes
-    /// stand by themselves.
+    /// Compares a file that is shorter now and contained secrets with the redacted bytes that were
+    /// stored: only these have the right boundaries.
     fn compare_kept(&self, intake: &mut Intake) -> Result<Beside, Failure> {
         let Some(session) = &intake.session else { return Ok(Beside::Changed) };
         let (mut offset, mut kept) = (0, 0);
@@ -284,7 +289,8 @@ impl<'a> Importer<'a> {
         Ok(Beside::Shorter)
     }
 
-    /// Reads from the bookmark to the end of the file and says what was in it; `only_look` takes nothing.
+    /// Reads from the bookmark to the end of the file and reports what was in it; with `only_look`,
+    /// nothing is written.
     fn pass(
         &mut self,
         intake: &mut Intake,
@@ -334,7 +340,7 @@ impl<'a> Importer<'a> {
         Ok(report)
     }
 
-    /// Counts what would be new of a piece, where its count alone does not say.
+    /// Counts what would be new in a piece, if the piece's own counts do not say.
     fn look(
         &self,
         intake: &Intake,
@@ -355,7 +361,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Writes what was read.
+    /// Writes a piece.
     fn take(
         &mut self,
         intake: &mut Intake,
@@ -406,7 +412,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// The session of a transcript that has none yet.
+    /// Creates the session of a transcript that has none yet.
     fn begin(&self, id: &str, draft: Option<&SessionDraft>) -> Result<Session, CommandError> {
         let short: String = id.chars().take(8).collect();
         let title = draft.and_then(|draft| draft.title.as_deref()).map(name_of);
@@ -422,17 +428,17 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// How a file looks beside what was taken of it.
+/// The result of comparing a file with its imported part.
 enum Beside {
-    /// As it was, perhaps with more behind it.
+    /// Unchanged, perhaps with more after it.
     Grown,
-    /// An earlier save of it: nothing is new.
+    /// An earlier save of the file: nothing is new.
     Shorter,
     /// Different: it is read from the beginning.
     Changed,
 }
 
-/// What can fail in the middle of a file.
+/// An error in the middle of a file.
 enum Failure {
     File(std::io::Error),
     Store(Error),
@@ -466,7 +472,7 @@ fn bad_line(path: &Path, bad: &UnreadableLine) -> CommandError {
         .hinted("nothing of this file was taken; without '--strict' such lines are skipped")
 }
 
-/// What the agent is called in its sessions and sources.
+/// Returns the agent's name in sessions and sources.
 #[must_use]
 pub const fn agent_name(dialect: TranscriptDialect) -> &'static str {
     match dialect {
@@ -476,10 +482,10 @@ pub const fn agent_name(dialect: TranscriptDialect) -> &'static str {
     }
 }
 
-/// What the source is called in its session's bookmarks and facts.
+/// The name of the source in its session's bookmarks and facts.
 fn source_name(agent: &str, path: &Path, id: &str) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    // The same transcript, compressed, is the same source.
+    // The same transcript in compressed form is the same source.
     let name = name.strip_suffix(".zst").unwrap_or(&name);
     if name.starts_with("agent-") && name.ends_with(".jsonl") {
         format!("{agent}:{name}")
@@ -488,7 +494,7 @@ fn source_name(agent: &str, path: &Path, id: &str) -> String {
     }
 }
 
-/// A title as a session's name: one line, not too long.
+/// A title as a session's name: one line, of limited length.
 fn name_of(title: &str) -> String {
     let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -499,7 +505,7 @@ fn name_of(title: &str) -> String {
         .to_owned()
 }
 
-/// A checkpoint that a reader drafted, as the store takes it.
+/// Converts a checkpoint that a reader drafted for the store.
 pub fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
     NewCheckpoint {
         message: draft.message,
@@ -512,7 +518,7 @@ pub fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
 }
 
 impl TranscriptReport {
-    /// Adds what a piece of the file says.
+    /// Adds the counts of a piece.
     fn count(&mut self, piece: &TranscriptPiece, clean: &RedactedSource<'_>, lines: u64) {
         self.lines += lines;
         self.bytes += clean.source().len() as u64;
@@ -528,7 +534,7 @@ impl TranscriptReport {
     }
 }
 
-/// Where what is imported may be unpacked: beside the store's own files, not where others look.
+/// Returns the folder for unpacked files: inside the store, where other users cannot read them.
 #[must_use]
 pub fn folder_of(store: &Store) -> PathBuf {
     store.path().map_or_else(std::env::temp_dir, Path::to_owned)

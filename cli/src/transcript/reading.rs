@@ -1,4 +1,4 @@
-//! Reads a transcript part by part, ahead of who writes the parts into the store.
+//! Reads a transcript in parts, ahead of the thread that writes them to the store.
 
 use super::{Failure, bad_line, read_at};
 use crate::error::CommandError;
@@ -14,42 +14,45 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
-/// So many bytes of a file are read at once. Each part is compressed behind what precedes it, which has to be looked through
-/// for that once more: parts of a megabyte took twice the time.
+/// How many bytes of a file are read at once. Each part is compressed with the preceding data as
+/// its prefix, which has to be scanned again for each part: parts of one megabyte took twice the
+/// time.
 const PART_BYTES: u64 = 4 << 20;
-/// So many parts wait for who writes them.
+/// How many parts wait for the thread that writes them.
 const PARTS_AHEAD: usize = 1;
 
-/// Bytes that were read, with what they say and what it takes to go on.
+/// Bytes that were read, with their facts and the state for continuing.
 pub(super) struct Read {
     pub(super) clean: RedactedSource<'static>,
     pub(super) lines: u64,
     pub(super) piece: TranscriptPiece,
     pub(super) carry: Vec<u8>,
-    /// Where in the file it ends.
+    /// The offset in the file at which it ends.
     pub(super) end: u64,
 }
 
-/// A transcript that is being read; gives its parts in order.
+/// A transcript that is being read; returns its parts in order.
 pub(super) struct Reading<'a> {
     store: &'a Store,
     path: &'a Path,
     now: Timestamp,
     file: File,
-    /// How long the file was: what is appended meanwhile waits for the next import.
+    /// The length of the file at the start: what is appended in the meantime waits for the next
+    /// import.
     bytes: u64,
     options: TranscriptOptions,
     reader: TranscriptReader,
-    /// Whether what is read is going to be kept.
+    /// Whether the parts will be stored.
     kept: bool,
-    /// Where what is in the buffer begins.
+    /// The offset in the file at which the buffer begins.
     offset: u64,
     buffer: Vec<u8>,
     ended: bool,
 }
 
 impl<'a> Reading<'a> {
-    /// Begins at an offset, with what is to be carried on from there; tells whether what is read is going to be kept.
+    /// Starts at an offset, with the reader's state from there; `kept` says whether the parts will
+    /// be stored.
     pub(super) fn new(
         store: &'a Store,
         (path, file, bytes): (&'a Path, File, u64),
@@ -62,14 +65,14 @@ impl<'a> Reading<'a> {
         Self { store, path, now, file, bytes, options, reader, kept, offset, buffer, ended }
     }
 
-    /// The same, of a transcript that is known to be this session's.
+    /// Sets the session that the transcript is known to belong to.
     pub(super) fn of_session(mut self, id: &str) -> Self {
         self.reader = self.reader.of_session(id);
         self
     }
 
-    /// Hands on each part, and says how many bytes at the end are not whole yet. Of a long file the next part is read
-    /// while one is handed on.
+    /// Passes on each part, and returns how many bytes at the end form an incomplete line. In a
+    /// long file, the next part is read while one is being processed.
     pub(super) fn each(
         mut self,
         mut hand_on: impl FnMut(Read) -> Result<(), CommandError>,
@@ -85,7 +88,7 @@ impl<'a> Reading<'a> {
             let reading = scope.spawn(move || {
                 while let Some(read) = self.part().transpose() {
                     let failed = read.is_err();
-                    // Nobody may be there any more who would take it.
+                    // The receiver may have stopped.
                     if ahead.send(read).is_err() || failed {
                         break;
                     }
@@ -99,7 +102,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// The next part; `None` at the end of the file.
+    /// Reads the next part; `None` at the end of the file.
     fn part(&mut self) -> Result<Option<Read>, CommandError> {
         loop {
             if let Some((length, follows, ending)) = self.next()
@@ -118,8 +121,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads so much of the buffer. `None`: held back by the gate, or the beginning of a line: more of the file says
-    /// what it is.
+    /// Reads this much of the buffer. `None`: the redactor needs more of the file, or it is the
+    /// beginning of a line.
     fn read(
         &mut self,
         length: usize,
@@ -132,13 +135,13 @@ impl<'a> Reading<'a> {
             && clean.removed() > 0
             && !is_whole(behind_lines(clean.bytes()))
         {
-            // Without its secrets the last line is none.
+            // Without its secrets, the last line is incomplete.
             return self.read(lines, Follows::Line, InputEnding::More);
         }
         let before = self.reader.carry().lines();
         let (reader, now) = (&mut self.reader, self.now);
         let mut read = |bytes: &[u8]| reader.read(bytes, ending, now);
-        // Behind the first part others are read while one is compressed.
+        // After the first part, others are read while one is being compressed.
         let ahead = self.kept && self.offset == 0;
         let piece = if ahead { clean.keep_while(read) } else { read(clean.bytes()) };
         let piece = piece.map_err(|bad| bad_line(self.path, &bad))?;
@@ -158,17 +161,19 @@ impl<'a> Reading<'a> {
         Ok(Some(Read { clean, lines, piece, carry, end: self.offset }))
     }
 
-    /// Whether the file ends with a line that is whole without its line break, behind so many bytes of the buffer.
+    /// Whether the file ends with a complete line without a line break, after this many bytes of
+    /// the buffer.
     fn ends_whole(&self, length: usize) -> bool {
         let line = self.buffer.get(length..).unwrap_or_default();
         line.len() as u64 <= self.options.max_line && is_whole(line)
     }
 
-    /// How much of what was read is handed on now, what follows it, and whether it is a line without an end.
+    /// Returns how much of the buffer to process now, what follows it, and whether it is an
+    /// incomplete line.
     fn next(&self) -> Option<(usize, Follows, InputEnding)> {
         let (buffer, ends) = (&self.buffer, self.ended);
         if self.options.whole {
-            // One document over many lines means nothing before its end.
+            // One document over many lines can be read only at its end.
             return (ends && !buffer.is_empty()).then_some((
                 buffer.len(),
                 Follows::End,
@@ -177,14 +182,15 @@ impl<'a> Reading<'a> {
         }
         let max_line = usize::try_from(TranscriptOptions::default().max_line).unwrap_or(usize::MAX);
         match lines(buffer) {
-            // By itself the last line would be a part of its own, compressed behind all that precedes it.
+            // Alone, the last line would be a part of its own, compressed with all the preceding
+            // data as its prefix.
             Some(length) if ends && self.ends_whole(length) => {
                 Some((buffer.len(), Follows::End, InputEnding::File))
             }
             Some(length) => Some((length, Follows::Line, InputEnding::More)),
             None if buffer.is_empty() => None,
             None if ends => Some((buffer.len(), Follows::End, InputEnding::File)),
-            // Nobody's line: it is kept, and passed over by the reader.
+            // The line is too long: it is stored, and skipped by the reader.
             None if buffer.len() > max_line + 2 * MAX_SECRET_BYTES => {
                 Some((buffer.len(), Follows::More, InputEnding::More))
             }
@@ -193,12 +199,12 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// How long the lines are that have ended, if one has.
+/// The length of the complete lines, if there is one.
 fn lines(bytes: &[u8]) -> Option<usize> {
     bytes.iter().rposition(|byte| *byte == b'\n').map(|place| place + 1)
 }
 
-/// What stands behind the lines that have ended.
+/// The bytes after the complete lines.
 fn behind_lines(bytes: &[u8]) -> &[u8] {
     bytes.get(lines(bytes).unwrap_or_default()..).unwrap_or_default()
 }
@@ -209,7 +215,7 @@ mod tests {
     use crate::transcript::open_plain;
     use std::fs;
 
-    /// A file of four parts, with a line in the third that is no record.
+    /// A file with four parts, and a line in the third that is not a record.
     fn with_a_bad_line() -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
@@ -256,7 +262,8 @@ mod tests {
         assert_eq!((done.unwrap_err().message(), count), ("no room", 1));
     }
 
-    /// A last line without its line break was a part of its own, compressed behind the whole file: a quarter of an import.
+    /// Regression: a last line without its line break was a part of its own, compressed with the
+    /// whole file as its prefix: a quarter of the import's time.
     #[test]
     fn a_last_line_that_is_whole_is_read_with_the_others() {
         let line = "{\"type\":\"summary\",\"summary\":\"x\"}";

@@ -1,4 +1,4 @@
-//! A transcript as a file: what may be read at all, and whose it is.
+//! Opens transcripts: which files can be read, and which session they belong to.
 
 use crate::error::CommandError;
 use forge_agents::claude_code::{InputEnding, TranscriptOptions, TranscriptReader, session_of};
@@ -11,35 +11,36 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// So many bytes at the beginning or end of a file are looked through for its session first.
+/// How many bytes at the beginning or end of a file are searched for its session first.
 const FIRST_BYTES: u64 = 64 << 10;
-/// A line longer than this names no session that could be found cheaply.
+/// A line longer than this is not searched for a session.
 const LONG_BYTES: usize = 64 << 20;
 
-/// How much of a file tells its form, if its first part does not.
+/// How much of a file is read to detect its form, if its first part is not enough.
 const HEAD_BYTES: u64 = 1 << 20;
-/// The first line of a document over several lines is shorter.
+/// The maximum length of the first line of a document over several lines.
 const LINE_BYTES: u64 = 4 << 10;
-/// The most that a compressed file may hold.
+/// The maximum size of a compressed file's content.
 const MAX_UNPACKED_BYTES: u64 = 16 << 30;
-/// How far back a file compressed for size may refer to itself, as a power of two: 128 MiB.
+/// The maximum window of a compressed file, as a power of two: 128 MiB.
 const MAX_WINDOW_LOG: u32 = 27;
 
-/// A file to be imported: itself or, if it is compressed, what it holds.
+/// A file to import: the file itself or, if it is compressed, its content.
 pub struct Opened {
-    /// Its bytes; of a compressed file a file of its own that nobody else sees.
+    /// Its bytes; for a compressed file, an unnamed private file.
     pub file: File,
-    /// How many they are.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// What it seems to be; `None` if there is nothing in it.
+    /// The detected format; `None` if it is empty.
     pub form: Option<FileFormat>,
-    /// It is one document over several lines.
+    /// Whether it is one document over several lines.
     pub document: bool,
 }
 
 impl Opened {
-    /// Opens a plain file and looks at what it seems to be. What may be several things is `wanted`, if that is one. A
-    /// compressed one is unpacked into a file without a name in `folder`, the store's own.
+    /// Opens a regular file and detects its format. If several formats are possible, `wanted` is
+    /// chosen where it is one of them. A compressed file is unpacked into an unnamed file in
+    /// `folder`, the store's own.
     ///
     /// # Errors
     ///
@@ -58,7 +59,7 @@ impl Opened {
         Self::look(file, bytes, wanted).map_err(|error| unread(path, error))
     }
 
-    /// The same for a file that its agent writes right now, and names itself: its form is not looked at.
+    /// Opens a file that its agent is writing and named itself, without detecting its format.
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl Opened {
     ///
     /// # Errors
     ///
-    /// Invalid; says what it seems to be.
+    /// Invalid; names the detected format.
     pub fn check(&self, path: &Path, wanted: FileFormat) -> Result<(), CommandError> {
         match self.form {
             Some(form) if !form.may_be(wanted) && form != FileFormat::Other => {
@@ -94,7 +95,7 @@ impl Opened {
         }
     }
 
-    /// Whether it has no whole line yet: an agent has only begun to write it.
+    /// Whether it has no complete line yet, because an agent has only begun to write it.
     ///
     /// # Errors
     ///
@@ -108,7 +109,7 @@ impl Opened {
     }
 }
 
-/// The error of a file that is not what it was taken for.
+/// Returns the error for a file with another format than expected.
 pub fn mistaken(path: &Path, wanted: FileFormat, found: FileFormat) -> CommandError {
     let shown = path.display();
     let error = match found {
@@ -133,14 +134,14 @@ pub fn mistaken(path: &Path, wanted: FileFormat, found: FileFormat) -> CommandEr
     }
 }
 
-/// The error of a file whose session nothing names.
+/// Returns the error for a file that names no session.
 pub(super) fn unheaded(path: &Path, form: FileFormat) -> CommandError {
     let shown = path.display();
     let message = format!("'{shown}' is {} that names no session", form.title());
     CommandError::invalid(message).hinted("its first line, which does, is missing or damaged")
 }
 
-/// The error of a file whose records take several lines each.
+/// Returns the error for a file whose records span several lines.
 pub(super) fn spread(path: &Path, form: FileFormat) -> CommandError {
     let shown = path.display();
     let message = format!("'{shown}' is {} with records over several lines", form.title());
@@ -152,7 +153,8 @@ fn unread(path: &Path, error: io::Error) -> CommandError {
     CommandError::io(&format!("cannot read '{}'", path.display()), error)
 }
 
-/// What a file seems to be; `None` if there is nothing in it. Of a compressed one the beginning is unpacked, in memory.
+/// Detects the format of a file; `None` if it is empty. The beginning of a compressed file is
+/// unpacked in memory.
 ///
 /// # Errors
 ///
@@ -176,7 +178,8 @@ fn damaged(path: &Path, error: io::Error) -> CommandError {
         .hinted(format!("'zstd -t {shown}' checks it"))
 }
 
-/// What unpacks a compressed file. Memory follows the window of the compression, not the size.
+/// Returns a decoder of a compressed file. Its memory depends on the compression's window, not on
+/// the size.
 fn decoder(
     packed: &File,
     path: &Path,
@@ -190,7 +193,8 @@ fn decoder(
     begun.map_err(|error| damaged(path, error))
 }
 
-/// What a file compressed with zstd holds, in a file without a name in a folder: it is gone when it is closed.
+/// Unpacks a file compressed with zstd into an unnamed file in a folder, which disappears when it
+/// is closed.
 fn unpacked(packed: &File, path: &Path, folder: &Path) -> Result<(File, u64), CommandError> {
     let shown = path.display();
     let no_room = |error| CommandError::io(&format!("cannot unpack '{shown}'"), error);
@@ -214,7 +218,7 @@ fn unpacked(packed: &File, path: &Path, folder: &Path) -> Result<(File, u64), Co
     }
 }
 
-/// Opens a plain file.
+/// Opens a regular file.
 ///
 /// # Errors
 ///
@@ -231,7 +235,7 @@ pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
     Ok((file, bytes))
 }
 
-/// The session that the last of a file's lines belongs to which names one.
+/// Returns the session of the last line in a file that names one.
 ///
 /// # Errors
 ///
@@ -239,7 +243,7 @@ pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
 pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>> {
     let mut end = bytes;
     let mut length = FIRST_BYTES;
-    // What stands before the first line break of a part belongs to the part before it.
+    // The bytes before the first line break of a part belong to the part before it.
     let mut behind = Vec::new();
     while end > 0 {
         let start = end.saturating_sub(length);
@@ -257,14 +261,14 @@ pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>
             return Ok(id);
         }
         part.truncate(whole);
-        // The line before it will do.
+        // The line before it is enough.
         behind = if part.len() > LONG_BYTES { Vec::new() } else { part };
         end = start;
     }
     Ok(None)
 }
 
-/// The session that the first of a file's lines names, for agents that name it there.
+/// Returns the session of the first line in a file that names one, for agents that name it there.
 ///
 /// # Errors
 ///
@@ -288,7 +292,7 @@ pub(super) fn first_session(
     }
 }
 
-/// This part of a file, or as much of it as there is.
+/// Reads this range of a file, or as much of it as exists.
 ///
 /// # Errors
 ///
@@ -327,7 +331,7 @@ mod tests {
         assert_eq!(last_of(text).as_deref(), Some("b"));
         assert_eq!(last_of(b"{\"x\":{\"sessionId\":\"c\"}}\n"), None);
         assert_eq!(last_of(b""), None);
-        // However the line was written.
+        // The line may be damaged.
         let torn = b"\xef\xbb\xbf{\"sess{\"type\":\"x\",\"sessionId\":\"d\"}\0\0\n";
         assert_eq!(last_of(torn).as_deref(), Some("d"));
     }

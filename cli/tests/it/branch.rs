@@ -1,4 +1,4 @@
-//! Branches, checkpoints that are made and tagged, undo and redo.
+//! Branches, checkpoints and tags, undo and redo.
 
 use crate::environment::Environment;
 use insta::assert_snapshot;

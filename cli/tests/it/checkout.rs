@@ -1,4 +1,4 @@
-//! Checkouts that came from others: what their repository configures to run is not run.
+//! Checkouts from other people: programs that their repository configures are not run.
 
 use crate::environment::Environment;
 use serde_json::json;
@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// A way in: its name, the lines of a shell that set it up, and whether plain git takes it in [`PLAIN`].
-/// `$M` is the program that writes a mark.
+/// A way to run a program: its name, the shell lines that set it up, and whether plain git runs it
+/// in [`PLAIN`]. `$M` is the program that writes a mark.
 type Way = (&'static str, &'static str, bool);
 
 const WAYS: [Way; 45] = [
@@ -198,14 +198,14 @@ const WAYS: [Way; 45] = [
     ),
 ];
 
-/// What a person does with a checkout.
+/// What a person does in a checkout.
 const PLAIN: &str = "git status; git diff HEAD; touch a.rs; git add -A; git log -1 -p; git checkout -q -b plain; \
     git worktree add ../plain-worktree HEAD; git fetch origin; git gc --auto; true";
 
-/// A checkout with a commit, a recorded state and the program that writes marks.
+/// A checkout with a commit, a recorded state, and the program that writes marks.
 fn checkout() -> Environment {
     let environment = Environment::new();
-    // It writes a mark when it is run, and passes its input on as a filter does.
+    // It writes a mark when it is run, and copies its input to its output like a filter.
     let program = "#!/bin/sh\necho \"$0 $*\" >> MARKS\nexec cat\n";
     let marks = environment.path("marks");
     environment.write("mark", &program.replace("MARKS", &marks.to_string_lossy()));
@@ -218,9 +218,9 @@ fn checkout() -> Environment {
     environment
 }
 
-/// Runs lines of a shell in the project, without forge, and returns whether they all went well.
+/// Runs shell lines in the project, without forge, and returns whether all of them succeeded.
 fn shell(environment: &Environment, lines: &str) -> bool {
-    // A program that answers no protocol would hold plain git up.
+    // A program that does not answer a protocol would block plain git.
     let mut command = Command::new("timeout");
     command
         .args(["-k", "1", "5", "sh", "-c", lines])
@@ -236,8 +236,8 @@ fn shell(environment: &Environment, lines: &str) -> bool {
     command.output().unwrap().status.success()
 }
 
-/// All that forge does with git: a capture, the hook before a compaction, and a recovery into a worktree. Returns what
-/// failed.
+/// Runs everything that forge does with git: a capture, the hook before a compaction, and a
+/// recovery into a worktree. Returns what failed.
 fn use_forge(environment: &Environment) -> Vec<&'static str> {
     let capture = environment.finished(&mut environment.command(["code", "capture", "--json"]));
     let input = json!({
@@ -264,10 +264,10 @@ fn no_program_that_a_repository_configures_is_run() {
         let environment = checkout();
         shell(&environment, lines);
         environment.write("project/a.rs", "one\nthree\n");
-        // What the setup itself ran is not what is looked for.
+        // Marks that the setup itself wrote do not count.
         let _ = fs::remove_file(environment.path("marks"));
         let failed = use_forge(&environment);
-        // Of a promisor remote an object is missing, and nothing fetches it.
+        // With a promisor remote an object is missing, and nothing may fetch it.
         if !failed.is_empty() && way != "a promisor remote" {
             faults.push(format!("{way}: {failed:?} failed"));
         }

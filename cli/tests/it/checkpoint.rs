@@ -1,4 +1,4 @@
-//! Lists of checkpoints, the timeline, comparisons and going back.
+//! Lists of checkpoints, the timeline, comparisons and restores.
 
 use crate::environment::Environment;
 use crate::story::told;

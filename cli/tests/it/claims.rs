@@ -1,4 +1,4 @@
-//! Hypotheses, evidence, beliefs, gaps and notes: what is written and what is told of it.
+//! Hypotheses, evidence, beliefs, gaps and notes: writing and showing them.
 
 use crate::environment::Environment;
 use insta::assert_snapshot;

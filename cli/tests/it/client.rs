@@ -1,6 +1,6 @@
-//! The agents themselves read what `forge hooks install` wrote. Each test is skipped, and says so, where its agent is
-//! not installed; `FORGE_TEST_CLIENTS` names a directory of programs besides the path. No agent gets further than the
-//! loopback: where one asks for a model, nobody listens.
+//! The agents themselves read what `forge hooks install` wrote. Each test is skipped, with a
+//! message, if its agent is not installed; `FORGE_TEST_CLIENTS` names a directory of programs in
+//! addition to the path. No agent reaches anything but the loopback, where no model answers.
 
 use crate::environment::Environment;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// An agent that does not come to an end by itself is ended.
+/// An agent that does not end by itself is killed after this time.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn program(name: &str) -> Option<PathBuf> {
@@ -25,7 +25,7 @@ fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// The agent in the project, with the home and the settings of the test.
+/// The agent in the project, with the home directory and the settings of the test.
 fn command(environment: &Environment, program: &PathBuf) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -94,7 +94,7 @@ fn claude_code_fires_the_hooks_and_finds_the_server() {
     let found = text(&output(look));
     assert!(found.contains(env!("CARGO_BIN_EXE_forge")), "{found}");
     assert!(found.contains("Local"), "{found}");
-    // The agent has written to its own file meanwhile: only what is forge's goes.
+    // The agent has written to its own file in the meantime: only forge's entries are removed.
     environment.forge(["hooks", "uninstall", "claude"]).success();
     let left = environment.read("home/.claude.json");
     assert!(!left.contains("CARGO_BIN_EXE_forge") && !left.contains("\"forge\""), "{left}");
@@ -200,7 +200,7 @@ fn the_plugin_passes_events_on_and_answers_back() {
     let Some(node) = program("node") else { return };
     let environment = Environment::new();
     environment.forge(["hooks", "install", "opencode", "--project", "--yes"]).success();
-    // A forge that answers what it was asked.
+    // A fake forge that answers.
     environment.write(
         "tmp/forge",
         "#!/bin/sh\nprintf '{\"context\":[\"%s ' \"$3\"\ncat | tr -d '\\n' | sed 's/\"/+/g'\nprintf '\"]}'\n",
@@ -236,21 +236,22 @@ fn the_plugin_passes_events_on_and_answers_back() {
     let compacting = said[0]["context"][0].as_str().unwrap();
     assert!(compacting.starts_with("session.compacting {+sessionID+:+s1+,+cwd+:"), "{compacting}");
     assert!(said[1]["system"][1].as_str().unwrap().starts_with("chat.system.transform "));
-    // A forge that is gone, or talks nonsense, is no trouble.
+    // A missing forge, or one with an invalid answer, causes no problem.
     std::fs::write(&fake, "#!/bin/sh\necho nonsense\nexit 3\n").unwrap();
     assert_eq!(run()[0]["context"], serde_json::json!([]));
     std::fs::remove_file(&fake).unwrap();
     assert_eq!(run()[0]["context"], serde_json::json!([]));
 }
 
-/// OpenCode builds its system prompt for each request: the plugin asks forge once for each compaction, and puts the answer
-/// into each of them. What is asked in the session of a sub-agent, no person asks.
+/// OpenCode builds its system prompt for each request: the plugin asks forge once per compaction,
+/// and adds the answer to each request. Prompts in the session of a sub-agent do not come from a
+/// person.
 #[test]
 fn the_plugin_hands_the_same_to_each_request_and_passes_prompts_of_people_on() {
     let Some(node) = program("node") else { return };
     let environment = Environment::new();
     environment.forge(["hooks", "install", "opencode", "--project", "--yes"]).success();
-    // A forge that counts its calls and notes what it was told.
+    // A fake forge that counts its calls and records its input.
     environment.write(
         "tmp/forge",
         "#!/bin/sh\necho \"$3 $(cat)\" >> calls\nprintf '{\"context\":[\"call %s\"]}' $(wc -l < calls)\n",

@@ -1,4 +1,4 @@
-//! `forge config` and the layers behind it.
+//! `forge config` and the layers of settings.
 
 use crate::environment::{Environment, mode};
 use insta::assert_snapshot;

@@ -1,8 +1,8 @@
-//! Transcripts of Claude Code that are found without being named.
+//! Finds the transcripts of Claude Code for a directory.
 
 use crate::environment::Environment;
 
-/// A session's transcript that began in this directory, in a folder of this name.
+/// Writes the transcript of a session that began in this directory, into a folder with this name.
 fn put(place: &Environment, folder: &str, session: &str, directory: &str) {
     let line = format!(
         "{{\"type\":\"user\",\"uuid\":\"u-{session}\",\"sessionId\":\"{session}\",\"cwd\":\"{directory}\",\
@@ -27,7 +27,7 @@ fn sessions_of_worktrees_and_subdirectories_are_found_and_no_others() {
     let shown = project.display().to_string();
     let name: String =
         shown.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    // A linked worktree elsewhere, as git makes it.
+    // A linked worktree elsewhere, as git creates it.
     let worktree = place.path("elsewhere").join("fix");
     place.write("project/.git/worktrees/fix/commondir", "../..\n");
     place.write("project/.git/worktrees/fix/gitdir", &format!("{}/.git\n", worktree.display()));
@@ -41,7 +41,7 @@ fn sessions_of_worktrees_and_subdirectories_are_found_and_no_others() {
     put(&place, &name, "s1", &shown);
     put(&place, &of_fix, "s2", &fix);
     put(&place, &format!("{name}-sub-deep"), "s3", &format!("{shown}/sub/deep"));
-    // Other directories whose names are alike, and one that has a store of its own.
+    // Other directories with similar names, and one with a store of its own.
     put(&place, &name, "s4", &format!("{shown}-"));
     put(&place, &format!("{name}-2"), "s5", &format!("{shown}-2"));
     put(&place, &format!("{name}-other"), "s6", &format!("{shown}/other"));

@@ -1,4 +1,4 @@
-//! `forge doctor`: what it says of agents and store, and how it ends.
+//! `forge doctor`: its findings about agents and the store, and its exit code.
 
 use crate::environment::Environment;
 use serde_json::Value;
@@ -75,7 +75,8 @@ fn what_does_not_work_ends_with_one_and_says_what_to_do() {
     assert!(told.stdout.contains("'forge hooks install cursor --user' puts it right"), "{told}");
 }
 
-/// An earlier forge made Gemini CLI refuse every shell command that was not on its list, and said that all is well.
+/// An earlier forge made Gemini CLI refuse every shell command that was not on its list, and
+/// reported no problem.
 #[test]
 fn what_an_earlier_forge_installed_is_told_until_it_is_installed_again() {
     let environment = Environment::new();
@@ -120,7 +121,7 @@ fn a_store_that_cannot_be_used_is_told_with_its_reason() {
     environment.forge(["doctor"]).success();
 }
 
-/// In folders that may only be read it looks all the same, and says that hooks save nothing.
+/// It also works in read-only folders, and reports that hooks cannot save anything.
 #[test]
 fn a_store_that_may_only_be_read_is_told() {
     let environment = Environment::new();

@@ -1,4 +1,5 @@
-//! An encrypted store end to end: nothing that a person or an agent's hook recorded can be seen in its folder.
+//! An encrypted store end to end: its folder shows nothing of what a person or an agent's hook
+//! recorded.
 
 use crate::environment::{Environment, Output};
 use crate::hook::call;
@@ -21,7 +22,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files of a folder in whose names or bytes this stands.
+/// The files of a folder whose name or content contains this text.
 fn showing(folder: &Path, text: &str) -> Vec<PathBuf> {
     let shows = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
     let mut found = files(folder);
@@ -30,7 +31,7 @@ fn showing(folder: &Path, text: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What people and hooks do in a project.
+/// Runs what people and hooks do in a project.
 fn worked<const N: usize>(init: [&str; N]) -> Environment {
     let environment = Environment::new();
     environment.forge(init).success();
@@ -55,7 +56,7 @@ fn worked<const N: usize>(init: [&str; N]) -> Environment {
         "cwd": environment.path("project"),
     });
     call(&environment, "claude-code", "PreCompact", &event.to_string());
-    // That they work in the agent's session is said each time.
+    // Each command reports that it uses the agent's session.
     let worked = |output: Output| {
         assert_eq!(output.code, 0, "{output}");
         output.stdout
@@ -74,12 +75,12 @@ fn nothing_that_was_recorded_is_seen_in_the_folder_of_an_encrypted_store() {
     assert!(environment.forge(["doctor", "--json"]).json()["store"]["encrypted"] == true);
     assert!(environment.forge(["verify", "--read-data", "--json"]).json()["encrypted"] == true);
     assert!(environment.forge(["key", "show", "--json"]).json()["encrypted"] == true);
-    // What hooks note lies beside the key.
+    // The log of the hooks is next to the key.
     assert!(!showing(&environment.path(KEYRING), "zebra-agent-session").is_empty());
     assert!(!store.join("log").exists() && !store.join("agents").exists());
 }
 
-/// What the test above looks for can be found.
+/// Everything that the test above searches for can be found.
 #[test]
 fn it_is_seen_in_the_folder_of_a_store_that_is_not_encrypted() {
     let environment = worked(["init", "--name", "zebra-effort"]);
@@ -129,8 +130,8 @@ fn without_its_key_every_command_says_so_and_nothing_changes() {
     assert!(without_key(&environment, &["note", "list"]).stdout.contains("zebra-late"));
 }
 
-/// It was called no store, of which `forge init` makes one, and by `verify` and `repair` one of an unknown version: after all of it
-/// had been read.
+/// Regression: the folder was reported as not a store, with the advice to run `forge init`, and by
+/// `verify` and `repair` as a store of an unknown version, after all of it had been read.
 #[test]
 fn without_format_and_key_every_command_says_what_is_the_matter_and_what_to_do() {
     for is_indexed in [false, true] {
@@ -149,7 +150,7 @@ fn without_format_and_key_every_command_says_what_is_the_matter_and_what_to_do()
             assert!(refused.stderr.contains("its file FORMAT"), "{refused}");
             assert!(refused.stderr.contains("'forge repair TO'"), "{refused}");
         }
-        // What a hook would note may tell what is in it.
+        // The log of a hook could reveal data.
         let event = serde_json::json!({"session_id": "s", "hook_event_name": "UserPromptSubmit",
             "cwd": environment.path("project"), "prompt": "zebra"});
         call(&environment, "claude-code", "UserPromptSubmit", &event.to_string());
@@ -175,7 +176,7 @@ fn without_format_and_key_every_command_says_what_is_the_matter_and_what_to_do()
                     let said = "the store is encrypted, and its key is not on this machine";
                     assert!(told.contains(said), "{damaged}: {refused}");
                 } else {
-                    // Nothing is left that could tell.
+                    // Nothing is left that could identify the store.
                     assert_ne!(refused.code, 0, "{damaged}, {command:?}: {refused}");
                 }
                 assert!(!told.contains("version"), "{damaged}: {refused}");

@@ -1,4 +1,5 @@
-//! A place of its own for each test: empty environment, own home, fixed width, zone and clock.
+//! A separate environment for each test: no variables, its own home directory, fixed width, time
+//! zone and clock.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
@@ -6,14 +7,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// When the first command of a test runs: 2026-02-01T12:00:00Z, and each later one a second after.
+/// The time of a test's first command: 2026-02-01T12:00:00Z. Each later command is one second
+/// later.
 const FIRST_SECOND: u32 = 12 * 3600;
-/// Europe/Berlin, spelled out so that the machine needs no zone files.
+/// Europe/Berlin as a POSIX rule, so that the machine needs no zone files.
 const ZONE: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
-/// How many hexadecimal digits ids have: shown short, of 8 bytes, of 16 bytes, of 32 bytes.
+/// The possible lengths of ids in hexadecimal digits: short, of 8 bytes, of 16 bytes, of 32 bytes.
 const ID_DIGITS: [usize; 4] = [10, 16, 32, 64];
 
-/// A place of its own.
+/// The environment of a test.
 pub(crate) struct Environment {
     root: tempfile::TempDir,
     path: PathBuf,
@@ -33,18 +35,18 @@ impl Environment {
         Self { root, path, commands, ids, variables: Vec::new() }
     }
 
-    /// With one more variable.
+    /// Adds a variable.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// A path in this place.
+    /// Returns a path in this environment.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    /// Writes a file and the directories above it.
+    /// Writes a file, and creates the directories above it.
     pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -59,14 +61,14 @@ impl Environment {
         std::fs::create_dir_all(self.path(name)).unwrap();
     }
 
-    /// The command, ready to run in the project; time goes on by a second.
+    /// Returns a command to be run in the project; the clock advances by one second.
     pub(crate) fn command<I: IntoIterator<Item: AsRef<OsStr>>>(&self, args: I) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_forge"));
         command.args(args);
         command
     }
 
-    /// A line of a shell in which `forge` is the command under test.
+    /// Returns a shell line in which `forge` is the command under test.
     pub(crate) fn shell(&self, line: &str) -> Command {
         let folder = Path::new(env!("CARGO_BIN_EXE_forge")).parent().unwrap();
         let mut command = self.program("sh");
@@ -100,12 +102,12 @@ impl Environment {
         self.finished(&mut self.command(args))
     }
 
-    /// Runs `forge` in another directory of this place.
+    /// Runs `forge` in another directory of this environment.
     pub(crate) fn forge_in<const N: usize>(&self, directory: &str, args: [&str; N]) -> Output {
         self.finished(self.command(args).current_dir(self.path.join(directory)))
     }
 
-    /// What a command prints as it is, with real ids.
+    /// Returns the unchanged output of a command, with real ids.
     pub(crate) fn finished_raw<const N: usize>(&self, args: [&str; N]) -> String {
         let output = self.command(args).output().unwrap();
         assert!(output.status.success(), "{args:?}");
@@ -122,7 +124,8 @@ impl Environment {
         }
     }
 
-    /// The text with this place as `$ROOT` and each id as `<id1>`, `<id2>`, ..., whether short or whole.
+    /// Replaces the environment's path by `$ROOT` and each id, short or full, by `<id1>`, `<id2>`,
+    /// ...
     fn normal(&self, text: &str) -> String {
         let text = text.replace(self.path.to_str().unwrap(), "$ROOT");
         let mut normal = String::new();
@@ -141,7 +144,7 @@ impl Environment {
     }
 
     fn push_normal(&self, text: &mut String, word: &str) {
-        // The digits behind a decimal point are no id, however many they are.
+        // Digits after a decimal point are not an id, however many there are.
         let is_fraction = text.ends_with('.') && word.bytes().all(|byte| byte.is_ascii_digit());
         text.push_str(&if is_fraction { word.to_owned() } else { self.normal_word(word) });
     }
@@ -161,7 +164,7 @@ impl Environment {
     }
 }
 
-/// What a command printed and how it ended.
+/// The output of a command, and how it ended.
 #[must_use = "compare it with a snapshot, or ask for success"]
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -171,14 +174,14 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// What it printed, as it must have gone well.
+    /// Returns the output; the command must have succeeded.
     #[track_caller]
     pub(crate) fn success(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{self}");
         self.stdout
     }
 
-    /// The one JSON document it printed.
+    /// Returns the one JSON document in the output.
     #[track_caller]
     pub(crate) fn json(self) -> serde_json::Value {
         let text = self.success();

@@ -1,4 +1,4 @@
-//! Errors: text and JSON, and the exit code of each kind.
+//! Errors as text and JSON, and the exit code of each kind.
 
 use crate::environment::Environment;
 use insta::assert_snapshot;
@@ -59,7 +59,7 @@ fn errors_of_a_json_run_are_json() {
     {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'xyzzy'","causes":[],"hints":["'--help' after the command explains it"]}}
     [exit 2]
     "#);
-    // 'purge' was what it was sent to: that removes what has been said from every moment.
+    // Regression: the hint suggested 'purge', which removes data from every moment.
     assert_snapshot!(environment.forge(["prune", "--json"]), @r#"
     [stderr]
     {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'prune'","causes":[],"hints":["a similar subcommand exists: 'checkpoint prune'","'--help' after the command explains it"]}}

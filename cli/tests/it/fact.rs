@@ -1,4 +1,4 @@
-//! Verifications, measurements, commands and captured code: what happened.
+//! Facts: verifications, measurements, commands and captured code.
 
 use crate::environment::{Environment, Output};
 use insta::assert_snapshot;
@@ -116,7 +116,7 @@ fn a_command_is_recorded_with_all_that_is_known() {
     let args = ["command", "record", "--json", "--", "sh", "-c", "echo out; echo err >&2; exit 7"];
     let output = environment.forge(args);
     let mut lines: Vec<&str> = output.stderr.lines().collect();
-    // The two streams are not in step.
+    // The order of the two streams is not fixed.
     lines.sort_unstable();
     assert_eq!((output.code, lines), (7, vec!["err", "out"]), "{output}");
     let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
@@ -152,7 +152,7 @@ fn nothing_is_run_where_it_could_not_be_recorded() {
 #[test]
 fn an_interrupt_ends_the_command_and_is_recorded() {
     let environment = project();
-    // The command interrupts its parent, as a terminal would both.
+    // The command interrupts its parent too, as a terminal interrupts both.
     let script = "kill -INT $PPID; kill -INT $$; sleep 60";
     let output = ran(&environment, script);
     assert_eq!(output.code, 130, "{output}");
@@ -210,8 +210,9 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     assert_eq!(clean["checkpoint"], serde_json::Value::Null);
 }
 
-/// What was changed to the same size in the second in which git wrote its index was not captured once that second was over: git tells
-/// such changes by the time of its index, and the private copy was younger.
+/// Regression: a change to the same size, within the second in which git wrote its index, was not
+/// captured after that second: git detects such changes by the time of its index, and the private
+/// copy was younger.
 #[test]
 fn what_was_changed_in_the_second_of_the_index_is_captured() {
     let environment = project();
@@ -223,7 +224,7 @@ fn what_was_changed_in_the_second_of_the_index_is_captured() {
     environment.write("project/a", "one\n");
     set("project/a");
     git(&environment, &["init", "--quiet"]);
-    // Nobody can set the time at which a file's time was set.
+    // The time at which a file's time was set cannot be changed.
     git(&environment, &["config", "core.trustctime", "false"]);
     git(&environment, &["add", "a"]);
     git(&environment, &["commit", "--quiet", "-m", "first"]);

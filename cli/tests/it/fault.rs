@@ -1,4 +1,5 @@
-//! Faults around the store: missing, foreign, newer, locked, read only, full. Each ends in a clear error and no change.
+//! Faults around the store: missing, foreign, newer, locked, read-only, full. Each causes a clear
+//! error and no change.
 
 use crate::environment::Environment;
 use insta::assert_snapshot;
@@ -6,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// Who has no right to anything.
+/// A user without any rights.
 pub(crate) const NOBODY: u32 = 65_534;
 
 fn project() -> Environment {
@@ -99,7 +100,7 @@ fn a_pipe_or_a_directory_where_a_file_should_be_is_an_error() {
     assert_eq!(output.code, 2, "{output}");
 }
 
-/// A process that stands still and has a lock of the store.
+/// A frozen process that holds a lock of the store.
 pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
     let mut frozen = Command::new("flock")
         .args(["--no-fork"])
@@ -114,9 +115,10 @@ pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
     frozen
 }
 
-/// `forge rebuild` said that another process was at the index, which one it did not say, and that all was well: a script took
-/// it for done. `forge adopt` did not say which one either, and had sealed the journal with a key by then that nobody kept: who had
-/// the store's own was told that the store is forged.
+/// Regression: `forge rebuild` reported another process at the index, without naming it, and exit
+/// code 0, so that scripts assumed success. `forge adopt` did not name it either, and by then it
+/// had sealed the journal with a key that was not saved: the owner of the store's key got the error
+/// that the store is forged.
 #[test]
 fn who_is_at_the_index_for_too_long_is_named_and_nothing_is_taken_for_done() {
     let environment = project();
@@ -124,7 +126,7 @@ fn who_is_at_the_index_for_too_long_is_named_and_nothing_is_taken_for_done() {
     let mut frozen = frozen_with(&environment, "index/apply.lock");
     let rebuilt = environment.forge(["rebuild", "--lock-timeout", "0.05"]);
     let json = environment.forge(["rebuild", "--lock-timeout", "0.05", "--json"]);
-    // Where its key is not, the store is taken over whole.
+    // If its key is missing, the whole store is adopted.
     let elsewhere = |args: &[&str]| {
         let mut command = environment.command(args);
         environment.finished(command.env("FORGE_KEYRING", environment.path("elsewhere")))
@@ -140,14 +142,14 @@ fn who_is_at_the_index_for_too_long_is_named_and_nothing_is_taken_for_done() {
         assert!(output.stderr.contains("--lock-timeout"), "{output}");
         assert!(!output.stdout.contains("again"), "{output}");
     }
-    // Who goes on after that finds all of it as it was.
+    // Later commands find everything as it was.
     environment.forge(["rebuild"]).success();
     assert_eq!(elsewhere(&["adopt"]).code, 0);
     let notes = elsewhere(&["note", "list", "--json"]).json();
     assert_eq!(notes["notes"].as_array().unwrap().len(), 1, "{notes}");
 }
 
-/// The lock is given back while somebody waits for it.
+/// The lock is released while the command waits for it.
 #[test]
 fn rebuilding_waits_for_who_is_at_the_index() {
     let environment = project();
@@ -155,7 +157,7 @@ fn rebuilding_waits_for_who_is_at_the_index() {
     let mut frozen = frozen_with(&environment, "index/apply.lock");
     let mut command = environment.command(["rebuild", "--lock-timeout", "600", "--json"]);
     let waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Not before it has looked once: a process that is not waiting proves nothing.
+    // Not before it has tried once: a process that is not waiting proves nothing.
     let waits = |pid: u32| {
         let opened = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
         opened.flatten().any(|one| {
@@ -177,7 +179,7 @@ fn a_frozen_process_that_holds_the_lock_is_named() {
     let environment = project();
     let mut frozen = frozen_with(&environment, "journal/append.lock");
     let output = environment.forge(["gap", "add", "x", "--lock-timeout", "0.05"]);
-    // What needs to know nothing of what is there waits in the spool, and is seen at once.
+    // A write that depends on nothing in the store is spooled, and is visible at once.
     let kept = environment.forge(["note", "add", "waits", "--lock-timeout", "0.05", "--json"]);
     let reading = environment.forge(["status", "--json"]).json();
     frozen.kill().unwrap();
@@ -193,7 +195,7 @@ fn a_frozen_process_that_holds_the_lock_is_named() {
     assert_eq!(environment.forge(["note", "add", "x", "--json"]).json()["id"], "N3");
 }
 
-/// One wrong bit of FORMAT made it "not a forge store", with no word of what to do.
+/// Regression: one wrong bit of FORMAT gave the error "not a forge store" without any advice.
 #[test]
 fn a_damaged_format_is_damage_and_the_hint_says_what_to_do() {
     let environment = project();
@@ -212,7 +214,7 @@ fn a_damaged_format_is_damage_and_the_hint_says_what_to_do() {
     assert!(notes.contains("one"), "{notes}");
 }
 
-/// A write that was acknowledged and waits is there, or whoever reads is told, and what to do.
+/// An acknowledged write in the spool is visible, or readers get an error with advice.
 #[test]
 fn a_write_that_waits_and_cannot_be_read_is_an_error_until_the_store_is_repaired() {
     for (kind, code) in [("--unsealed", 5), ("--encrypted", 6)] {
@@ -292,7 +294,7 @@ pub(crate) fn is_root() -> bool {
 #[test]
 fn a_disk_that_takes_no_more_changes_nothing() {
     let environment = project();
-    // Text that does not compress: numbers of a simple generator.
+    // Incompressible text: numbers of a simple generator.
     let numbers = std::iter::successors(Some(1_u64), |last| {
         Some(last.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1))
     });

@@ -1,4 +1,4 @@
-//! A store that came with a project: its settings, and where it leads.
+//! A store that came with a project: its settings, and its links.
 
 use crate::environment::{Environment, Output};
 use crate::hook;
@@ -14,7 +14,7 @@ fn secret() -> String {
     format!("gh{}_{}", "p", "1xBvQm8Zk3LsYt5RcWnD2HfJp7Ga9Ue4ViOq")
 }
 
-/// A project with a store that somebody else made, and set so.
+/// A project with a store of someone else and these settings.
 fn fetched(settings: &str) -> Environment {
     let environment = Environment::new();
     let mut init = environment.command(["init", "--unsealed", "--name", "s"]);
@@ -39,7 +39,7 @@ fn is_stored(environment: &Environment, text: &str) -> bool {
     listed.stdout.contains(text) || holds(&environment.path("project/.forge"), text)
 }
 
-/// A text that was broken into lines, in one.
+/// Joins the lines of a wrapped text.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -59,7 +59,7 @@ fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
     assert!(!is_stored(&environment, &secret()));
     let get = |key: &str| environment.forge(["config", "get", key]).stdout;
     assert_eq!(get("keep.undo"), "14d\n");
-    // What weakens nothing holds.
+    // A setting that weakens nothing applies.
     assert_eq!(get("lock_timeout"), "3\n");
     let listed = environment.forge(["config", "list", "--json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
@@ -86,7 +86,7 @@ fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
     assert_eq!(get("redact.enabled"), "true\n");
 }
 
-/// Nobody reads what a hook prints but the agent: it says nothing of this.
+/// Only the agent reads a hook's output, so it does not mention this.
 #[test]
 fn a_hook_stores_no_secret_by_settings_of_others_and_its_log_says_why() {
     let environment = fetched(WEAK);
@@ -109,16 +109,16 @@ fn what_the_user_sets_or_writes_in_a_store_of_his_own_holds() {
     environment.forge(["init", "--name", "s"]).success();
     environment.write("project/.forge/config.toml", "keep.undo = \"1d\"\n");
     assert_eq!(environment.forge(["config", "get", "keep.undo"]).success(), "1d\n");
-    // It goes on with another id, and is still his.
+    // The store gets another id, and is still the user's own.
     environment.forge(["adopt"]).success();
     assert_eq!(environment.forge(["config", "get", "keep.undo"]).success(), "1d\n");
-    // In a store of others only what he sets there himself.
+    // In a store of someone else, only settings that the user makes there apply.
     let environment = fetched("keep.last = 1\n");
     let set = environment.forge(["config", "set", "keep.undo", "1d"]);
     assert_eq!(set.code, 0, "{set}");
     let get = |key: &str| environment.forge(["config", "get", key]).stdout;
     assert_eq!((get("keep.undo").as_str(), get("keep.last").as_str()), ("1d\n", "\n"));
-    // His own settings are not weakened either, and may be made stronger.
+    // The user's own settings are not weakened either, but may be strengthened.
     let environment = fetched("redact.enabled = true\nprune.automatic = false\nkeep.last = 7\n");
     environment.write(
         "config/forge/config.toml",
@@ -131,7 +131,7 @@ fn what_the_user_sets_or_writes_in_a_store_of_his_own_holds() {
     }
 }
 
-/// The store is the user's own, and a pull brings a file of settings into it.
+/// The store is the user's own, and a pull brings a settings file into it.
 #[test]
 fn settings_that_git_brings_into_a_store_of_the_users_own_are_ignored() {
     let environment = Environment::new();
@@ -141,13 +141,13 @@ fn settings_that_git_brings_into_a_store_of_the_users_own_are_ignored() {
     assert_eq!(environment.finished(&mut environment.shell(git)).code, 0);
     assert!(words(&note(&environment).stderr).contains("'forge config trust' allows them"));
     assert!(!is_stored(&environment, &secret()));
-    // In the same checkout, what git does not know is the user's.
+    // In the same checkout, a file that git does not track is the user's own.
     let git = "git rm -q --cached .forge/config.toml";
     assert_eq!(environment.finished(&mut environment.shell(git)).code, 0);
     assert_eq!(environment.forge(["config", "get", "redact.enabled"]).success(), "false\n");
 }
 
-/// Another store at the place of the user's own is not his.
+/// Another store in the place of the user's own is not trusted.
 #[test]
 fn a_store_in_the_place_of_the_users_own_is_not_his() {
     let environment = Environment::new();
@@ -186,7 +186,7 @@ fn a_link_to_another_projects_store_is_refused_by_every_way_in_until_it_is_allow
     let allowed = environment.forge(["config", "trust"]).success();
     assert_eq!(allowed, "Allowed $ROOT/project/.forge to lead to $ROOT/other/.forge\n");
     environment.forge(["note", "add", "from the project"]).success();
-    // Where it leads to now was not allowed.
+    // Its new target was not allowed.
     environment.make_directory("third");
     environment.forge_in("third", ["init"]).success();
     fs::remove_file(environment.path("project/.forge")).unwrap();
@@ -194,7 +194,7 @@ fn a_link_to_another_projects_store_is_refused_by_every_way_in_until_it_is_allow
     assert_eq!(environment.forge(["note", "list"]).code, 2);
 }
 
-/// Settings of another project would be changed through it.
+/// Settings of another project would be changed through the link.
 #[test]
 fn settings_that_are_a_link_are_refused() {
     let environment = fetched("");

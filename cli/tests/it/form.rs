@@ -1,4 +1,5 @@
-//! `forge import`: what a file is, is told by its content; what it is not, by an error.
+//! `forge import`: the format of a file is detected by its content, and a wrong file causes an
+//! error.
 
 use crate::environment::{Environment, Output};
 use serde_json::{Value as Json, json};
@@ -123,7 +124,7 @@ fn the_name_of_a_file_says_nothing() {
 fn a_compressed_rollout_is_the_same_source_as_the_plain_one() {
     let environment = project();
     let packed = zstd::encode_all(CODEX.as_bytes(), 3).unwrap();
-    // By whatever name.
+    // The name does not matter.
     std::fs::write(environment.path("project/old.jsonl"), &packed).unwrap();
     let took = environment.forge(["import", "codex", "old.jsonl"]).success();
     assert!(took.contains("took 2 lines"), "{took}");

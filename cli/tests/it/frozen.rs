@@ -1,5 +1,5 @@
-//! A process that stands still anywhere: wherever a writing `forge` is stopped, what hooks and people save beside it is saved,
-//! what is there can be read, and nothing of either is lost once it goes on.
+//! A process that is frozen at any point: wherever a writing `forge` is stopped, hooks and people
+//! can save and read in the meantime, and nothing of either is lost once it continues.
 
 #![allow(clippy::print_stderr, reason = "a seed must be seen")]
 
@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Command;
 
-/// The calls after which a process is stopped: those that change files, or lock them.
+/// The system calls after which a process is stopped: those that change files, or lock them.
 const CALLS: [&str; 11] = [
     "write",
     "pwrite64",
@@ -30,9 +30,9 @@ const CALLS: [&str; 11] = [
     "fcntl",
 ];
 
-/// What is stopped, with what it reads.
+/// The commands that are stopped, with their input.
 const STOPPED: [(&str, &[&str]); 4] = [
-    // The tail is long: the index is made behind it.
+    // The tail is long, so the index is updated afterwards.
     ("create", &["checkpoint", "create", "stopped"]),
     ("import", &["import", "claude-code", "small.jsonl"]),
     (
@@ -56,7 +56,7 @@ const NOTES: usize = 300;
 const STORE: &str = "project/.forge";
 const FOLDERS: [&str; 2] = ["project", "home"];
 
-/// A hook says so much of a command that was run.
+/// The event of a hook after a command.
 fn ran(environment: &Environment, session: &str) -> String {
     json!({
         "session_id": session,
@@ -70,10 +70,10 @@ fn ran(environment: &Environment, session: &str) -> String {
     .to_string()
 }
 
-/// A store with an index, and behind it a tail that is long enough to be applied by the next who writes.
+/// A store with an index, and a tail that is long enough for the next writer to apply it.
 fn prepared(environment: &Environment) {
     environment.forge(["init", "--name", "s"]).success();
-    // Who cannot have the lock waits no longer than this.
+    // The maximum wait for the lock.
     environment.write("project/.forge/config.toml", "lock_timeout = 0.05\n");
     environment.write("project/small.jsonl", &small().concat());
     for name in ["one", "two", "three"] {
@@ -93,7 +93,7 @@ fn prepared(environment: &Environment) {
     }
 }
 
-/// The store, its key and its witness as they were.
+/// Restores the store, its key and its witness.
 fn again(environment: &Environment) {
     for folder in FOLDERS {
         let place = environment.path(folder);
@@ -111,14 +111,14 @@ fn facts(session: &Session, kind: Kind) -> usize {
     session.state(&session.head().unwrap()).unwrap().facts_of(kind).unwrap().len()
 }
 
-/// How many facts of each kind were imported.
+/// The number of facts of each kind that were imported.
 fn imported(store: &Store) -> Vec<usize> {
     let session = store.agent_session("cc-1").unwrap();
     let count = |session: Session| Kind::facts().map(|kind| facts(&session, kind)).collect();
     session.map_or_else(Vec::new, count)
 }
 
-/// How often each of the calls is made by one thread at most.
+/// How often one thread makes each of the calls, at most.
 fn counted(environment: &Environment, args: &[&str]) -> BTreeMap<&'static str, usize> {
     let trace = environment.path("trace");
     let only = format!("trace={}", CALLS.join(","));
@@ -146,8 +146,8 @@ fn counted(environment: &Environment, args: &[&str]) -> BTreeMap<&'static str, u
     most
 }
 
-/// What others do while somebody stands still. Nobody waits for longer than a lock is waited for: a process that hangs is
-/// ended, which the code says.
+/// Runs other commands while a process is frozen. None may wait longer than for a lock: a process
+/// that hangs is killed, which its exit code shows.
 fn beside(environment: &Environment, what: &str) {
     let bounded = |args: &[&str]| {
         let command = environment.command(args);
@@ -176,7 +176,7 @@ fn beside(environment: &Environment, what: &str) {
     saved_beside(environment, what);
 }
 
-/// All that was saved beside it is there.
+/// Checks that everything that was saved in the meantime is there.
 fn saved_beside(environment: &Environment, what: &str) {
     let store = opened(environment);
     let session = store.agent_session("beside").unwrap();
@@ -192,7 +192,7 @@ fn saved_beside(environment: &Environment, what: &str) {
     assert_eq!(notes.count(), 1, "{what}");
 }
 
-/// Stops a command at a call; whether it made so many.
+/// Stops a command at a call. Returns whether it made that many.
 fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize)) -> bool {
     again(environment);
     let what = format!("{args:?} stopped at {call} {nth}");
@@ -205,7 +205,7 @@ fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize))
     let mut child = traced(&environment.command(args), arguments).spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(ran(environment, "stopped").as_bytes());
     let mut stood = false;
-    // Each of its threads may come to its n-th call.
+    // Each of its threads may reach its n-th call.
     for line in BufReader::new(File::open(&trace).unwrap()).lines().map(Result::unwrap) {
         if !line.contains("--- stopped by SIGSTOP ---") {
             continue;
@@ -215,7 +215,7 @@ fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize))
             stood = true;
         }
         let thread = line.split_whitespace().next().unwrap();
-        // It may have ended by now: each of its threads says that it stood still.
+        // It may have ended by now, because each of its threads reports its stop.
         let _ = Command::new("sh").args(["-c", &format!("kill -CONT {thread}")]).output();
     }
     let output = child.wait_with_output().unwrap();
@@ -224,7 +224,7 @@ fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize))
     stood
 }
 
-/// What a command does is done, and all of the store is whole.
+/// Checks that the command did its work, and that the whole store is sound.
 fn done(environment: &Environment, name: &str, what: &str, stood: bool, reference: &[usize]) {
     let added = environment.forge(["note", "add", "last", "--session", "s"]);
     assert_eq!(added.code, 0, "{what}: {added}");
@@ -244,7 +244,8 @@ fn done(environment: &Environment, name: &str, what: &str, stood: bool, referenc
     let has = |message: &str| messages.contains(message);
     match name {
         "create" => assert!(has("stopped") && has("one"), "{what}: {messages:?}"),
-        // What was made beside it may be the newest, and the only one that stays.
+        // The checkpoint that was made in the meantime may be the newest, and the only one that is
+        // kept.
         "prune" => {
             assert!(!has("one") && !has("two") && !messages.is_empty(), "{what}: {messages:?}");
         }
@@ -261,7 +262,7 @@ fn done(environment: &Environment, name: &str, what: &str, stood: bool, referenc
     assert_eq!(verified.code, 0, "{what}: {verified}");
 }
 
-/// `FORGE_FROZEN` calls of each command, which `FORGE_SEED` chooses, or all of them if there are no more.
+/// `FORGE_FROZEN` calls of each command, chosen by `FORGE_SEED`, or all of them if there are fewer.
 #[test]
 fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
     let test = "stopped at calls";

@@ -1,4 +1,4 @@
-//! A disk without any room left: reading goes on, refusals say what to do, and pruning makes room.
+//! A disk without free space: reading works, errors give advice, and pruning frees space.
 
 use crate::environment::{Environment, Output};
 use forge_testkit::skip::skipped;
@@ -8,11 +8,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file system of its own, unmounted when dropped.
+/// A private file system, which is unmounted when it is dropped.
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// `None`, loudly, where this is not allowed.
+    /// Reports a skip and returns `None` if this is not allowed.
     fn tmpfs(test: &str, size: &str, place: PathBuf) -> Option<Self> {
         fs::create_dir_all(&place).unwrap();
         let mut mount = Command::new("mount");
@@ -32,7 +32,7 @@ impl Drop for Mounted {
     }
 }
 
-/// A transcript of a day, of about so many megabytes that do not compress well.
+/// A transcript of one day, of about this many megabytes that hardly compress.
 fn transcript(id: &str, megabytes: u64, day: &str) -> String {
     let line = |number: u64| {
         let noise: String = (0..60)
@@ -68,7 +68,7 @@ fn import(environment: &Environment, id: &str, megabytes: u64, day: &str) {
 
 const NOW: [&str; 6] = ["checkpoint", "prune", "--transcripts", "1d", "--now", "--yes"];
 
-/// A store whose index takes 10 MB, of which 6 can go, on a disk of 24 that is full.
+/// A store whose index takes 10 MB, 6 of which can be freed, on a full disk of 24 MB.
 fn full(test: &str, reserve: bool) -> Option<(Environment, Mounted)> {
     let environment = Environment::new();
     let store = environment.path("project/.forge");
@@ -110,7 +110,7 @@ fn on_a_full_disk_all_is_read_and_what_is_refused_says_what_to_do() {
     };
     environment.write("project/more.jsonl", &transcript("more", 1, "2026-01-31"));
     said(&environment.forge(["import", "claude-code", "more.jsonl"]));
-    // Nor can room be made by pruning, if none was kept for that.
+    // Pruning cannot free space either without a reserve.
     said(&environment.forge(NOW));
     environment.forge(["verify", "--read-data"]).success();
     empty(&mounted.0);
@@ -119,7 +119,7 @@ fn on_a_full_disk_all_is_read_and_what_is_refused_says_what_to_do() {
     environment.forge(["verify", "--read-data"]).success();
 }
 
-/// What stays takes ten times the room that was kept: the index cannot be written anew at once.
+/// What is kept takes ten times the reserve: the index cannot be rewritten at once.
 #[test]
 fn on_a_full_disk_pruning_makes_room_with_the_room_that_was_kept() {
     let Some((environment, mounted)) = full("prune on a full disk", true) else { return };

@@ -1,4 +1,5 @@
-//! A git that does not end: nothing that it started is left when forge ends, is killed, or has waited long enough.
+//! A git that does not end: none of its processes is left when forge ends, is killed, or reaches
+//! its time limit.
 
 use crate::environment::Environment;
 use serde_json::json;
@@ -7,8 +8,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-/// A checkout, and a git that starts others, which leave its group and ignore signals, and goes on without end. All of them
-/// hold the pipe open.
+/// A checkout, and a git that never ends and starts processes, which leave its group and ignore
+/// signals. All of them hold the pipe open.
 fn place() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
@@ -38,7 +39,7 @@ fn begun(environment: &Environment, args: &[&str]) -> (std::process::Child, BufR
     let mut stdin = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut stdin, input.to_string().as_bytes()).unwrap();
     drop(stdin);
-    // This comes back once git has opened the other end.
+    // Returns once git has opened the other end.
     let mut pipe = BufReader::new(File::open(environment.path("pipe")).unwrap());
     let mut line = String::new();
     pipe.read_line(&mut line).unwrap();
@@ -46,7 +47,7 @@ fn begun(environment: &Environment, args: &[&str]) -> (std::process::Child, BufR
     (child, pipe)
 }
 
-/// Comes back once nobody holds the pipe any more.
+/// Returns once no process holds the pipe open.
 fn all_have_ended(mut pipe: BufReader<File>) {
     let mut rest = Vec::new();
     pipe.read_to_end(&mut rest).unwrap();

@@ -26,7 +26,7 @@ pub(crate) fn call(environment: &Environment, agent: &str, event: &str, input: &
 pub(crate) fn call_by(command: &mut Command, input: &str) -> String {
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.unwrap();
-    // A hook that fails early may not read it.
+    // A hook that fails early may not read its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -34,7 +34,7 @@ pub(crate) fn call_by(command: &mut Command, input: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A hook to be run under strace with these arguments of it.
+/// A hook to be run under strace with these arguments.
 pub(crate) fn traced<I: IntoIterator<Item: AsRef<OsStr>>>(hook: &Command, args: I) -> Command {
     let mut command = Command::new("strace");
     command
@@ -50,7 +50,8 @@ pub(crate) fn traced<I: IntoIterator<Item: AsRef<OsStr>>>(hook: &Command, args: 
     command
 }
 
-/// Runs a hook under strace and returns what it was seen to do; `None`, said loudly, where that cannot be done.
+/// Runs a hook under strace and returns the trace; reports a skip and returns `None` if that is not
+/// possible.
 pub(crate) fn seen_doing(
     hook: &Command,
     input: &str,
@@ -71,7 +72,7 @@ pub(crate) fn seen_doing(
     Some(std::fs::read_to_string(file).unwrap())
 }
 
-/// The lines of a log, each without what differs from run to run.
+/// The lines of a log, each without what differs between runs.
 pub(crate) fn log(environment: &Environment, path: &str) -> Vec<serde_json::Value> {
     let Ok(text) = std::fs::read_to_string(environment.path(path)) else { return Vec::new() };
     let mut lines: Vec<serde_json::Value> =
@@ -107,7 +108,7 @@ fn whatever_is_wrong_the_agent_goes_on_and_the_log_says_it() {
     assert_eq!(outcomes, ["failed", "failed", "failed", "ignored"], "{log:?}");
     assert!(log[0]["error"].as_str().unwrap().contains("is not JSON"), "{log:?}");
     assert_eq!(log[3]["session"], "s");
-    // Without an agent it is not known whose project it is.
+    // Without an agent, the project is not known.
     assert_eq!(self::log(&environment, USER_LOG).len(), 2);
 }
 
@@ -137,7 +138,7 @@ fn a_project_without_a_store_is_left_alone() {
     assert_eq!(log[0]["directory"], "/");
 }
 
-/// A hook noted that it did nothing below the directory the agent was in, wherever that was.
+/// Regression: the log went into a relative directory below the agent's current one.
 #[test]
 fn a_relative_directory_of_the_state_is_ignored() {
     let environment = Environment::new().with("XDG_STATE_HOME", "state");
@@ -146,7 +147,8 @@ fn a_relative_directory_of_the_state_is_ignored() {
     assert_eq!(log(&environment, USER_LOG).len(), 1);
 }
 
-/// An agent calls its hooks in one project while it works in another: the settings are those of the store it writes to.
+/// An agent calls its hooks in one project while it works in another: the settings of the written
+/// store apply.
 #[test]
 fn the_settings_of_the_store_that_is_written_to_hold() {
     let environment = Environment::new();
@@ -172,18 +174,18 @@ fn the_settings_of_the_store_that_is_written_to_hold() {
         let listed = environment.finished(command.current_dir(environment.path(directory))).json();
         listed["checkpoints"].as_array().unwrap().len()
     };
-    // Called here, about there, and the other way round.
+    // Called here about the other project, and the other way round.
     call(&environment, "claude", "PostToolUse", &input("s1", "other"));
     assert_eq!(checkpoints("s1", "other"), 0);
     let mut command = environment.command(["hook", "claude", "PostToolUse"]);
     call_by(command.current_dir(environment.path("other")), &input("s2", "project"));
     assert_eq!(checkpoints("s2", "project"), 1);
-    // The same of a store that is named outright.
+    // The same for a store that is set explicitly.
     let mut command = environment.command(["hook", "claude", "PostToolUse"]);
     command.env("FORGE_STORE", environment.path("other/.forge"));
     call_by(&mut command, &input("s3", "project"));
     assert_eq!(checkpoints("s3", "other"), 0);
-    // Settings that cannot be used are told in the log of the store they are of.
+    // Invalid settings are reported in the log of their store.
     environment.write("other/.forge/config.toml", "nonsense = 1\n");
     assert_eq!(call(&environment, "claude", "Stop", &input("s4", "other")), "");
     let last = log(&environment, "other/.forge/log/hooks.jsonl").pop().unwrap();

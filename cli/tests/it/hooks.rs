@@ -1,4 +1,4 @@
-//! `forge hooks`: what is shown, done, told and taken back.
+//! `forge hooks`: previews, installations, status and removal.
 
 use crate::environment::Environment;
 use forge_cli::integration::{rule, section};
@@ -10,7 +10,7 @@ fn page() -> String {
     std::fs::read_to_string(page).unwrap()
 }
 
-/// The binary under test is no 'forge' of the path: its path takes the place of the word.
+/// The binary under test is not the 'forge' on the path: its path replaces the word.
 fn named(text: &str) -> String {
     text.replace(env!("CARGO_BIN_EXE_forge"), "FORGE")
 }
@@ -187,7 +187,7 @@ fn the_page_holds_the_section_the_rules_and_the_files() {
             let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
             for part in shown["parts"].as_array().unwrap() {
                 let file = part["file"].as_str().unwrap();
-                // The configuration of the tests is not at home.
+                // The configuration of the tests is not in the home directory.
                 let file = file.replace("$ROOT/config", "~/.config");
                 assert!(row.contains(&format!("`{file}`")), "{agent} {scope}: {file}");
             }

@@ -1,4 +1,4 @@
-//! What somebody else wrote, shown by every command: it stays text.
+//! Hostile text from others, shown by every command: it stays text.
 
 use crate::environment::Environment;
 use forge_testkit::skip::skipped;
@@ -8,10 +8,11 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 
-/// Clears the screen, sets the title, fills the clipboard, makes a link, turns letters round, hides some.
+/// Clears the screen, sets the title, fills the clipboard, makes a link, reverses letters, hides
+/// some.
 const PAYLOAD: &str = "a\u{1b}[2J\u{1b}]0;t\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}]8;;file:///\u{1b}\\b\u{9b}31m\u{202e}c\u{200b}d\re\u{8}f";
 
-/// What no output for people may hold but as an escape.
+/// Returns a character that may only occur in escaped form in output for people.
 fn drives(text: &str) -> Option<char> {
     let hides = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     text.chars().find(|c| (c.is_control() && *c != '\n' && *c != '\t') || hides(*c))
@@ -104,7 +105,7 @@ fn no_text_of_others_drives_the_terminal_by_any_command() {
     assert!(shown > 10, "the text was shown by {shown} commands");
 }
 
-/// Names of files are bytes.
+/// File names are bytes.
 #[test]
 fn a_project_whose_path_is_no_text_has_a_store_like_any_other() {
     let environment = Environment::new();
@@ -116,13 +117,14 @@ fn a_project_whose_path_is_no_text_has_a_store_like_any_other() {
         let mut command = environment.command(&args);
         environment.finished(command.current_dir(&folder)).success();
     }
-    // What has to be text is refused if it is none.
+    // An argument that must be text is refused if it is not.
     let mut command = environment.command(["note", "add"]);
     let output = environment.finished(command.arg(OsStr::from_bytes(b"\xff")));
     assert_eq!(output.code, 2, "{output}");
 }
 
-/// What a hook notes was written through a link in a project that was fetched, though the store itself was refused.
+/// Regression: a hook's log was written through a link in a downloaded project, although the store
+/// itself was refused.
 #[test]
 fn what_hooks_note_goes_through_no_link() {
     use std::fs;
@@ -164,7 +166,7 @@ fn what_hooks_note_goes_through_no_link() {
     }
 }
 
-/// Who may write to a store may change what it says, also while it is read.
+/// Anyone who can write to a store can change its content, even while it is read.
 #[test]
 fn a_store_that_others_may_write_to_is_refused() {
     use std::fs::{Permissions, set_permissions};
@@ -188,7 +190,8 @@ fn a_store_that_others_may_write_to_is_refused() {
     assert!(output.code == 0 && output.stdout.contains("mine"), "{output}");
 }
 
-/// As git does with a repository of somebody else's. Root, which a container's files rarely belong to, reads any.
+/// Like git with a repository of another user. Root can read any, because files in a container
+/// rarely belong to it.
 #[test]
 fn a_store_of_another_user_is_refused_but_by_root() {
     use std::fs::{Permissions, copy, set_permissions};
@@ -205,7 +208,7 @@ fn a_store_of_another_user_is_refused_but_by_root() {
         return;
     }
     environment.forge(["note", "list"]).success();
-    // For somebody who is neither: the folders above and the program are theirs to enter.
+    // For a user who is neither: the parent folders and the program must be accessible.
     for folder in project
         .ancestors()
         .take_while(|folder| folder.starts_with(std::env::temp_dir()))
@@ -220,7 +223,7 @@ fn a_store_of_another_user_is_refused_but_by_root() {
     assert!(output.code != 0 && output.stdout.contains("belongs to another user"), "{output}");
 }
 
-/// Text of any length, from its parts.
+/// Writes a text of any length from its parts.
 fn written(environment: &Environment, name: &str, parts: impl IntoIterator<Item = String>) {
     let file = File::create(environment.path("project").join(name)).unwrap();
     let mut file = BufWriter::new(file);
@@ -228,7 +231,8 @@ fn written(environment: &Environment, name: &str, parts: impl IntoIterator<Item 
     file.flush().unwrap();
 }
 
-/// With a gigabyte to address, threads' stacks and all, each is taken in or refused in words.
+/// With an address space of one gigabyte, including the threads' stacks, each file is imported or
+/// refused with an error.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_file_of_others_takes_all_memory() {
@@ -270,7 +274,7 @@ fn no_file_of_others_takes_all_memory() {
         let output = environment.finished(&mut import);
         assert!(output.code == 0 && output.stdout.contains(said), "{name}: {output}");
     }
-    // What came in is read in as little.
+    // What was imported can be read with as little memory.
     for command in ["checkpoint list --session tags", "note list --session fields"] {
         let mut read = environment.shell(&format!("{LIMIT}; forge {command} | head -c 1000000"));
         let output = environment.finished(&mut read);

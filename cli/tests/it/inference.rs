@@ -1,4 +1,4 @@
-//! What rules read in messages: listed, promoted, put aside; never among the claims by themselves.
+//! Inferences from messages: listed, promoted, dismissed; they never become claims by themselves.
 
 use crate::environment::Environment;
 
@@ -39,7 +39,7 @@ fn inferences_are_promoted_or_put_aside() {
     assert!(belief.contains("The root cause is a stale cache."), "{belief}");
     place.forge(["inference", "promote", "u2", "--id", "g1"]).success();
     assert!(place.forge(["gap", "list"]).success().contains("still unclear"));
-    // What was promoted says of which claim, and is not offered again.
+    // A promoted inference names its claim, and is not offered again.
     assert_eq!(ids(&[]), ["u1.2"]);
     assert_eq!(ids(&["--promoted"]), ["u1.1", "u2.1"]);
     let shown = place.forge(["inference", "show", "u1.1", "--json"]).json();
@@ -51,7 +51,7 @@ fn inferences_are_promoted_or_put_aside() {
     assert_eq!(ids(&[]), Vec::<String>::new());
     assert_eq!(ids(&["--dismissed"]), ["u1.2"]);
     assert_eq!(ids(&["--all"]).len(), 3);
-    // Taken back, it is offered again.
+    // After an undo it is offered again.
     place.forge(["inference", "promote", "u1.2", "--id", "b2"]).success();
     place.forge(["undo"]).success();
     assert_eq!(ids(&["--dismissed"]), ["u1.2"]);

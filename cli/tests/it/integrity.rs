@@ -16,7 +16,7 @@ fn started() -> Environment {
     environment
 }
 
-/// As on a machine that has the project and not the home directory.
+/// Runs on a machine that has the project, but not the home directory.
 fn without_key(environment: &Environment, args: &[&str]) -> crate::environment::Output {
     let mut command = environment.command(args);
     command.env("FORGE_KEYRING", environment.path(ELSEWHERE));
@@ -161,7 +161,7 @@ fn a_hook_saves_where_the_key_is_missing_and_what_it_saved_comes_in_by_taking_ov
     let elsewhere = environment.path(ELSEWHERE);
     assert!(hook(&environment, &elsewhere).status.success());
     assert_eq!(waiting(&environment).len(), 1);
-    // Who has the key is told, and sees only what was written with it.
+    // A user with the key gets a warning, and sees only what was written with it.
     let read = environment.forge(["--session", "5e55", "command", "list"]);
     assert_eq!(read.code, 3, "{read}");
     let read = environment.forge(["note", "list"]);
@@ -172,7 +172,8 @@ fn a_hook_saves_where_the_key_is_missing_and_what_it_saved_comes_in_by_taking_ov
     assert!(read.contains("cargo test"), "{read}");
 }
 
-/// The public suite that edits stores behind their backs. `agmi-check` is looked for on the path and in `FORGE_AGMI`.
+/// A public suite that tampers with stores. `agmi-check` is searched on the path and in
+/// `FORGE_AGMI`.
 #[test]
 fn the_suite_agent_memory_integrity_finds_nothing_that_is_accepted() {
     let named = std::env::var_os("FORGE_AGMI").map(PathBuf::from);
@@ -205,7 +206,7 @@ fn the_suite_agent_memory_integrity_finds_nothing_that_is_accepted() {
     }
 }
 
-/// Copying took the frames of a sealed journal for damaged ones.
+/// Regression: a copy treated the frames of a sealed journal as damaged.
 #[test]
 fn a_backup_of_a_sealed_store_is_whole_and_once_it_is_old_it_has_to_be_adopted() {
     let environment = started();

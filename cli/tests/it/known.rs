@@ -1,4 +1,4 @@
-//! Lists and shows of every kind, the brief, the log, blame and why.
+//! `list` and `show` of every kind, the brief, the log, blame and why.
 
 use crate::environment::Environment;
 use crate::story::told;

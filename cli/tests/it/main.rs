@@ -1,5 +1,5 @@
-//! Tests of the command as a whole: arguments in, text, JSON and exit code out. They prove the wiring; what the
-//! library means is tested there.
+//! Tests of the whole command: arguments in; text, JSON and exit code out. The library's behaviour
+//! is tested in the library.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -12,7 +12,7 @@ fn run(environment: &Environment, args: &[&str]) -> Output {
     environment.finished(&mut environment.command(args))
 }
 
-/// Two branches that disagree about H1, and of which one removed what the other needs.
+/// Two branches that disagree about H1; one of them removed what the other needs.
 fn apart() -> Environment {
     let environment = Environment::new();
     for command in [
@@ -58,7 +58,7 @@ fn a_conflict_changes_nothing_and_names_what_settles_it() {
     let shown = environment.forge(["hypothesis", "show", "H1", "--json"]).json();
     assert_eq!(shown["hypothesis"]["description"], "ours");
     assert_eq!(shown["hypothesis"]["confidence"], 0.9);
-    // Taken back whole: claims, checkpoint, status.
+    // Undone completely: claims, checkpoint, status.
     environment.forge(["undo"]).success();
     let again = environment.forge(["branch", "merge", "try", "--theirs", "--json"]).json();
     assert_eq!(again["result"], "merged");
@@ -93,7 +93,7 @@ fn settling_what_is_no_conflict_is_refused() {
     [exit 3]
     ");
     assert_eq!(environment.forge(["branch", "merge", "try", "--into", "nothing"]).code, 3);
-    // A value that cannot be is refused as it is everywhere, and nothing is written.
+    // An invalid value is refused as everywhere, and nothing is written.
     let environment = Environment::new();
     for command in [
         &["init"][..],

@@ -5,7 +5,7 @@ use crate::story::{tell, told};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-/// The keys of a document, in its own order.
+/// The keys of a document, in their order.
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
@@ -15,7 +15,7 @@ fn ids<'a>(document: &'a Value, array: &str) -> Vec<&'a str> {
     entities.iter().map(|entity| entity["id"].as_str().unwrap()).collect()
 }
 
-/// 'a number, not a time' told nobody how the number that stands in every list is written.
+/// Regression: the message 'a number, not a time' did not say how to write a sequence number.
 #[test]
 fn a_bare_number_is_told_how_a_number_is_written() {
     let environment = told();

@@ -1,4 +1,5 @@
-//! What is no file, or far too large, in the place of a file: every command says what it is, and none waits for it.
+//! Directories, pipes, devices and very large files in the place of files: every command reports
+//! them, and none blocks.
 
 use crate::environment::Environment;
 use std::fs::{self, File};
@@ -6,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// The kinds of what is put in the place of a file, and what is said of each.
+/// The kinds of replacements for a file, and the message for each.
 const KINDS: [(&str, &str); 4] =
     [("pipe", "a pipe"), ("folder", "a directory"), ("link", "a link"), ("large", "bytes")];
 
@@ -41,11 +42,11 @@ const COMMANDS: [&str; 11] = [
     "config get color",
 ];
 
-/// Runs the commands; gives what they say, together.
+/// Runs the commands; returns their combined output.
 fn said(environment: &Environment) -> String {
     let mut said = String::new();
     for command in COMMANDS {
-        // With a gigabyte to address nothing large is read whole.
+        // With an address space of one gigabyte, no large file is read completely.
         let line = format!("ulimit -v 1048576; forge {command}");
         let output = environment.finished(&mut environment.shell(&line));
         assert!(!matches!(output.code, 70 | 101 | 134 | 139), "{command}: {output}");
@@ -60,7 +61,7 @@ fn what_is_no_file_in_a_store_is_named_by_every_command() {
         ["FORMAT", "config.toml", "spool/0123456789abcdef0123456789abcdef", "journal/append.lock"]
     {
         for (kind, what) in KINDS {
-            // An empty lock is as good as a large one, and a folder in a spool is passed over.
+            // The size of a lock file does not matter, and a folder in a spool is skipped.
             if name != "FORMAT" && name != "config.toml" && (kind == "large" || kind == "folder") {
                 continue;
             }
@@ -96,7 +97,7 @@ fn an_odd_key_is_named_by_what_it_is() {
     }
 }
 
-/// An index without generations, behind a journal that no longer begins at its beginning.
+/// An index without generations, with a journal whose beginning was removed.
 #[test]
 fn a_backup_of_a_store_whose_index_is_gone_says_so() {
     for kind in ["empty", "gone", "pipe", "folder", "link", "large"] {
@@ -140,7 +141,7 @@ fn a_source_that_is_no_file_is_refused_by_its_kind() {
             let line = format!("forge {command} {name}");
             let output = environment.finished(&mut environment.shell(&line));
             assert!(output.code != 0 && output.code != 70, "{line}: {output}");
-            // What is no command of this version is refused by its name.
+            // An unknown command is refused by its name.
             let is_usage =
                 output.stdout.contains("unexpected argument") || output.stdout.contains("terminal");
             assert!(is_usage || output.stdout.contains(kind), "{line}: {output}");
@@ -148,7 +149,8 @@ fn a_source_that_is_no_file_is_refused_by_its_kind() {
     }
 }
 
-/// Nothing of a compressed transcript lies where others look: the system's temporary folder is not used.
+/// No part of a compressed transcript is written where other users can read it: the system's
+/// temporary folder is not used.
 #[test]
 fn a_compressed_transcript_is_unpacked_in_the_stores_folder() {
     let environment = Environment::new();

@@ -1,7 +1,8 @@
-//! Runs the console blocks of the pages and compares what each command prints with what the page shows.
+//! Runs the console blocks of the pages and compares the output of each command with the page.
 //!
-//! The commands of a page run in one fresh folder, from first to last. The recorded example is in `~/forge/docs/example`,
-//! as in a clone. `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli page` writes the pages again.
+//! The commands of a page run in one new folder, from first to last. The recorded example is in
+//! `~/forge/docs/example`, as in a clone. `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli page`
+//! updates the pages.
 
 use crate::environment::Environment;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,8 @@ pub(crate) fn holds(name: &str) {
     );
 }
 
-/// The page with what its commands print, the binary under test shown as one that is installed.
+/// The page with the current output of its commands; the binary under test is shown as if it were
+/// installed.
 fn told(environment: &Environment, page: &str) -> String {
     let binaries = Path::new(env!("CARGO_BIN_EXE_forge")).parent().unwrap().to_str().unwrap();
     let mut told = String::new();
@@ -81,7 +83,7 @@ fn the_readme_holds() {
     holds("../README.md");
 }
 
-/// `make readme-screen` writes the screen of the README.
+/// `make readme-screen` updates the screen in the README.
 #[test]
 fn the_screen_of_the_readme_is_what_an_agent_is_handed() {
     let environment = Environment::new();

@@ -54,7 +54,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(code(&["resume", "--program", "q"]), 3, "none of it was begun");
     assert_eq!(code(&["message", "m", "--program", "p", "--received"]), 3);
     assert_eq!(code(&["message", "m", "--program", "p", "--from", "1000"]), 2);
-    // Neither of these begins a program, as both once did.
+    // Neither of these creates a program.
     assert_eq!(code(&["message", "m", "--program", "q", "--received"]), 3);
     assert_eq!(code(&["message", "m", "--program", "q", "--from", "1000", "--to", "1000"]), 2);
     let said = environment.forge(["program", "show", "--program", "q"]);

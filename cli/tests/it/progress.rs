@@ -1,4 +1,4 @@
-//! `forge progress` from outside: exit codes, JSON, one long process.
+//! `forge progress` from the outside: exit codes, JSON, one long-running process.
 
 use crate::environment::Environment;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ fn one_process_saves_line_by_line_and_answers_when_each_is_durable() {
             .unwrap();
         let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
         assert_eq!(answer["items_processed"], done);
-        // Another process sees it while this one goes on.
+        // Another process sees it while this one continues.
         let shown = environment.forge(["progress", "show", "--review", "r", "--json"]).json();
         assert_eq!(shown["items_processed"], done);
     }
@@ -158,8 +158,8 @@ fn items_are_reported_done_or_failed_and_cleaning_up_comes_back() {
     environment.forge(["progress", "show", "--review", "r"]).success();
 }
 
-/// An item on standard input needs a stage, from the flag or from what was saved. Without either it used to be
-/// refused after an execution had been made for it, which then stood there with nothing in it.
+/// An item on standard input needs a stage, from the flag or from a saved document. Regression:
+/// without either it was refused only after an execution had been created, which stayed empty.
 #[test]
 fn an_item_without_a_stage_makes_no_execution() {
     let environment = project();

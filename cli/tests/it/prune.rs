@@ -1,4 +1,4 @@
-//! `forge checkpoint prune`: what it says, what it takes to take it back, and when the bytes go.
+//! `forge checkpoint prune`: its output, its undo, and when bytes become free.
 
 use crate::environment::{Environment, Output};
 use serde_json::json;
@@ -39,7 +39,7 @@ fn a_look_changes_nothing_and_gives_every_reason() {
     assert_eq!((&session["folded"], &session["operation"]), (&json!(4), &json!(null)));
     assert_eq!(looked["freed"], json!(null));
     assert_eq!(environment.forge(["log", "--json"]).stdout, log);
-    // By the rules that hold without any, all of it stays: it is young, and was asked for.
+    // By the default rules everything is kept: it is recent, and manual.
     let kept = environment.forge(["checkpoint", "prune", "--json"]).json();
     assert_eq!(kept["sessions"][0]["operation"], json!(null));
 }
@@ -48,7 +48,8 @@ fn a_look_changes_nothing_and_gives_every_reason() {
 fn a_time_inside_a_fold_says_so() {
     let environment = told();
     environment.forge(BARE).success();
-    // The notes were added at the seconds 1, 3, 4, 6 and 7, and the first four of their revisions are folded.
+    // The notes were added at seconds 1, 3, 4, 6 and 7, and the first four of their revisions are
+    // folded.
     for (second, count) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 3), (6, 4)] {
         let time = format!("2026-02-01T12:00:{second:02}Z");
         let state = environment.forge(["checkpoint", "at", &time, "--json"]).json();
@@ -107,13 +108,14 @@ fn maintaining_prunes_by_itself_where_the_settings_say_so() {
     assert_eq!(revisions(), before, "nobody asked");
     later.forge(["config", "set", "prune.automatic", "true"]).success();
     later.forge(["maintain"]).success();
-    // Manual checkpoints stay, and so do their revisions: two of five fold.
+    // Manual checkpoints are kept, and so are their revisions: two of five are folded.
     assert_eq!(revisions(), before - 2);
     let undo = later.forge(["undo"]);
     assert!(undo.stdout.contains("checkpoint create"), "a verb of one's own comes first: {undo}");
 }
 
-/// Checkpoints at known times, each named by a letter: all asked for, but for `s`, which tells of a hypothesis confirmed.
+/// Checkpoints at known times, each named by a letter. All are manual except `s`, which reports a
+/// confirmed hypothesis.
 fn timed() -> Environment {
     let environment = Environment::new();
     let at = |time: &str, args: &[&str]| {
@@ -151,7 +153,7 @@ fn timed() -> Environment {
     environment
 }
 
-/// The letters of those that stay and of those that go, newest first.
+/// The letters of the kept and of the dropped checkpoints, newest first.
 fn judged(environment: &Environment, args: &[&str]) -> (String, String) {
     let mut command = environment.command(["checkpoint", "prune", "--json"]);
     command.args(args).env("FORGE_TEST_NOW", "2026-02-01T12:00:00Z");
@@ -178,7 +180,7 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
         kept
     };
     for (rules, kept) in [
-        // Without a rule those of the last hour, and one an hour.
+        // By default the checkpoints of the last hour, and one per hour.
         (&[][..], "jhgfescba"),
         (&["--keep-last=1"], "j"),
         (&["--keep-last=3"], "jih"),
@@ -190,7 +192,7 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
         (&["--keep-daily", "2"], "jg"),
         (&["--keep-weekly"], "jsb"),
         (&["--keep-weekly=2"], "js"),
-        // What is an hour old is not younger than an hour.
+        // A checkpoint that is exactly one hour old is not younger than one hour.
         (&["--keep-within=1h"], "j"),
         (&["--keep-within=61m"], "ji"),
         (&["--keep-within=25h"], "jihg"),
@@ -204,25 +206,26 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
         (&["--keep-last=0", "--keep-daily=2"], "jg"),
         (&["--keep-hourly=0", "--keep-within=0s", "--keep-days=0", "--keep-last=2"], "ji"),
         (&["--keep-last=0", "--keep-tag=release"], "ja"),
-        // A checkpoint stays if any rule keeps it.
+        // A checkpoint is kept if any rule keeps it.
         (&["--keep-within=1h", "--keep-days=2"], "jihg"),
         (&["--keep-last=2", "--keep-weekly=2", "--keep-tag=release"], "jisa"),
         (&["--keep-hourly=1", "--keep-daily=3", "--keep-weekly=3"], "jgfsb"),
     ] {
         assert_eq!(judge(&bare, rules), kept, "{rules:?}");
     }
-    // What somebody asked for and what is significant stays unless it is said otherwise.
+    // Manual and significant checkpoints are kept unless a flag drops them.
     assert_eq!(judge(&["--drop-manual"], &["--keep-last=1"]), "js");
     assert_eq!(judge(&["--drop-significant"], &["--keep-last=1"]), "jihgfedcba");
     assert_eq!(judge(&[], &["--keep-last=1"]), all);
-    // The settings say it as the flags do, and flags come before them.
+    // Settings have the same effect as flags, and flags have priority.
     environment.forge(["config", "set", "keep.weekly", "2"]).success();
     environment.forge(["config", "set", "keep.tags", "release"]).success();
     assert_eq!(judge(&bare, &[]), "jsa");
     assert_eq!(judge(&bare, &["--keep-daily=2"]), "jg");
 }
 
-/// `--keep-last 0` was taken as if no rule was given, so the default ones kept and dropped what nobody asked for.
+/// Regression: `--keep-last 0` was treated as if no rule was given, so the default rules applied
+/// and dropped other checkpoints.
 #[test]
 fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
     let environment = timed();
@@ -248,14 +251,15 @@ fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
     let output = environment.forge(["checkpoint", "prune", "--dry-run"]);
     assert_eq!(output.code, 2, "{output}");
     assert!(output.stderr.contains("each rule in the settings (keep.*) is zero"), "{output}");
-    // A rule on the command line comes before those of the settings, and a setting beside them is enough.
+    // A rule on the command line has priority over the settings, and one setting is enough besides
+    // it.
     assert_eq!(judged(&environment, &["--keep-last=100", "--dry-run"]).1, "");
     environment.forge(["config", "set", "keep.daily", "2"]).success();
     let bare = ["--drop-manual", "--drop-significant", "--dry-run"];
     assert_eq!(judged(&environment, &bare).0, "jg");
 }
 
-/// What a look tells is what the run does, and with the next look there is nothing left to do.
+/// The preview equals the result, and the next preview has nothing to do.
 #[test]
 fn the_run_drops_what_the_look_before_it_told() {
     for rules in [&["--keep-daily=3"][..], &["--keep-weekly", "--keep-last=2"], &["--keep-days=2"]]
@@ -275,7 +279,7 @@ fn the_run_drops_what_the_look_before_it_told() {
     }
 }
 
-/// A session with a transcript that ended long before the clock of the tests, and one at work.
+/// A session with a transcript that ended long before the tests' clock, and an active one.
 fn ended() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
@@ -350,13 +354,13 @@ fn a_session_that_ended_goes_and_comes_back() {
     assert_eq!(names(&environment).len(), 2);
 }
 
-/// Of a session that would go no byte was told.
+/// Regression: for a session that would be dropped, no bytes were reported.
 #[test]
 fn a_look_tells_about_the_bytes_that_come_free() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
     environment.forge(["session", "use", "work"]).success();
-    // Digits drawn anew for each line compress to half of them.
+    // Random digits for each line, which compress to half their size.
     let mut drawn = 1_u64;
     let mut digits = |count: usize| -> String {
         let mut draw = || {
@@ -386,9 +390,9 @@ fn a_look_tells_about_the_bytes_that_come_free() {
         environment.finished(&mut environment.command(args.iter().chain(more))).json()["freed"]
             .clone()
     };
-    // The journal is shortened and the index compacted before anything goes.
+    // The journal is shortened and the index compacted before anything is dropped.
     now(&[]);
-    // The transcripts first, then the rest of the sessions.
+    // First the transcripts, then the rest of the sessions.
     for rule in ["--transcripts=30d", "--sessions=30d"] {
         let look = ["checkpoint", "prune", rule, "--dry-run"];
         let human = environment.forge(look).stdout;
@@ -411,8 +415,8 @@ fn sessions_go_by_the_settings_too() {
     assert_eq!(names(&environment), ["work"]);
 }
 
-/// With the settings an agent's session prunes as it ends, by its own hook, at most once a day: neither an earlier hook does, nor
-/// any without the settings.
+/// With these settings, the hook at the end of an agent's session prunes, at most once a day.
+/// Earlier hooks do not, and without the settings none does.
 #[test]
 fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
     let environment = ended();
@@ -434,7 +438,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
         log["entries"].as_array().unwrap().len()
     };
     let gone = old(&environment);
-    // Time enough for the notes to fold, and for the session that ended to go.
+    // Late enough for the notes to be folded, and for the ended session to be dropped.
     let ends = "2026-02-16T12:00:00Z";
     let before = (names(&environment).len(), revisions());
     call("SessionStart", ends);
@@ -451,13 +455,13 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
     call("SessionEnd", ends);
     assert_eq!((names(&environment).len(), revisions()), (begun - 1, before.1 - 2));
     assert!(!names(&environment).contains(&gone), "it ended a month ago");
-    // It is said whose work it was, and comes back.
+    // The operation is attributed to the hook, and can be undone.
     let operations =
         environment.forge(["--session", "work", "log", "--operations", "--json"]).json();
     let pruned = operations["operations"].as_array().unwrap().iter();
     let mut pruned = pruned.filter(|one| one["verb"] == "checkpoint prune");
     assert!(pruned.next().is_some(), "{operations:#}");
-    // Within a day nothing more goes.
+    // Within a day nothing more is dropped.
     for note in ["d", "e"] {
         environment.forge(["--session", "work", "note", "add", note]).success();
     }
@@ -468,7 +472,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
     assert!(revisions() < held, "a day later it goes on");
 }
 
-/// A session that the first one dropped was pruned all the same, and that was refused.
+/// Regression: a session that the first one had dropped was pruned too, which was refused.
 #[test]
 fn of_every_session_those_that_go_are_not_pruned_too() {
     let environment = Environment::new();

@@ -1,4 +1,5 @@
-//! `forge purge`: where the secret comes from, what is said of it, and when it is not yet gone.
+//! `forge purge`: the source of the secret, the report, and what is reported while it is not
+//! complete.
 
 use crate::environment::Environment;
 use serde_json::json;
@@ -10,7 +11,7 @@ fn the_page_on_purging_holds() {
     crate::page::holds("purge.md");
 }
 
-/// A store with the secret in a note and a checkpoint, and a file that holds it.
+/// A store with the secret in a note and a checkpoint, and a file that contains it.
 fn told() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
@@ -89,11 +90,12 @@ fn patterns_and_rules_find_what_nobody_names() {
     assert_eq!((&nothing["secrets"], &nothing["places"]), (&json!(0), &json!([])));
 }
 
-/// It reads differently in the ids that the systems make of several words, and what stands for it does too.
+/// In ids that the systems join from several words, it is escaped, and so is its replacement.
 const SLASHED: &str = "s3cr3t/Zx9Kq2Lm7Pv4";
 const MASK: &str = "purged/xxxxxxxxxxxx";
 
-/// Runs lines of a shell, with a text for each `SECRET`, and gives what each says, without what differs by the time of day.
+/// Runs shell lines with a text in place of `SECRET`, and returns the output of each without times
+/// of day.
 fn said(environment: &Environment, lines: &[&str], text: &str) -> Vec<(String, String)> {
     let is_time = |word: &&str| {
         ["s", "min", "ago", "in", "now"].contains(word)
@@ -108,7 +110,7 @@ fn said(environment: &Environment, lines: &[&str], text: &str) -> Vec<(String, S
     lines.iter().map(run).collect()
 }
 
-/// How many files of a folder hold the secret in one of these forms.
+/// The number of files in a folder that contain the secret in one of these forms.
 fn files_with_it(folder: &std::path::Path) -> usize {
     let forms = [SLASHED.to_owned(), SLASHED.replace('/', "%2F"), SLASHED.replace('/', "\\/")];
     let mut count = 0;
@@ -124,7 +126,8 @@ fn files_with_it(folder: &std::path::Path) -> usize {
     count
 }
 
-/// What runs, progress, threads and programs wrote with the secret, they read and go on from with what stands for it.
+/// Runs, progress, threads and programs that were written with the secret can be read and continued
+/// with its replacement.
 #[test]
 fn the_systems_go_on_from_what_a_purge_left() {
     let environment = Environment::new();
@@ -198,7 +201,7 @@ fn the_systems_go_on_from_what_a_purge_left() {
     for ((line, after), (_, before)) in said(&environment, &reads, MASK).into_iter().zip(before) {
         assert_eq!(after, before.replace(SLASHED, MASK), "{line}");
     }
-    // And they go on.
+    // They can be continued.
     let further = [
         "forge run record --run 'r SECRET' --item SECRET --step s3 --output more --terminal",
         "forge run record --run 'r SECRET' --item SECRET --step s1 --name made --output 'out SECRET' --data '{\"k\":\"SECRET\"}' --next s2",
@@ -216,7 +219,7 @@ fn the_systems_go_on_from_what_a_purge_left() {
     }
 }
 
-/// What hooks note, settings and foreign files: written over, or named.
+/// The log of hooks, settings and foreign files: overwritten, or reported.
 #[test]
 fn what_lies_beside_the_records_is_written_over_or_named() {
     let environment = told();
@@ -247,7 +250,8 @@ fn what_lies_beside_the_records_is_written_over_or_named() {
     environment.forge(["purge", "secret", "--yes"]).success();
 }
 
-/// Nothing can be seen in its files, so what a reader holds is all that tells.
+/// Its files show nothing, so only the files that a reader has open show that it uses an older
+/// generation.
 #[test]
 fn who_reads_an_older_state_of_an_encrypted_store_is_named_with_exit_code_8() {
     let environment = Environment::new();

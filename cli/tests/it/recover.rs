@@ -1,4 +1,4 @@
-//! Where to go on after a crash, in a repository of git.
+//! Recovery points, in a git repository.
 
 use crate::environment::{Environment, Output};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn project() -> Environment {
     environment
 }
 
-/// Everything about the checkout and the branches that a recovery must leave alone.
+/// Everything in the checkout and the branches that a recovery must not change.
 fn untouched(environment: &Environment) -> Vec<String> {
     [
         "status --porcelain=v2 --branch",
@@ -54,7 +54,7 @@ fn untouched(environment: &Environment) -> Vec<String> {
     .collect()
 }
 
-/// The events of a stream, as facts of code.
+/// Imports facts of code with a stream of events.
 fn import(environment: &Environment, facts: &[Value]) {
     let mut text = String::new();
     for (number, fact) in facts.iter().enumerate() {
@@ -89,7 +89,7 @@ fn what_was_not_committed_comes_back_beside_what_is_checked_out() {
     ]);
     assert_eq!(shown["steps"][0]["files"], files);
     assert_eq!(shown["point"]["is_last"], true);
-    // Nobody has said yes.
+    // There is no consent yet.
     assert_eq!(environment.forge(["recover", "--step", "1"]).code, 2);
     let made = ["recover", "--step", "1", "--yes", "--worktree", "../again", "--json"];
     let made = environment.forge(made).json();
@@ -102,7 +102,7 @@ fn what_was_not_committed_comes_back_beside_what_is_checked_out() {
     let hidden =
         leftover.filter(|one| one.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
     assert_eq!(hidden.count(), 0);
-    // Again it is the same commit, and what it prints takes it away.
+    // The same step again gives the same commit, and its printed commands remove it.
     let branch_only = environment.forge(["recover", "--step", "1", "--yes", "--json"]).json();
     assert_eq!(branch_only["git_branch"], made["git_branch"]);
     for command in made["undo"].as_array().unwrap() {
@@ -119,7 +119,7 @@ fn what_was_not_committed_comes_back_beside_what_is_checked_out() {
     assert_eq!(git(&environment, &["branch", "--list", "forge/*"]).lines().count(), 1);
 }
 
-/// All that a recovery may add to: branches, worktrees, and what stands beside the checkout.
+/// Everything that a recovery may add to: branches, worktrees, and what is next to the checkout.
 fn around(environment: &Environment) -> Vec<String> {
     let entries = std::fs::read_dir(environment.path("")).unwrap().map(Result::unwrap);
     let mut names: Vec<String> =
@@ -130,7 +130,7 @@ fn around(environment: &Environment) -> Vec<String> {
     names
 }
 
-/// A `git` that goes wrong at one call, before it or behind it.
+/// A `git` that fails at one call, before or after it.
 const SHIM: &str = r#"#!/bin/sh
 count=$(($(cat "$SHIM_COUNT" 2>/dev/null || echo 0) + 1))
 echo "$count" > "$SHIM_COUNT"
@@ -146,8 +146,8 @@ fi
 exec /usr/bin/git "$@"
 "#;
 
-/// After a kill between making the worktree and moving it to its place every later try was refused: git had the branch checked out
-/// where nobody looked.
+/// Regression: after a kill between the creation of the worktree and its move, every retry was
+/// refused: git had the branch checked out at the temporary place.
 #[test]
 fn a_recovery_that_breaks_off_anywhere_leaves_all_as_it_was_or_is_done_by_the_next_one() {
     use std::os::unix::fs::PermissionsExt;
@@ -163,7 +163,7 @@ fn a_recovery_that_breaks_off_anywhere_leaves_all_as_it_was_or_is_done_by_the_ne
     let recover = ["recover", "--step", "1", "--yes", "--worktree", "../again", "--json"];
     let (before, beside) = (untouched(&environment), around(&environment));
     let count = shim.join("count");
-    // One that goes well says how many calls there are.
+    // A successful run shows how many calls there are.
     let calls = |at: u32, how: &str| {
         let _ = std::fs::remove_file(&count);
         let mut command = environment.command(recover);
@@ -182,7 +182,7 @@ fn a_recovery_that_breaks_off_anywhere_leaves_all_as_it_was_or_is_done_by_the_ne
         let branch = made["git_branch"].as_str().unwrap();
         let checked_out = git(&environment, &["-C", "../again", "symbolic-ref", "--short", "HEAD"]);
         assert_eq!(checked_out.trim(), branch);
-        // What it says takes all of it away again, to the last name.
+        // The printed commands remove everything again, including all names.
         let undo = made["undo"].as_array().unwrap();
         assert_eq!(undo.len(), 2, "{undo:?}");
         for command in undo {
@@ -204,7 +204,7 @@ fn a_recovery_that_breaks_off_anywhere_leaves_all_as_it_was_or_is_done_by_the_ne
                     assert!(output.status.code().is_some(), "{how} {at}: {output:?}");
                     assert_eq!(around(&environment), beside, "{how} {at}: {output:?}");
                 }
-                // What went wrong was not needed: it is done.
+                // The failed call was not necessary: the recovery is complete.
                 "fails" => {
                     done(output);
                     continue;
@@ -212,7 +212,8 @@ fn a_recovery_that_breaks_off_anywhere_leaves_all_as_it_was_or_is_done_by_the_ne
                 _ => assert_eq!(output.status.code(), None, "{how} {at}: {output:?}"),
             }
             if environment.path("again").exists() {
-                // It had come to its end but for saying so: what it made is whole, and is taken away by hand.
+                // It had finished except for its report: the result is complete, and is removed by
+                // hand.
                 assert_eq!(environment.read("again/a.rs"), "one\nTWO\nthree\n", "{how} {at}");
                 git(&environment, &["worktree", "remove", "--force", "../again"]);
             }
@@ -260,7 +261,7 @@ fn edits_after_the_last_capture_come_too_and_what_cannot_is_named() {
         .map(|one| one["path"].as_str().unwrap())
         .collect();
     assert_eq!(left, ["big.bin", "/elsewhere/d.rs", ".git/config", "e.rs", "a.rs"]);
-    // A branch of that name with something else on it is left alone.
+    // A branch with that name and other content is not changed.
     git(&environment, &["branch", "--force", "taken", "HEAD"]);
     let taken = ["recover", "--step", "1", "--yes", "--branch", "taken"];
     assert_eq!(environment.forge(taken).code, 4);
@@ -280,7 +281,8 @@ fn edits_after_the_last_capture_come_too_and_what_cannot_is_named() {
     }
 }
 
-/// Whatever path or link a recorded patch holds: nothing appears outside the worktree, nor as git's own.
+/// For any path or link in a recorded patch: nothing is written outside the worktree, or into git's
+/// own files.
 #[test]
 fn hostile_patches_write_nowhere() {
     let environment = project();
@@ -328,12 +330,12 @@ fn hostile_patches_write_nowhere() {
         link("l2", "../out"),
         link("l3", ".git/config"),
         link("fine", "a.rs"),
-        // A name that says something else at the top than below it.
+        // A header whose name differs from the name below it.
         "diff --git a/ok b/ok\nnew file mode 100644\n--- /dev/null\n+++ b/../../out\n@@ -0,0 +1 @@\n+x\n".to_owned(),
         "diff --git a/ok b/ok\nnew file mode 100644\n--- /dev/null\n+++ b/.git/hooks/x\n@@ -0,0 +1 @@\n+x\n".to_owned(),
         format!("diff --git a/sub b/sub\nnew file mode 160000\nindex 0000000..{commit}\n--- /dev/null\n+++ b/sub\n@@ -0,0 +1 @@\n+Subproject commit {commit}\n"),
         "diff --git a/b.rs b/../moved\nsimilarity index 100%\nrename from b.rs\nrename to ../moved\n".to_owned(),
-        // Behind a link that another patch makes.
+        // A path through a link that another patch creates.
         link("way", "home"),
         new("way/in"),
         "no patch at all".to_owned(),

@@ -1,4 +1,4 @@
-//! Secrets on the command line: taken out by default, said, let through where that is asked for.
+//! Secrets on the command line: redacted by default, reported, and kept on request.
 
 use crate::environment::Environment;
 use crate::fault::frozen_with;
@@ -12,7 +12,7 @@ fn fake(shape: &str) -> Fake {
     fakes(1).into_iter().find(|fake| fake.shape == shape).unwrap()
 }
 
-/// Whether the text stands in the whole state, which says all there is.
+/// Whether the text occurs in the whole state.
 fn knows(place: &Environment, text: &str) -> bool {
     place.finished_raw(["checkpoint", "at", "HEAD", "--full", "--json"]).contains(text)
 }
@@ -67,7 +67,7 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     place.write("project/t.jsonl", &first);
     let said = place.forge(["import", "claude-code", "t.jsonl"]).success();
     assert!(said.contains("took 1 secret out before storing"), "{said}");
-    // It grows: only what is new is read, and a secret in it is found too.
+    // The file grows: only what is new is read, and a secret in it is found too.
     let whole = [first.clone(), line(3, "nothing"), line(4, &long), line(5, "the end")].concat();
     place.write("project/t.jsonl", &whole);
     let said = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
@@ -88,10 +88,10 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
         .replace(&token.secret, "[redacted:aws-access-key]");
     assert_eq!(back.stdout, expected);
 
-    // A fact's long text is read from what was kept.
+    // The long text of a fact is read from the stored source.
     let text = place.forge(["prompt", "show", "u4"]).success();
     assert!(text.contains("[redacted:aws-access-key] and went on and so on"), "{text}");
-    // Nothing is new, also if the file is shorter for a while.
+    // Nothing is new, even if the file is shorter for a while.
     for again in [&whole, &first, &whole] {
         place.write("project/t.jsonl", again);
         let said = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
@@ -112,7 +112,7 @@ fn a_text_is_printed_without_its_secrets() {
     assert_eq!(listed.pointer("/found/0/kind"), Some(&"stripe-key".into()));
 }
 
-/// The recorded sessions hold no secret.
+/// The recorded sessions contain no secrets.
 #[test]
 fn recorded_transcripts_come_back_unchanged() {
     let folder = std::env::var_os("FORGE_DATA").map_or_else(
@@ -133,7 +133,7 @@ fn recorded_transcripts_come_back_unchanged() {
     }
 }
 
-/// Every file below a folder, one behind the other.
+/// The content of every file below a folder, joined.
 fn raw(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -146,8 +146,9 @@ fn raw(folder: &Path) -> Vec<u8> {
     all
 }
 
-/// What hooks hear and what waits beside a frozen process, each with a secret of its own; the files are looked at while it waits
-/// and once it was brought in. Gives what was planted where, and the files.
+/// Records events of hooks and spooled writes next to a frozen process, each with a secret of its
+/// own. Returns what was planted where, and the files, both while the writes wait and after they
+/// were drained.
 fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) {
     const WAYS: [&str; 8] = [
         "prompt",
@@ -165,7 +166,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
     let mut planted = Vec::new();
     let mut fakes = fakes(WAYS.len() as u64);
     fakes.retain(|fake| only.is_empty() || only.contains(&fake.shape));
-    // A session for each shape: the first prompt names it.
+    // One session per format: the first prompt names it.
     let tell = |number: usize, event: &str, more: serde_json::Value| {
         let mut input = json!({
             "session_id": format!("c0de-{number}"),
@@ -191,7 +192,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
     }
     let mut frozen = frozen_with(&place, "journal/append.lock");
     for (number, ways) in fakes.chunks(WAYS.len()).enumerate() {
-        // What is told begins with anything.
+        // The text may begin with any character.
         assert_eq!(place.forge(["note", "add", "--", &ways[4].text]).code, 0);
         assert_eq!(place.forge(["checkpoint", "create", "--", &ways[5].text]).code, 0);
         call(number, "beside", &ways[6], &ways[7]);
@@ -208,7 +209,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
     let brought = look();
     place.forge(["maintain"]).success();
     let mut all = [waiting, brought, look()].concat();
-    // In the files much is compressed: what forge reads there is looked through too.
+    // Much of the files is compressed: forge's output is searched too.
     let listed = place.finished_raw(["session", "list", "--json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     for session in listed["sessions"].as_array().unwrap() {
@@ -233,7 +234,8 @@ fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
     let (planted, all) = heard("lock_timeout = 0.01\n", &[]);
     assert_eq!(planted.len(), 8 * shapes());
     assert_eq!(found(&planted, &all), []);
-    // Without redaction the same search finds what came in by every way but one of which nothing is kept.
+    // Without redaction, the same search finds the secrets from every source except one, which is
+    // not stored.
     let (planted, all) =
         heard("lock_timeout = 0.01\n[redact]\nenabled = false\n", &["github", "aws access key"]);
     let wanted = planted.iter().map(|(way, fake)| (*way, fake.shape));
@@ -241,7 +243,8 @@ fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
     assert_eq!(found(&planted, &all), wanted);
 }
 
-/// Every name that comes from outside: of events, sessions, files, settings, messages, branches, commits, folders.
+/// All names that come from outside: of events, sessions, files, settings, messages, branches,
+/// commits, folders.
 #[test]
 fn no_secret_in_a_name_reaches_the_files() {
     let place = Environment::new();
@@ -295,6 +298,6 @@ fn no_secret_in_a_name_reaches_the_files() {
     let all = String::from_utf8_lossy(&all);
     assert!(all.contains("[redacted:github-token]"));
     assert!(!all.contains(&token));
-    // Nor its beginning, by which sessions are called.
+    // Nor its beginning, which is used for names of sessions.
     assert!(!all.contains(&token[..8]));
 }

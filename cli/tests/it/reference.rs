@@ -1,13 +1,14 @@
-//! `docs/cli.md` ends with the reference of all commands, made from their own descriptions.
+//! Checks that the end of `docs/cli.md` equals the reference of all commands, which is generated
+//! from their descriptions.
 //!
-//! `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli reference` writes it again.
+//! `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli reference` updates it.
 
 use clap::{Arg, Command, CommandFactory};
 use forge_cli::args::Args;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Where the reference begins in the page.
+/// The start of the reference in the page.
 const MARK: &str = "<!-- The rest of this page is made by cli/tests/it/reference.rs. -->\n";
 
 #[test]

@@ -1,4 +1,4 @@
-//! `forge import codex` and `forge import gemini`: files that grow, and what is known afterwards.
+//! `forge import codex` and `forge import gemini`: files that grow, and the imported data.
 
 use crate::environment::Environment;
 use serde_json::json;
@@ -88,7 +88,7 @@ fn archived_compressed_and_worktree_sessions_are_offered() {
     let file = environment.path("home/.codex/archived_sessions/rollout-e.jsonl.zst");
     std::fs::write(file, packed).unwrap();
     environment.make_directory("project/sub");
-    // From a subdirectory too, each of them once.
+    // From a subdirectory too, and each file only once.
     for from in ["project", "project/sub"] {
         let shown = environment.forge_in(from, ["import", "codex", "--json"]).json();
         let mut found: Vec<&str> = shown["found"]
@@ -183,7 +183,7 @@ fn a_recording_in_either_form_is_the_same_session() {
     );
     let again = environment.forge(["import", "gemini", "--yes", "--json"]).json();
     assert_eq!(again["files"][0]["unchanged"], true, "{again}");
-    // A later version goes on with the same session, a line for each record.
+    // A later version continues the same session, with one line per record.
     let lines: String =
         [meta, asked, answered].iter().map(|line| line.to_string() + "\n").collect();
     std::fs::remove_file(environment.path(old)).unwrap();

@@ -1,4 +1,4 @@
-//! `forge run` from outside: exit codes, JSON, streams.
+//! `forge run` from the outside: exit codes, JSON, streams.
 
 use crate::environment::Environment;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Words in all that was ever said, on the command line.
+//! `forge search`: words in everything that was recorded.
 
 use crate::environment::Environment;
 
@@ -18,7 +18,7 @@ fn words_are_found_in_claims_commands_and_checkpoints() {
     assert!(found.contains("hypothesis H1  #1\n  the Cache is stale"), "{found}");
     let none = place.forge(["search", "cache", "nowhere"]).success();
     assert!(none.starts_with("Nothing was found"), "{none}");
-    // A session of its own sees nothing of another.
+    // A new session sees nothing of another one.
     place.forge(["session", "new", "other"]).success();
     place.forge(["note", "add", "a cache here too", "--id", "n2"]).success();
     let count = |all: bool| {

@@ -1,4 +1,4 @@
-//! Making a store, where it stands, its sessions and its upkeep.
+//! Creating a store, its place, its sessions and its maintenance.
 
 use crate::environment::{Environment, mode};
 use insta::assert_snapshot;
@@ -178,7 +178,7 @@ fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
     assert_eq!(rebuilt["revisions"], 3);
     assert_eq!(environment.forge(["verify"]).code, 0);
 
-    // One wrong bit in the journal is put right, since a hash says what was there.
+    // One wrong bit in the journal is corrected, because a hash shows the original.
     let journal = environment.path("project/.forge/journal");
     let mut entry = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
     let segment = entry.find(|path| path.extension().is_some_and(|one| one == "log"));
@@ -197,7 +197,7 @@ fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
     let status = environment.forge(["status", "--store", store, "--json"]).json();
     assert_eq!(status["summary"]["claims"], 4);
 
-    // Many cannot: what is lost is named, and the rest is there.
+    // Many wrong bits cannot be corrected: the loss is reported, and the rest is saved.
     bytes[last - 60..].fill(0);
     std::fs::write(&segment, &bytes).unwrap();
     let damaged = environment.forge(["verify"]);
@@ -210,7 +210,7 @@ fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
     let status = environment.forge(["status", "--store", store, "--json"]).json();
     assert_eq!(status["summary"]["claims"], 3);
     assert_eq!(environment.forge(["verify", "--store", store]).code, 0);
-    // The damaged store is as it was, and is not written to.
+    // The damaged store is unchanged, and nothing is written to it.
     assert_eq!(std::fs::read(&segment).unwrap(), bytes);
     assert_eq!(environment.forge(["repair", "../again"]).code, 2);
 }

@@ -1,9 +1,9 @@
-//! A small story that the tests of the reading commands are told of, written by the commands themselves.
+//! A small session that the tests of reading commands use, written by the commands themselves.
 
 use crate::environment::Environment;
 
-/// A hypothesis with evidence, two beliefs, a gap; a checkpoint `baseline`; a branch `alt` on which the hypothesis is
-/// rejected; on `main` a command that fails and a verification.
+/// A hypothesis with evidence, two beliefs and a gap; a checkpoint `baseline`; a branch `alt` on
+/// which the hypothesis is rejected; on `main` a failing command and a verification.
 pub(crate) fn told() -> Environment {
     tell(Environment::new())
 }

@@ -1,4 +1,4 @@
-//! Threads: a history that no provider would take, from a file and from the store.
+//! Threads: a history that no provider would accept, from a file and from the store.
 
 use crate::environment::Environment;
 use std::path::Path;
@@ -143,7 +143,7 @@ fn the_guard_and_the_writer_keep_others_out() {
     environment.forge(["thread", "sanitize", "--thread", "t"]).success();
 }
 
-/// A real LangGraph thread, through its own checkpointer.
+/// A real LangGraph thread, with its own checkpointer.
 #[test]
 fn a_langgraph_thread_is_repaired_through_its_state() {
     const SCRIPT: &str = r#"

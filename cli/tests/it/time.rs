@@ -1,11 +1,11 @@
-//! Times as people give them, and texts of scripts and emoji that are made of joined characters.
+//! Times as people write them, and texts with joined characters and emoji.
 
 use crate::environment::Environment;
 use crate::story::told;
 use insta::assert_snapshot;
 use serde_json::json;
 
-/// The clock of the tests stands at 2026-02-01 12:00 UTC; the note is of 12:00:01.
+/// The tests' clock is at 2026-02-01 12:00 UTC; the note has 12:00:01.
 fn noted() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
@@ -13,7 +13,8 @@ fn noted() -> Environment {
     environment
 }
 
-/// `forge checkpoint at -2h` was an unexpected argument, though the page has it.
+/// Regression: in `forge checkpoint at -2h`, the time was an unexpected argument, although the page
+/// shows it.
 #[test]
 fn a_time_that_begins_with_a_hyphen_is_taken_by_reading_and_writing_commands() {
     let environment = told();
@@ -98,7 +99,7 @@ fn digits_that_a_tag_has_are_the_tag_and_else_a_date() {
     assert!(fact.success().contains("2026-01-29T23:00:00Z"));
 }
 
-/// Times were read and shown in another zone than the one that was asked for, without a word.
+/// Regression: times were read and shown in another zone than the requested one, without a warning.
 #[test]
 fn a_zone_that_is_not_known_is_named_once_and_not_on_stdout() {
     let environment = noted().with("TZ", "Mars/Olympus");
@@ -144,7 +145,7 @@ fn joined_letters_and_emoji_are_shown_and_what_misleads_is_not() {
     );
 }
 
-/// A list of the features that a client asks for has the name of one before a comma: `"token-...","..."`.
+/// The list of features that a client requests contains a name before a comma: `"token-...","..."`.
 #[test]
 fn a_transcript_with_dated_names_comes_back_byte_for_byte() {
     let environment = Environment::new();
@@ -175,7 +176,7 @@ fn a_transcript_with_dated_names_comes_back_byte_for_byte() {
     assert_eq!(exported.success(), whole);
 }
 
-/// The notes of the state at a moment, by a clock that says this.
+/// The notes in the state at a moment, with the clock at this time.
 fn notes_at(environment: &Environment, clock: &str, moment: &str) -> Vec<String> {
     let mut command = environment.command(["checkpoint", "at", moment, "--json", "--kind", "note"]);
     let state = environment.finished(command.env("FORGE_TEST_NOW", clock)).json();
@@ -192,7 +193,8 @@ fn add_at(environment: &Environment, clock: &str, note: &str) {
     assert_eq!(added.code, 0, "{added}");
 }
 
-/// After one write by a clock that was ahead, 'now' left out all that came after it, and nobody said so.
+/// Regression: after one write with a clock that was ahead, 'now' silently omitted everything after
+/// it.
 #[test]
 fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
     for ahead in ["2026-02-01T14:00:00Z", "2026-02-01T13:00:03Z"] {
@@ -206,19 +208,19 @@ fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
         for now in ["now", "0s", "main@{now}", "2026-02-01T13:00:00Z"] {
             assert_eq!(notes_at(&environment, clock, now), ["after", "ahead", "before"], "{now}");
         }
-        // What was before is as it was.
+        // The state before is unchanged.
         assert_eq!(notes_at(&environment, clock, "2026-02-01T12:45:00Z"), ["before"]);
         let mut listed = environment.command(["log", "--until", "now", "--json"]);
         let listed = environment.finished(listed.env("FORGE_TEST_NOW", clock)).json();
-        // The checkpoints that time makes stand beside them.
+        // The automatic checkpoints are next to them.
         let entries = listed["entries"].as_array().unwrap().iter();
         assert_eq!(entries.filter(|entry| entry.get("verb").is_some()).count(), 3);
-        // Once the clock has come to it, all of it has its place.
+        // Once the clock has reached this time, everything has its place.
         assert_eq!(notes_at(&environment, "2026-02-01T15:00:00Z", "1 minute ago").len(), 3);
     }
 }
 
-/// An id that is gone was called a bad time if it began like one.
+/// Regression: an id that no longer exists was reported as an invalid time if it began like one.
 #[test]
 fn an_id_that_begins_like_a_time_is_an_id() {
     let environment = noted();
@@ -233,10 +235,10 @@ fn an_id_that_begins_like_a_time_is_an_id() {
             assert_eq!(gone.code, 3, "{verb} {id}: {gone}");
         }
     }
-    // As many digits as a time has are one where no id begins like that.
+    // Eight digits are a time if no id begins with them.
     assert_eq!(environment.forge(["checkpoint", "at", "20260202"]).code, 2);
 }
-/// Nothing happened before 1970: the clock is wrong, and forge is not.
+/// Nothing happened before 1970, so the clock is wrong.
 #[test]
 fn a_clock_before_1970_is_an_error_that_says_so() {
     let environment = Environment::new();

@@ -1,4 +1,5 @@
-//! Several processes at once: one session of one agent session, one session of one stream, and reading while others prune.
+//! Several processes at the same time: one session per agent session, one session per stream, and
+//! reading while others prune.
 
 use crate::environment::Environment;
 use serde_json::{Value, json};
@@ -6,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
-/// Starts all, and then gives each what it waits for: none begins before all are there.
+/// Starts all processes, and then writes their inputs: none begins before all are started.
 fn at_once(commands: Vec<(Command, String)>) -> Vec<String> {
     let started: Vec<(Child, String)> = commands
         .into_iter()
@@ -17,7 +18,7 @@ fn at_once(commands: Vec<(Command, String)>) -> Vec<String> {
         .collect();
     let mut running = Vec::new();
     for (mut child, input) in started {
-        // What reads no input may have ended.
+        // A process that reads no input may have ended.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         running.push(child);
     }
@@ -39,7 +40,7 @@ fn begun() -> Environment {
 
 const AGENT: &str = "0a1b2c3d-agent";
 const PROMPTS: u64 = 20;
-/// Each is a message and a prompt.
+/// Each prompt gives a message and a prompt.
 const FACTS: u64 = 2 * PROMPTS;
 
 fn transcript(environment: &Environment) -> String {
@@ -74,7 +75,7 @@ fn import(environment: &Environment, file: &str) -> (Command, String) {
     (environment.command(["import", "claude-code", file, "--yes"]), String::new())
 }
 
-/// The agent's sessions, each with how many facts it has.
+/// The number of facts in each of the agent's sessions.
 fn facts(environment: &Environment) -> Vec<u64> {
     let list = environment.forge(["session", "list", "--json"]).json();
     let sessions = list["sessions"].as_array().unwrap().iter();
@@ -82,7 +83,8 @@ fn facts(environment: &Environment) -> Vec<u64> {
     own.map(|one| one["facts"].as_u64().unwrap()).collect()
 }
 
-/// Hooks and imports of one agent session that came at once began two to four sessions, with the facts split or doubled.
+/// Regression: hooks and imports of one agent session at the same time created two to four
+/// sessions, with the facts split or duplicated.
 #[test]
 fn an_agent_session_is_one_session_whoever_is_first() {
     for round in 0..4 {
@@ -138,7 +140,8 @@ fn eight_imports_of_one_stream_make_one_session() {
     assert_eq!(sessions, [(&json!("ev"), &json!(30))]);
 }
 
-/// Reads at every number while others prune: the state, or what it was folded into; never damage.
+/// Reads every number while other processes prune: the result is the state, or the revision that it
+/// was folded into, but never damage.
 #[test]
 fn reading_beside_a_pruning_gives_the_state_or_says_folded() {
     let environment = begun();

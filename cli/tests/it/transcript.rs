@@ -1,4 +1,4 @@
-//! Transcripts into the store: at once or in pieces, twice, broken, taken back.
+//! Importing transcripts: at once or in pieces, twice, damaged, undone.
 
 use crate::environment::{Environment, recorded_sessions};
 use forge_cli::error::CommandError;
@@ -49,7 +49,7 @@ pub(crate) fn result(second: u32, id: &str, told: &str, noted: &str) -> String {
     line(second, "user", &content)
 }
 
-/// A session with some of everything.
+/// A session with data of every kind.
 pub(crate) fn small() -> Vec<String> {
     let long = "x".repeat(9000);
     vec![
@@ -101,7 +101,7 @@ pub(crate) fn small() -> Vec<String> {
     ]
 }
 
-/// Facts and checkpoints at every moment at which something happened, and between.
+/// Facts and checkpoints at the time of every event, and between them.
 fn picture(session: &Session) -> Vec<String> {
     let mut times = BTreeSet::new();
     let all = session.state(&session.head().unwrap()).unwrap();
@@ -111,7 +111,7 @@ fn picture(session: &Session) -> Vec<String> {
         }
     }
     let mut lines = Vec::new();
-    // Of a long session every moment would take minutes.
+    // In a long session, checking every moment would take minutes.
     let step = (times.len() / 40).max(1);
     for time in times.into_iter().step_by(step) {
         let Ok(point) = session.at_time(time) else { continue };
@@ -189,7 +189,7 @@ fn in_pieces_is_the_same_as_at_once_whatever_the_cut() {
         let tail = store.tail_bytes().unwrap();
         let again = import(&store, &file);
         assert!(again.unchanged && store.tail_bytes().unwrap() == tail, "cut at {cut}");
-        // An earlier save says nothing new either.
+        // An earlier save brings nothing new either.
         std::fs::write(&file, &text[..cut]).unwrap();
         assert_eq!((import(&store, &file).bytes, store.tail_bytes().unwrap()), (0, tail));
     }
@@ -300,7 +300,7 @@ fn two_transcripts_with_one_title_are_two_sessions() {
     assert_eq!(names, ["why does the test fail?", "why does the test fail?-2"]);
 }
 
-/// The recorded sessions; none if they are not on this machine.
+/// The recorded sessions; empty if they are not on this machine.
 fn recorded() -> Vec<(Vec<u8>, Vec<usize>)> {
     #[derive(serde::Deserialize)]
     struct Cuts {
@@ -365,7 +365,7 @@ fn disk(folder: &Path) -> u64 {
         .sum()
 }
 
-/// A transcript that is saved again and again costs what is new in it.
+/// Saving a transcript again and again costs only what is new in it.
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "a ratio")]
 fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
@@ -399,7 +399,7 @@ fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
     }
 }
 
-/// The seed's measure: ten checkpoints for each hour in which something happened.
+/// The expected number: ten checkpoints per hour with activity.
 #[test]
 fn real_sessions_have_ten_checkpoints_an_active_hour() {
     const IDLE_MICROS: i64 = 5 * 60 * 1_000_000;

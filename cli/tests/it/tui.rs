@@ -1,11 +1,11 @@
-//! The browser in a real terminal: tmux presses the keys and says what is on the screen.
+//! The browser in a real terminal: tmux sends the keys and returns the screen.
 
 use crate::environment::{Environment, recorded_sessions};
 use forge_testkit::skip::skipped;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A terminal of its own, gone with the test.
+/// A terminal for one test.
 struct Terminal {
     server: String,
 }
@@ -17,7 +17,7 @@ impl Drop for Terminal {
 }
 
 impl Terminal {
-    /// A shell in a window of this size; `None` where there is no tmux.
+    /// Starts a shell in a window of this size; `None` without tmux.
     fn new(place: &Environment, name: &str, (width, height): (&str, &str)) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             skipped(name, "tmux is missing, 'scripts/setup --tests' installs it");
@@ -37,7 +37,7 @@ impl Terminal {
             .args(["-L", &terminal.server, "-f", "/dev/null", "new-session", "-d"])
             .args(["-x", width, "-y", height, "sh -i"]);
         assert!(start.status().unwrap().success());
-        // In two parts, so that what is typed is not taken for the answer.
+        // In two parts, so that the typed text is not taken for the prompt.
         terminal.run("PS1='rea''dy> '");
         terminal.sees("ready>");
         Some(terminal)
@@ -53,7 +53,7 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// Waits until the screen holds this text.
+    /// Waits until the screen contains this text.
     fn sees(&self, text: &str) -> String {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
@@ -65,7 +65,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until the screen does not hold this text any more.
+    /// Waits until the screen does not contain this text any more.
     fn loses(&self, text: &str) {
         let until = Instant::now() + Duration::from_secs(60);
         while self.screen().contains(text) {
@@ -84,7 +84,7 @@ impl Terminal {
     }
 }
 
-/// The README's example in a store.
+/// A store with the README's example.
 fn example() -> Environment {
     let place = Environment::new();
     let events = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/example/session.jsonl");
@@ -106,7 +106,7 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     terminal.press(&["j", "Enter"]);
     terminal.sees("trigger: code modified");
     terminal.press(&["Escape"]);
-    // A key right behind Escape would be read as one with Alt.
+    // A key directly after Escape would be read as one with Alt.
     terminal.loses("trigger: code modified");
     terminal.press(&["t"]);
     terminal.sees("go to:");
@@ -117,7 +117,7 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     terminal.sees("gap");
     terminal.press(&["Escape", "Escape"]);
 
-    // Others write; who stands at the head sees it.
+    // While other processes write, a selection of the head follows.
     terminal.press(&["g"]);
     terminal.sees("following");
     let note = ["note", "add", "written by somebody else", "--id", "N99"];
@@ -125,7 +125,7 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     assert_eq!(output.code, 0, "{output}");
     terminal.sees("49 clai");
 
-    // Any size will do.
+    // Any window size works.
     terminal.tmux(&["resize-window", "-x", "20", "-y", "5"]);
     let until = Instant::now() + Duration::from_secs(60);
     while terminal.screen().lines().next().is_none_or(|line| !line.ends_with('…')) {
@@ -139,7 +139,8 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     assert!(!screen.contains("following"), "the screen was not given back:\n{screen}");
 }
 
-/// A session of two days as an agent wrote it: idle nights, two compactions, failures, 750 messages.
+/// A session of two days, recorded from an agent: idle nights, two compactions, failures, 750
+/// messages.
 #[test]
 fn a_recorded_session_is_browsed_in_a_real_terminal() {
     let recorded = recorded_sessions().join("claude-code/long.jsonl");
@@ -156,14 +157,14 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
     let Some(terminal) = Terminal::new(&place, "recorded", ("120", "30")) else { return };
     terminal.run(&format!("{FORGE} tui; echo left=$?"));
     let screen = terminal.sees("the head of main: 0 claims held");
-    // The strip names the nights, the compactions and the failures.
+    // The strip shows the nights, the compactions and the failures.
     let screen = if screen.contains("idle") { screen } else { terminal.sees("idle") };
     assert!(screen.contains("idle (longest about 17 h 58 min)"), "{screen}");
-    // Nothing is claimed there, so what was done is shown.
+    // There are no claims, so the commands are shown.
     terminal.sees("[commands]");
     terminal.sees("(exit 0) mise run test:ci");
 
-    // The compaction before, in full, and what happened since.
+    // The earlier compaction in full, and what happened since.
     terminal.press(&[">"]);
     terminal.sees(">C");
     terminal.press(&["Enter"]);
@@ -179,7 +180,7 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
     terminal.press(&["Escape"]);
     terminal.sees("<tab> other side");
 
-    // Every fact, filtered while it is typed; a failure opens with its output.
+    // Every fact, filtered while typing; a failure opens with its output.
     terminal.press(&["v", "v", "/"]);
     terminal.tmux(&["send-keys", "-l", "kind:verification go test"]);
     terminal.sees(">✓");
@@ -188,7 +189,7 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
     terminal.press(&["Escape"]);
     terminal.sees("<tab> other side");
 
-    // A time that was a night: one stands on what was last before it.
+    // A time during the night selects the last entry before it.
     terminal.press(&["t"]);
     terminal.tmux(&["send-keys", "-l", "2026-02-01 12:00"]);
     terminal.press(&["Enter"]);
@@ -214,7 +215,7 @@ fn suspend_and_sigterm_give_the_terminal_back() {
     let child = std::fs::read_to_string(children).unwrap();
     let killed = Command::new("kill").args(["-TERM", child.trim()]).status().unwrap();
     assert!(killed.success());
-    // Until it is gone, it reads what is typed.
+    // Until it ends, it reads what is typed.
     let process = std::path::PathBuf::from(format!("/proc/{}", child.trim()));
     let until = Instant::now() + Duration::from_secs(60);
     while process.exists() {

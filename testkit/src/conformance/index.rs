@@ -1,4 +1,4 @@
-//! What every index must do.
+//! The conformance suite of an index.
 
 use forge_store::backend::{
     Index, IndexWriter, LogPosition, OBJECTS, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
@@ -14,7 +14,8 @@ const LAST: TableId = TableId(253);
 /// Table, key, value; `None` deletes.
 type Put<'a> = (TableId, &'a [u8], Option<&'a [u8]>);
 
-/// Runs the suite on a new index per case. `snapshots` is how many are opened beside a writer.
+/// Runs the suite, with a new index for each case. `snapshots` is how many are opened while a
+/// writer runs.
 pub fn index<F, O>(snapshots: usize, fresh: F)
 where
     F: Fn() -> O,
@@ -198,7 +199,7 @@ fn a_snapshot_never_changes<O: Fn() -> Box<dyn Index>>(open: &O) {
     assert_eq!(new.get(SMALL, b"a").unwrap(), Some(b"9".to_vec()));
 }
 
-/// Keys that test every boundary: the empty one, a key and its prefix, zero bytes, the greatest bytes.
+/// Keys at every boundary: the empty key, a key and its prefix, zero bytes, the greatest bytes.
 fn keys() -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = ["", "\0", "\0\0", "a", "a\0", "aa", "b"]
         .iter()
@@ -210,7 +211,7 @@ fn keys() -> Vec<Vec<u8>> {
 
 fn with_keys(index: &dyn Index, tables: &[TableId]) {
     let mut applier = applier(index);
-    // In two halves, so that rows come from more than one place.
+    // In two halves, so that the rows are in more than one file.
     for half in 0..2 {
         let rows = tables.iter().flat_map(|table| {
             let rows = keys().into_iter().enumerate().skip(half).step_by(2);
@@ -269,7 +270,7 @@ fn scans_resume_at_every_boundary<O: Fn() -> Box<dyn Index>>(open: &O) {
                 let Some((last, _)) = rows.last() else { break };
                 to.clone_from(last);
                 down.extend(rows.into_iter().map(|(key, _)| key));
-                // An empty end would mean the table's end: nothing comes before the empty key.
+                // An empty end would mean the end of the table: no key is less than the empty key.
                 if to.is_empty() {
                     break;
                 }
@@ -328,7 +329,8 @@ fn large_batches_are_whole<O: Fn() -> Box<dyn Index>>(open: &O) {
     }
 }
 
-/// Every generation adds rows to two tables and counts them: a snapshot with a gap does not add up.
+/// Every generation adds rows to two tables and counts them: in a snapshot with a gap the counts do
+/// not match.
 fn snapshots_beside_a_writer_are_dense<O: Fn() -> Box<dyn Index> + Sync>(count: usize, open: &O) {
     const COUNTER: &[u8] = b"rows";
     let writer = open();
@@ -355,7 +357,7 @@ fn snapshots_beside_a_writer_are_dense<O: Fn() -> Box<dyn Index> + Sync>(count: 
         let _stop = Stop(&done);
         let mut newest = 0;
         let mut opened = 0;
-        // Long enough that the writer has published some generations too.
+        // Runs until the writer has published some generations too.
         while opened < count || newest < 150 {
             opened += 1;
             let snapshot = open().snapshot().unwrap();
@@ -374,7 +376,7 @@ fn snapshots_beside_a_writer_are_dense<O: Fn() -> Box<dyn Index> + Sync>(count: 
     });
 }
 
-/// Lets the writer end, also when the reader fails.
+/// Stops the writer when it is dropped, even if the reader fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

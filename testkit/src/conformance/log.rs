@@ -1,4 +1,4 @@
-//! What every log must do.
+//! The conformance suite of a write-ahead log.
 
 use forge_store::backend::{AppendedRecord, Error, LogFrame, LogPosition, LogTail, WriteAheadLog};
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs the suite on a new log per case.
+/// Runs the suite, with a new log for each case.
 pub fn log<F, O>(fresh: F)
 where
     F: Fn() -> O,
@@ -35,7 +35,7 @@ fn payloads(tail: &LogTail) -> Vec<&[u8]> {
     tail.frames.iter().map(|frame| frame.payload.as_slice()).collect()
 }
 
-/// The whole log, and whether its frames follow one another.
+/// Reads the whole log and checks that its frames are consecutive.
 fn all(log: &dyn WriteAheadLog) -> Vec<LogFrame> {
     let start = log.start().expect("a log has a start");
     let tail = log.read(start, u64::MAX).expect("a log reads from its start");
@@ -142,7 +142,8 @@ fn a_read_keeps_its_limit<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     }
 }
 
-/// Each thread counts the records it has seen and appends that count: right only if no append ever missed another.
+/// Each thread counts the records that it has seen and appends the count, which is right only if no
+/// append missed another one.
 fn eight_threads_append_without_a_gap<O: Fn() -> Box<dyn WriteAheadLog> + Sync>(open: &O) {
     const THREADS: u64 = 8;
     const APPENDS: u64 = 40;

@@ -1,7 +1,8 @@
-//! What every backend must do.
+//! Conformance suites for the backends.
 //!
-//! A suite takes a closure that makes a new, empty backend and returns a second closure, which opens handles on it:
-//! each call as another process would, so that nothing but the shared bytes is common to two handles.
+//! A suite takes a closure that creates a new, empty backend and returns a second closure, which
+//! opens handles on it. Each call opens the backend as another process would: two handles share
+//! nothing but the stored bytes.
 
 #![expect(clippy::unwrap_used, reason = "a suite fails by panicking, as a test does")]
 

@@ -1,5 +1,5 @@
-//! An index that spreads keys out to at least sixteen bytes and keeps their order, so that keys of any length can be
-//! hidden in part.
+//! An index that lengthens keys to at least sixteen bytes and keeps their order, so that parts of
+//! keys of any length can be hidden.
 
 use forge_store::backend::{
     Error, Index, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
@@ -12,7 +12,7 @@ pub(super) struct Spread<I>(pub(super) I);
 struct Shown(Arc<dyn Snapshot>);
 struct Written(Box<dyn IndexWriter>);
 
-/// Each byte behind a one, zeros behind the last: an end is before everything that goes on.
+/// Puts a one before each byte and zeros at the end, so that a key sorts before its extensions.
 fn spread(key: &[u8]) -> Vec<u8> {
     let mut long: Vec<u8> = key.iter().flat_map(|byte| [1, *byte]).collect();
     let length = (long.len() + 1).max(16);

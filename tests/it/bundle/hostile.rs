@@ -1,4 +1,4 @@
-//! What somebody may hand in as a bundle: refused as a whole, in little memory.
+//! Malicious bundles are refused as a whole, with little memory.
 
 use super::{act, export, note, small, whole};
 use forge_store::error::ErrorKind;
@@ -29,7 +29,7 @@ fn items(bytes: &[u8]) -> Vec<(BundleItemKind, Vec<u8>)> {
     items
 }
 
-/// A bundle of these items, with right checksums and counts.
+/// A bundle of these items, with correct checksums and counts.
 fn bundle(items: &[(BundleItemKind, Vec<u8>)]) -> Vec<u8> {
     let header = bundle_header();
     let mut chain = BundleChain::begin(&header).unwrap();
@@ -46,7 +46,7 @@ fn bundle(items: &[(BundleItemKind, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// The bundle with its records changed, all checksums right.
+/// Changes the records of a bundle, with correct checksums.
 fn changed(bytes: &[u8], change: &mut dyn FnMut(&mut Record)) -> Vec<u8> {
     let mut items = items(bytes);
     for (kind, content) in &mut items {
@@ -77,7 +77,7 @@ fn what_says_it_is_larger_than_it_is_is_refused_before_anything_is_allocated() {
     wrong[BUNDLE_HEADER_BYTES + 1..BUNDLE_HEADER_BYTES + 5].copy_from_slice(&[0, 0, 0, 4]);
     refused(&wrong, "cut off");
 
-    // An object of sixty bytes that says it holds 60 MiB, and one that holds more than it says.
+    // An object of sixty bytes that claims to hold 60 MiB, and one that holds more than it claims.
     let (_, honest) = seal(ObjectKind::Blob, &vec![b'a'; 1 << 20]);
     for length in [60 << 20, 1_u32] {
         let mut object = honest.clone();
@@ -88,7 +88,7 @@ fn what_says_it_is_larger_than_it_is_is_refused_before_anything_is_allocated() {
         items.insert(1, (BundleItemKind::Object, object));
         refused(&bundle(&items), "damaged");
     }
-    // A record of a few bytes that says it is larger than any.
+    // A record of a few bytes that claims to be larger than the limit.
     let mut items = items(&bytes);
     items
         .insert(1, (BundleItemKind::Record, [&[2][..], &u64::MAX.to_le_bytes(), b"zstd"].concat()));
@@ -117,7 +117,7 @@ fn records_that_lie_are_refused_though_every_checksum_is_right() {
         *header = RecordBytes(decoded.encode());
         done
     };
-    // A digest that its delta does not lead to, a number that is left out, a revision that follows itself.
+    // A digest that does not match its delta, a missing number, a revision that is its own parent.
     each(
         &mut |change| {
             revision(change, &mut |header| {
@@ -148,7 +148,7 @@ fn records_that_lie_are_refused_though_every_checksum_is_right() {
         },
         "damaged",
     );
-    // What was changed is left out, as if it had been pruned.
+    // The changes are left out, as if they had been pruned.
     each(
         &mut |change| {
             let RecordChange::Revision { delta, body, .. } = change else { return false };
@@ -165,7 +165,7 @@ fn records_that_lie_are_refused_though_every_checksum_is_right() {
         },
         "is not in it",
     );
-    // Another session, and what no bundle holds.
+    // A record of another session, and a record that no bundle may hold.
     each(
         &mut |change| {
             *change = RecordChange::Pinned { session: Some(0) };
@@ -184,7 +184,7 @@ fn records_that_lie_are_refused_though_every_checksum_is_right() {
 }
 
 #[test]
-fn what_drops_or_takes_back_what_is_not_its_own_is_refused() {
+fn dropping_or_undoing_foreign_records_is_refused() {
     let (store, bytes) = small();
     let operation = |index: usize| {
         let operations = store.session("s").unwrap().operations(99).unwrap();
@@ -216,7 +216,7 @@ fn what_drops_or_takes_back_what_is_not_its_own_is_refused() {
         let other = Store::in_memory().unwrap();
         let error = other.import_bundle(&act("import"), &mut Cursor::new(&wrong), None);
         error.expect_err(&format!("{change:?}"));
-        // What came in before it was found can be read.
+        // What was imported before the fault was found can be read.
         for session in other.every_session().unwrap() {
             session.state(&session.head().unwrap()).unwrap();
         }
@@ -227,7 +227,7 @@ fn what_drops_or_takes_back_what_is_not_its_own_is_refused() {
 fn many_sources_at_once_take_little_memory_and_are_read_all_the_same() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
-    // Sixteen sources in turns, more than are kept open.
+    // Sixteen sources alternately, more than are kept open.
     for round in 0..3 {
         for source in 0..16 {
             let name = format!("log{source}");
@@ -254,7 +254,7 @@ fn many_sources_at_once_take_little_memory_and_are_read_all_the_same() {
         let read = |session: &Session| session.source_bytes(&name, 0, length);
         assert_eq!(read(&copy).unwrap(), read(&session).unwrap());
     }
-    // A part whose bytes are another's.
+    // A part with the bytes of another part.
     let mut seen = 0;
     let wrong = changed(&bytes, &mut |record| {
         for change in &mut record.changes {
@@ -271,7 +271,7 @@ fn secret() -> String {
     format!("{}{}", "ghp_", "R8fKq2LmZx0TbVnY5cWj7UdHs3PaEo1GiQ9t")
 }
 
-/// A store that takes secrets out.
+/// A store that redacts secrets.
 fn careful() -> Store {
     let redaction = Some(Arc::new(Redactor::new()));
     Store::in_memory_with(Options { redaction, ..Options::default() }).unwrap()
@@ -292,7 +292,7 @@ fn a_bundle_with_a_secret_is_refused_by_a_store_that_takes_them_out() {
         let (one, two) = secret.split_at(15);
         let mut bookmark = SourceBookmark::default();
         for (text, open) in [(one, ""), (two, one)] {
-            // As who lets everything in does.
+            // As without redaction.
             let store = Store::in_memory().unwrap();
             let bytes =
                 store.redact_source(text.as_bytes(), TextForm::Plain, PartEnding::End).into_owned();
@@ -319,7 +319,7 @@ fn a_bundle_with_a_secret_is_refused_by_a_store_that_takes_them_out() {
 }
 
 #[test]
-fn what_was_taken_out_where_it_was_made_comes_in() {
+fn a_bundle_of_a_redacting_store_is_accepted() {
     let store = careful();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
     note(&session, "N1", &format!("the token is {}", secret()));
@@ -331,7 +331,7 @@ fn what_was_taken_out_where_it_was_made_comes_in() {
 }
 
 #[test]
-fn a_bundle_that_says_it_holds_a_session_twice_is_refused() {
+fn a_bundle_that_lists_a_session_twice_is_refused() {
     let (_, bytes) = small();
     let mut items = items(&bytes);
     let mut contents = BundleContents::decode(&items[0].1).unwrap();

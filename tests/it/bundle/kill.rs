@@ -1,4 +1,4 @@
-//! kill -9 at calls that change a file, while a bundle is imported.
+//! kill -9 at system calls that change a file, while a bundle is imported.
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, everything, rich};
@@ -22,7 +22,7 @@ fn child() {
 }
 
 #[test]
-fn an_import_killed_anywhere_leaves_a_whole_store_and_goes_on() {
+fn an_import_killed_anywhere_leaves_a_sound_store_and_continues() {
     if !can_strike("killed while importing") {
         return;
     }
@@ -33,7 +33,8 @@ fn an_import_killed_anywhere_leaves_a_whole_store_and_goes_on() {
     std::fs::write(folder.path().join("bundle"), &bytes).unwrap();
     let mut struck = 0;
     for call in ["pwrite64", "fdatasync", "rename", "unlink"] {
-        // The first calls, then some: each record is one, and most of the others are RocksDB's own.
+        // The first calls, then some of the others: each record is one call, and most of the others
+        // are RocksDB's.
         for nth in [1, 2, 3, 7, 17, 29, 41, 67, 97] {
             let context = format!("{call}, {nth}");
             let place = folder.path().join(format!("{call}-{nth}"));

@@ -1,4 +1,5 @@
-//! Whatever was done to a session: exported and imported it is what it was, at once, in parts and piece by piece.
+//! Exports and imports any session: the result equals the original, whether it is exported at once,
+//! in parts or incrementally.
 
 use super::{export, try_export, whole};
 use forge_store::diff::MergeSide;
@@ -35,7 +36,7 @@ fn retention() -> RetentionPolicy {
     RetentionPolicy { manual: false, significant: false, revisions: 0, ..RetentionPolicy::none() }
 }
 
-/// One thing that somebody does, who says this in all of it. What cannot be done now is not done.
+/// Executes one step, with this text in all its fields. A step that is not possible now is skipped.
 pub(crate) fn step(
     store: &Store,
     session: &Session,
@@ -115,7 +116,7 @@ pub(crate) fn step(
     }
 }
 
-/// All that can be read of a session.
+/// Everything that can be read from a session.
 pub(crate) fn told(store: &Store) -> String {
     let session = store.session("s").unwrap();
     let mut text = String::new();
@@ -157,7 +158,7 @@ fn import(store: &Store, bytes: &[u8]) {
     store.import_bundle(&act, &mut Cursor::new(bytes), None).unwrap();
 }
 
-/// What differs first, since all of it is long.
+/// Reports the first difference, because the whole texts are long.
 #[track_caller]
 pub(crate) fn same(found: &str, wanted: &str, what: &str) {
     let lines = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
@@ -166,13 +167,15 @@ pub(crate) fn same(found: &str, wanted: &str, what: &str) {
     assert!(found == wanted, "{what}: {different:#?}");
 }
 
-/// A range that ended between a pruning and its undo could not be imported, if earlier revisions were gone for good by then.
+/// Regression: a range that ended between a pruning and its undo could not be imported if earlier
+/// revisions had been swept by then.
 #[test]
-fn a_range_with_a_fold_that_came_back_later_holds_what_is_gone_for_good() {
+fn a_range_with_an_undone_fold_contains_the_swept_changes() {
     let store = Store::in_memory().unwrap();
     let begin = WriteContext::asked("begin", time(0));
     let session = store.create_session(&begin, NewSession::named("s")).unwrap();
-    // Two revisions folded and swept, two more folded, one that is undone, and then the second folding undone.
+    // Two revisions folded and swept, then two folds, the first of which is undone, and later the
+    // second.
     let steps = [
         (0, 1),
         (0, 2),
@@ -208,7 +211,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_session_comes_back_as_it_was(
+    fn an_imported_session_equals_the_exported_one(
         steps in prop::collection::vec((0_u8..21, any::<u8>()), 1..50),
         middle in 0_usize..50,
         part in any::<prop::sample::Index>(),

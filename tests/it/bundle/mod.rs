@@ -1,4 +1,4 @@
-//! Bundles: what comes back is what was exported, and what is wrong with a file is refused as a whole.
+//! Bundles: the import equals the export, and a faulty file is refused as a whole.
 
 #[path = "../../../fuzz/src/bundle.rs"]
 #[allow(unreachable_pub, reason = "a crate of its own has it too")]
@@ -66,7 +66,7 @@ fn small() -> (Store, Vec<u8>) {
     (store, bytes)
 }
 
-/// Everything that was made by many means, waiting writes brought in.
+/// A store with every kind of record, including spooled writes that were drained.
 fn rich(path: &Path) -> (Store, Vec<u8>) {
     make(path, &Options::default());
     let store = Store::open(path, Options::default()).unwrap();
@@ -83,7 +83,7 @@ fn everything(path: &Path) -> Told {
 }
 
 #[test]
-fn what_was_exported_comes_back_with_every_id_and_is_exported_the_same() {
+fn an_import_has_every_id_and_exports_the_same_bundle() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
     let (store, bytes) = rich(&from);
@@ -95,13 +95,13 @@ fn what_was_exported_comes_back_with_every_id_and_is_exported_the_same() {
     assert_eq!(everything(&to), everything(&from));
     assert_eq!(Store::verify(&to, VerifyDepth::ReadData, NOW, None).unwrap().findings, []);
     assert!(whole(&other) == bytes, "the same session gives other bytes");
-    // What is here is passed over, there and where it came from.
+    // Existing revisions are skipped, in the other store and in the original.
     for store in [&other, &store] {
         let again = store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
         assert_eq!((again.records, again.known), (0, taken.records));
     }
     assert_eq!(everything(&to), everything(&from));
-    // It is gone on with as any other.
+    // The session can be continued like any other.
     note(&other.session("s").unwrap(), "N500", "and then");
     other.session("s").unwrap().undo(&act("undo"), None).unwrap();
     assert_eq!(
@@ -124,7 +124,7 @@ fn every_cut_and_every_wrong_byte_is_refused_and_nothing_is_written() {
         refused(&bytes[..end], &format!("cut at {end}"));
     }
     for place in 0..bytes.len() {
-        // The minor version says nothing about what can be read.
+        // A higher minor version can still be read.
         if place == 15 {
             continue;
         }
@@ -144,7 +144,7 @@ fn every_cut_and_every_wrong_byte_is_refused_and_nothing_is_written() {
     );
 }
 
-/// A file that can be read once whole, and then up to a byte.
+/// A file that can be read completely once, and then fails after some bytes.
 struct Failing {
     bytes: Cursor<Vec<u8>>,
     begun: u32,
@@ -168,7 +168,7 @@ impl Seek for Failing {
 }
 
 #[test]
-fn an_import_that_was_stopped_anywhere_goes_on_where_it_was() {
+fn an_interrupted_import_continues_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (_, bytes) = rich(&folder.path().join("from"));
     let length = bytes.len() as u64;
@@ -176,7 +176,7 @@ fn an_import_that_was_stopped_anywhere_goes_on_where_it_was() {
         let store = Store::in_memory().unwrap();
         let mut failing = Failing { bytes: Cursor::new(bytes.clone()), begun: 0, until };
         store.import_bundle(&act("import"), &mut failing, None).unwrap_err();
-        // What has come in is the beginning of each session, and can be read.
+        // What was imported is the beginning of each session, and can be read.
         for session in store.every_session().unwrap() {
             let point = session.head().unwrap();
             session.state(&point).unwrap();
@@ -220,7 +220,7 @@ fn a_session_that_went_another_way_or_has_anothers_name_is_left_as_it_is() {
     let take = |name| store.import_bundle(&act("import"), &mut Cursor::new(&bytes), name);
     assert_eq!(take(None).unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(take(Some("t")).unwrap().sessions, ["t"]);
-    // Both went on from the same session.
+    // Both continued the same session differently.
     let (here, there) = (Store::in_memory().unwrap(), Store::in_memory().unwrap());
     for store in [&here, &there] {
         store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
@@ -234,7 +234,7 @@ fn a_session_that_went_another_way_or_has_anothers_name_is_left_as_it_is() {
     assert!(whole(&here) == before);
 }
 
-/// What is tried with random bytes, with some that lie near a bundle.
+/// Applies the fuzzed properties to bundles with single changed bytes.
 #[test]
 fn what_is_fuzzed_holds_for_bundles_with_single_bytes_changed() {
     let (_, bytes) = small();
@@ -255,7 +255,7 @@ impl Drop for Stop<'_> {
 }
 
 #[test]
-fn a_backup_beside_a_writer_has_all_that_was_acknowledged_and_is_whole() {
+fn a_backup_during_writes_has_all_acknowledged_data_and_is_sound() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let store = Store::create(&path, Options::default()).unwrap();
@@ -275,7 +275,7 @@ fn a_backup_beside_a_writer_has_all_that_was_acknowledged_and_is_whole() {
                 }
             }
         });
-        // A failure must stop the writer too.
+        // A failed assertion must stop the writer too.
         let _stopped = Stop(stop);
         for round in 0..6 {
             note(&session, &format!("R{round}"), "acknowledged");

@@ -1,5 +1,5 @@
-//! A kill or an error at the first, second, third, ... call of every kind that changes a file, until a run comes through
-//! without meeting it.
+//! A kill or an error at the first, second, third, ... system call of every kind that changes a
+//! file, until a run completes without reaching it.
 
 use super::child::Task;
 use super::create;
@@ -20,7 +20,7 @@ fn strike(test: &str, faults: &[Fault], usual: u64) {
     if !can_strike(test) {
         return;
     }
-    // Every call at first, then every so many: most are of RocksDB.
+    // Every call at first, then every `step`-th one: most are RocksDB's.
     let step = count("FORGE_CRASH_STEP", usual).max(1) as usize;
     let folder = tempfile::tempdir().unwrap();
     let first = folder.path().join("first");
@@ -61,7 +61,7 @@ fn strike(test: &str, faults: &[Fault], usual: u64) {
 }
 
 #[test]
-fn a_process_killed_at_any_call_leaves_what_it_said() {
+fn a_process_killed_at_any_call_leaves_its_acknowledged_data() {
     let calls =
         ["pwrite64", "fdatasync", "fsync", "rename", "unlink", "link", "ftruncate", "mkdir"];
     let faults = calls.map(|call| Fault { call, what: "signal=KILL" });
@@ -69,7 +69,7 @@ fn a_process_killed_at_any_call_leaves_what_it_said() {
 }
 
 #[test]
-fn a_call_that_fails_leaves_what_was_said() {
+fn a_failing_call_leaves_all_acknowledged_data() {
     let faults = [
         Fault { call: "pwrite64", what: "error=ENOSPC" },
         Fault { call: "write", what: "error=ENOSPC" },

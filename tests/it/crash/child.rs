@@ -1,4 +1,4 @@
-//! Processes of their own: this test binary run again, at work.
+//! Child processes: this test binary started again to do work.
 
 use super::open;
 use super::work::{Planted, Worker};
@@ -13,7 +13,7 @@ use std::thread;
 const FOLDER: &str = "FORGE_CRASH_FOLDER";
 const TASK: &str = "FORGE_CRASH_TASK";
 
-/// What a process does.
+/// The work of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) writer: u64,
@@ -21,7 +21,8 @@ pub(super) struct Task {
     /// The second its clock starts at.
     pub(super) second: u64,
     pub(super) planted: Planted,
-    /// Everything once, whatever fails; else one thing after the other until it is killed.
+    /// Whether to do everything once and ignore errors; otherwise it works step by step until it is
+    /// killed.
     pub(super) once: bool,
 }
 
@@ -60,7 +61,7 @@ impl Task {
         let lines = lines.clone();
         thread::spawn(move || {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-                // A line that the kill cut in two says nothing; the harness has lines of its own.
+                // A line that the kill cut is ignored; the test harness prints lines of its own.
                 let line = String::from_utf8_lossy(&line);
                 if let Some(said) = line.strip_suffix(" .") {
                     let _ = lines.send(said.to_owned());
@@ -73,7 +74,7 @@ impl Task {
 
 fn say(line: &str) {
     let line = format!("\n{line} .\n");
-    // A fault may strike at this call, too, and what is not heard is not audited.
+    // A fault may be injected into this call too, and a line that is not read is not audited.
     for _ in 0..3 {
         let mut out = std::io::stdout().lock();
         if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_ok() {
@@ -92,7 +93,8 @@ fn child() {
     let [writer, seed, second, planted, once] = task[..] else { panic!("{task:?}") };
     let planted = Planted::ALL[planted as usize];
     let store = open(Path::new(&folder));
-    // Every other one maintains the store beside its work and keeps room in the journal, as processes do that live long.
+    // Every second process maintains the store next to its work and preallocates in the journal,
+    // like a long-lived process.
     let long_lived = store.as_ref().ok().filter(|_| once == 0 && seed.is_multiple_of(2));
     let _maintainer = long_lived.map(Store::maintainer);
     let mut out = |line: &str| say(line);

@@ -1,5 +1,5 @@
-//! Disks that are full, with more or less room left: nothing that was said is lost, reading goes on, and so does writing
-//! once there is room.
+//! Full disks with more or less free space: no acknowledged write is lost, reading continues, and
+//! writing continues once there is space.
 
 use super::child::Task;
 use super::create;
@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-/// Fills a disk but for so many bytes.
+/// Fills a disk except for this many bytes.
 fn fill(ballast: &Path, left: u64) {
     let mut file = File::create(ballast).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}
@@ -22,7 +22,7 @@ fn fill(ballast: &Path, left: u64) {
 }
 
 #[test]
-fn a_full_disk_loses_nothing_and_is_read_and_goes_on_with_room() {
+fn a_full_disk_loses_nothing_and_writing_continues_once_there_is_space() {
     let test = "crash full disk";
     let mut numbers = Numbers::announced(test);
     let mut refused = 0;

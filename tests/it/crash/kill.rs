@@ -10,12 +10,12 @@ use std::path::Path;
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 
-/// Writers at a time.
+/// The number of concurrent writers.
 const WRITERS: u64 = 3;
-/// A new store is begun after so many rounds, so that a long run stays small.
+/// A new store is created after this many rounds, to keep long runs small.
 const ROUNDS_A_STORE: u64 = 12;
 
-/// Numbers that what was not heard of may take: a restore or an undo and what it is told with.
+/// How many numbers unacknowledged work may use: a restore or an undo, and what belongs to it.
 pub(super) const IN_DOUBT: u64 = 4;
 
 pub(super) fn kill(child: &mut Child) {
@@ -23,13 +23,13 @@ pub(super) fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// The same, with those it traces: they would go on without it.
+/// Kills the process with the processes that it traces, which would otherwise continue.
 pub(super) fn kill_group(child: &mut Child) {
     run("sh", &["-c", &format!("kill -KILL -{}", child.id())]);
     child.wait().unwrap();
 }
 
-/// Lets writers work, and kills one after the other at any moment.
+/// Lets writers work, and kills one after the other at random moments.
 pub(super) fn round(
     path: &Path,
     (first, second): (u64, u64),
@@ -48,20 +48,20 @@ pub(super) fn round(
     drop(sender);
     while !running.is_empty() {
         assert!(listen(&lines, 1 + numbers.below(12), oracle), "a writer stopped by itself");
-        // Not just behind an acknowledgement, but anywhere.
+        // Not only directly after an acknowledgement, but anywhere.
         for n in 0..numbers.below(3_000_000) {
             std::hint::black_box(n);
         }
         let at = numbers.below(running.len() as u64) as usize;
         kill(&mut running.swap_remove(at));
     }
-    // What they said before they died counts too.
+    // Lines printed before the kill count too.
     for line in lines {
         oracle.hear(&line);
     }
 }
 
-/// Hears so many acknowledgements; whether the writers went on that long.
+/// Reads this many acknowledgements. Returns whether the writers produced them.
 pub(super) fn listen(lines: &Receiver<String>, wanted: u64, oracle: &mut Oracle) -> bool {
     let mut heard = 0;
     while heard < wanted {
@@ -72,12 +72,12 @@ pub(super) fn listen(lines: &Receiver<String>, wanted: u64, oracle: &mut Oracle)
 }
 
 #[test]
-fn what_was_said_before_a_kill_is_there_whatever_was_going_on() {
+fn acknowledged_data_survives_a_kill() {
     kills("crash kill", count("FORGE_CRASH_KILLS", 500), create);
 }
 
 #[test]
-fn what_was_said_before_a_kill_is_there_in_an_encrypted_store_too() {
+fn acknowledged_data_survives_a_kill_in_an_encrypted_store() {
     kills("crash kill, encrypted", count("FORGE_CRASH_KILLS", 500).div_ceil(5), create_encrypted);
 }
 

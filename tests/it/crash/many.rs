@@ -1,4 +1,4 @@
-//! Eight processes of four threads each, all saving at once.
+//! Eight processes of four threads each, all saving at the same time.
 
 use super::{act, create, open};
 use crate::fault::count;
@@ -31,7 +31,8 @@ fn child() {
             scope.spawn(move || {
                 let mut last = 0;
                 for save in 0..saves() {
-                    // Few ids, so that the state stays small and everybody changes what others changed.
+                    // Few ids, so that the state stays small and the threads change the same
+                    // claims.
                     let key = Key::new(Kind::Note, format!("n{}", save % 20));
                     let name = format!("{process}-{thread}-{save}");
                     let value = Value::from([("description", name.as_str().into())]);

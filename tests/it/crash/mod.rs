@@ -1,9 +1,11 @@
-//! Crashes of whole stores: processes that do everything a store can do are killed, lose their disk's power, or meet calls
-//! that fail. What they had said was done is kept outside of the store, and must be there afterwards; nothing else may be
-//! wrong. Planted faults and a disk that lies show that a loss would be seen.
+//! Crashes of whole stores: processes that use every feature of a store are killed, lose their
+//! disk's power, or get errors from system calls. Their acknowledgements are kept outside of the
+//! store, and the data must be there afterwards, without any other fault. Planted faults and a disk
+//! that ignores syncs show that a loss would be detected.
 //!
-//! The counts are those of a quick run; `FORGE_CRASH_KILLS`, `FORGE_CRASH_CUTS`, `FORGE_CRASH_STEP` (every so many calls) set
-//! others, `FORGE_SEED` repeats a run. `make soak` runs many and notes them in `docs/reliability.md`.
+//! The counts are for a quick run. `FORGE_CRASH_KILLS`, `FORGE_CRASH_CUTS` and `FORGE_CRASH_STEP`
+//! (every how many calls) set others; `FORGE_SEED` repeats a run. `make soak` runs many and records
+//! them in `docs/reliability.md`.
 
 #![allow(clippy::print_stderr, reason = "a skipped test, a seed and the counts must be seen")]
 
@@ -24,7 +26,7 @@ use forge_store::store::{NewSession, Options, Store, WriteContext};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longer than anything here takes; only a fault makes anybody wait so long.
+/// Longer than anything here takes; only a fault makes a test wait this long.
 const WAIT: Duration = Duration::from_secs(60);
 /// The session that all writers share.
 const SHARED: &str = "shared";
@@ -34,7 +36,7 @@ fn act(second: u64) -> WriteContext {
     WriteContext::asked("test", Timestamp::from_micros(micros))
 }
 
-/// Where the keys of a store lie, if it has seals.
+/// The folder of a store's keys, if the store has seals.
 fn keyring(path: &Path) -> Option<PathBuf> {
     let keyring = path.with_file_name("keyring");
     keyring.exists().then_some(keyring)
@@ -45,7 +47,7 @@ fn open(path: &Path) -> Result<Store, forge_store::error::Error> {
     Store::open(path, options)
 }
 
-/// The same as [`create`], encrypted.
+/// Like [`create`], with encryption.
 fn create_encrypted(path: &Path) {
     let keyring = Some(path.with_file_name("keyring"));
     let options = Options { keyring, encrypted: true, ..Options::default() };
@@ -53,7 +55,7 @@ fn create_encrypted(path: &Path) {
     store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
 }
 
-/// A store with the session that all share; with seals if there is a folder for its key beside it.
+/// Creates a store with the shared session; with seals if there is a folder for its key next to it.
 fn create(path: &Path) {
     let options = Options { keyring: keyring(path), ..Options::default() };
     let store = Store::create(path, options).unwrap();

@@ -1,4 +1,4 @@
-//! What must be in a store, kept outside of it.
+//! The expected content of a store, kept outside of it.
 
 use super::work::{Claims, LINE, claims_at, hash_of, source};
 use super::{SHARED, act, keyring, open};
@@ -10,42 +10,42 @@ use forge_store::store::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A state that was said to stand.
+/// A state that was acknowledged.
 #[derive(Clone, Debug)]
 struct Said {
     hash: String,
-    /// Whether it must be in sight; else a pruning may have folded it.
+    /// Whether it must be visible; otherwise a pruning may have folded it.
     seen: bool,
 }
 
-/// What was heard of one session.
+/// The acknowledgements of one session.
 #[derive(Clone, Default)]
 struct Heard {
     states: BTreeMap<u64, Said>,
-    /// What was in sight before the last pruning began.
+    /// What was visible before the last pruning began.
     before: Option<BTreeMap<u64, Said>>,
     checkpoints: BTreeMap<u64, String>,
     pruned: bool,
-    /// Lines of the source.
+    /// The number of lines taken from the source.
     lines: u64,
-    /// The greatest number heard of.
+    /// The greatest acknowledged number.
     last: u64,
 }
 
-/// All that was acknowledged.
+/// All acknowledgements.
 #[derive(Clone, Default)]
 pub(super) struct Oracle {
     sessions: BTreeMap<String, Heard>,
     notes: BTreeSet<String>,
-    /// Everything that was ever heard.
+    /// The number of acknowledgements.
     pub(super) heard: u64,
 }
 
 impl Oracle {
-    /// Takes a line; whether it said that something is done.
+    /// Reads a line. Returns whether it was an acknowledgement.
     ///
     /// # Panics
-    /// If a process says that it failed.
+    /// If a process reports that it failed.
     pub(super) fn hear(&mut self, line: &str) -> bool {
         assert!(!line.starts_with("failed"), "{line}");
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -92,8 +92,9 @@ impl Oracle {
         true
     }
 
-    /// Opens the store and says what is wrong with it. Then it writes something, which must be there from then on.
-    /// `in_doubt`: how many numbers a session may have beyond those heard of.
+    /// Opens the store and returns what is wrong with it. Then writes something, which must be
+    /// there afterwards. `in_doubt`: how many numbers a session may have beyond the acknowledged
+    /// ones.
     pub(super) fn audit(
         &mut self,
         path: &Path,
@@ -147,7 +148,8 @@ impl Heard {
         if last < self.last || last > self.last.saturating_add(in_doubt) {
             return Err(format!("the last number is #{last}, that heard of #{}", self.last));
         }
-        // What nobody said of it stays from now on, and the next process may be killed before it says anything.
+        // Unacknowledged data that was found stays from now on, and the next process may be killed
+        // before it prints anything.
         self.last = last;
         for (number, state) in &self.states {
             let claims = match session.at_sequence(*number) {

@@ -1,4 +1,4 @@
-//! Planted faults: each must be found by the audit that finds nothing in the other tests.
+//! Planted faults: the audit, which finds nothing in the other tests, must find each of them.
 
 mod order;
 
@@ -13,11 +13,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
-/// So many tries has a fault that strikes now and then.
+/// The number of attempts for a fault that occurs only sometimes.
 const TRIES: u64 = 60;
 
-/// A store in which one writer was at work until it was killed, and what it said; `None` if the writer itself found that
-/// something is wrong. The store as it was halfway is beside it.
+/// A store in which one writer worked until it was killed, and its acknowledgements; `None` if the
+/// writer itself noticed the fault. A copy of the store from halfway is next to it.
 fn worked(root: &Path, planted: Planted, numbers: &mut Numbers) -> Option<(PathBuf, Oracle)> {
     let path = root.join(".forge");
     let _ = fs::remove_dir_all(&path);
@@ -59,7 +59,7 @@ fn every_fault_planted_in_a_process_is_found() {
     }
 }
 
-/// The files of a folder of the store whose names end so, by their names.
+/// The files in a folder of the store with this suffix, sorted by name.
 fn files(path: &Path, folder: &str, end: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(path.join(folder)).into_iter().flatten();
     let mut found: Vec<PathBuf> = entries
@@ -74,8 +74,8 @@ fn segments(path: &Path) -> Vec<PathBuf> {
     files(path, "journal", ".log")
 }
 
-/// The generation of the index, if there is just one: who is killed behind publishing leaves the one before and its
-/// segments, and then nothing is lost with the newest.
+/// The generation of the index, if there is only one. A kill right after publishing leaves the
+/// previous one with its segments; then nothing is lost with the newest.
 fn generation(path: &Path) -> Option<PathBuf> {
     let mut leases = files(path, "index", ".lease");
     let only = leases.pop().filter(|_| leases.is_empty());
@@ -88,7 +88,7 @@ fn flip(file: &Path, at: usize) {
     fs::write(file, bytes).unwrap();
 }
 
-/// Where the frames of a segment end.
+/// The ends of the frames in a segment.
 fn ends(segment: &Path) -> Vec<usize> {
     let bytes = fs::read(segment).unwrap();
     let mut ends = vec![0];
@@ -104,7 +104,7 @@ fn ends(segment: &Path) -> Vec<usize> {
     }
 }
 
-/// Something that befalls the files of a store. Returns whether there was anything to befall.
+/// Damages the files of a store. Returns whether there was anything to damage.
 type Damage = fn(&Path) -> bool;
 
 const DAMAGES: [(&str, Damage); 9] = [
@@ -155,7 +155,7 @@ const DAMAGES: [(&str, Damage); 9] = [
         let Some(table) = tables.iter().max_by_key(|table| table.metadata().unwrap().len()) else {
             return false;
         };
-        // Generations share their tables: another one keeps the whole of it.
+        // Generations share their tables: another one holds the complete table.
         let bytes = fs::read(table).unwrap();
         fs::remove_file(table).unwrap();
         fs::write(table, &bytes[..bytes.len() / 2]).unwrap();
@@ -171,7 +171,8 @@ fn every_damage_to_the_files_is_found() {
         let mut tried = false;
         for _ in 0..TRIES {
             let (path, mut oracle) = worked(root.path(), Planted::Nothing, &mut numbers).unwrap();
-            // The last record is the audit's own: what the writer did last it may not have said yet.
+            // The last record is the audit's own, because the writer may not have acknowledged its
+            // last one.
             assert_eq!(oracle.audit(&path, IN_DOUBT, VerifyDepth::Quick), Ok(()), "{name}");
             if !damage(&path) {
                 continue;

@@ -14,31 +14,32 @@ use std::sync::mpsc::channel;
 
 pub(super) const IMAGE_BYTES: u64 = 192 << 20;
 const WRITERS: u64 = 2;
-/// A new store is begun after so many cuts.
+/// A new store is created after this many cuts.
 const CUTS_A_STORE: u64 = 8;
 
 pub(super) fn folder(disk: &Disk) -> PathBuf {
     disk.place.join(".forge")
 }
 
-/// Where the key and the witness of a store lie.
+/// Where the key and the witness of a store are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Keys {
-    /// It has none.
+    /// The store has none.
     None,
-    /// On its disk: a cut may set the witness back behind the journal.
+    /// On the store's disk: a cut may reset the witness to a state older than the journal.
     Beside,
-    /// On one that keeps its power: all that the witness was told until the cut is in it after that, so that it would
-    /// lead if it were told anything before that is durable.
+    /// On a disk that keeps its power: it holds everything that the witness recorded before the
+    /// cut, so that the witness would be ahead if it recorded anything before that is durable.
     Elsewhere,
 }
 
-/// The folder of keys on the disk that keeps its power, and what it held when the cut began.
+/// The folder of keys on the disk that keeps its power, and a copy of its content at the beginning
+/// of the cut.
 fn elsewhere(disk: &Disk) -> [PathBuf; 2] {
     ["keyring", "keyring.then"].map(|name| disk.place.with_file_name(name))
 }
 
-/// Begins a store, all of it on the disk but for its keys.
+/// Creates a store, completely on the disk except for its keys.
 pub(super) fn begin(test: &str, disk: &Disk, keys: Keys) -> Option<()> {
     let mount = disk.mount(test)?;
     let (keyring, [elsewhere, _]) = (disk.place.join("keyring"), elsewhere(disk));
@@ -61,8 +62,9 @@ pub(super) fn begin(test: &str, disk: &Disk, keys: Keys) -> Option<()> {
     Some(())
 }
 
-/// Lets writers run and cuts the power; `None` if that cannot be done here. What they said before the cut began is in the
-/// oracle; what they said later is in doubt. `lying`: calls that sync do nothing.
+/// Lets writers run and cuts the power; `None` if that is not possible here. Acknowledgements
+/// before the beginning of the cut go to the oracle; later ones are in doubt. `lying`: sync calls
+/// do nothing.
 fn cut(
     disk: &Disk,
     test: &str,
@@ -90,10 +92,10 @@ fn cut(
     drop(sender);
     assert!(listen(&lines, 1 + numbers.below(30), oracle), "a writer stopped by itself");
     let mut kill_all = || running.drain(..).for_each(|mut child| kill_group(&mut child));
-    // Half of the cuts hit killed writers, half hit running ones.
+    // Half of the cuts happen after the writers are killed, half while they run.
     if numbers.below(2) == 0 {
         kill_all();
-        // Without anybody to speak the lines end: all of them count.
+        // When no writer is left, the lines end: all of them count.
         while let Ok(line) = lines.recv_timeout(WAIT) {
             oracle.hear(&line);
         }
@@ -108,13 +110,13 @@ fn cut(
     }
     breaker.cut();
     kill_all();
-    // A sync that is under way while the file system goes down may say that it is done and be not: a process that has
-    // no power hears nothing of it, and tells no witness.
+    // A sync during the shutdown of the file system may report success without being durable. A
+    // process without power would not see that result, and would not update a witness.
     if keys.exists() {
         std::fs::remove_dir_all(&keys).unwrap();
         std::fs::rename(&then, &keys).unwrap();
     }
-    // Of what is in doubt this much counts: what a pruning that was begun may have folded.
+    // Of the later lines, only the start of a pruning counts, because it may have folded revisions.
     for line in lines.iter().filter(|line| line.starts_with("pruning")) {
         oracle.hear(&line);
     }
@@ -122,7 +124,7 @@ fn cut(
     Some(())
 }
 
-/// Cuts the power so many times; each store has its keys at the next of these places.
+/// Cuts the power this many times; the stores have their keys at these places in turn.
 fn cuts(test: &str, cuts: u64, keys: &[Keys]) {
     let mut numbers = Numbers::announced(test);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
@@ -148,26 +150,27 @@ fn cuts(test: &str, cuts: u64, keys: &[Keys]) {
     eprintln!("{test}: {cuts} cuts, {heard} acknowledged, 0 lost");
 }
 
-/// Of all power cuts those of stores with seals, or without.
+/// The number of power cuts for stores with seals, or without.
 fn half() -> u64 {
     count("FORGE_CRASH_CUTS", 150).div_ceil(2)
 }
 
 #[test]
-fn what_was_said_before_a_power_cut_is_there_whatever_was_going_on() {
+fn acknowledged_data_survives_a_power_cut() {
     cuts("crash power", half(), &[Keys::None]);
 }
 
-/// The audit opens the store with its key and witness: a witness that leads would have it refused.
+/// The audit opens the store with its key and witness, and would be refused if the witness were
+/// ahead.
 #[test]
-fn what_was_said_before_a_power_cut_is_there_in_a_sealed_store_too_and_its_witness_does_not_lead() {
+fn acknowledged_data_survives_a_power_cut_in_a_sealed_store_and_its_witness_is_not_ahead() {
     cuts("crash power, sealed", half(), &[Keys::Elsewhere, Keys::Beside]);
 }
 
-/// On a disk that lies about its syncs the same test must lose something, or it could not see a loss; and a witness elsewhere must
-/// say that more was there.
+/// On a disk that ignores syncs the same test must find a loss, or it could not detect one; and a
+/// witness elsewhere must report that records are missing.
 #[test]
-fn a_disk_that_lies_loses_something_in_power_cuts_and_a_witness_elsewhere_says_so() {
+fn a_disk_that_ignores_syncs_loses_data_and_a_witness_elsewhere_reports_it() {
     let test = "crash power canary";
     if !can_strike(test) {
         return;

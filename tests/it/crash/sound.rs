@@ -1,4 +1,4 @@
-//! Nothing crashes: the work alone, whose seed repeats it to the byte.
+//! The work without a crash: its seed reproduces it byte for byte.
 
 use super::oracle::Oracle;
 use super::work::{Planted, Worker};
@@ -6,7 +6,7 @@ use super::{create, open};
 use crate::fault::{Numbers, count};
 use forge_store::store::VerifyDepth;
 
-/// Steps of one history.
+/// The number of steps of one history.
 const STEPS: u64 = 60;
 
 #[test]

@@ -1,5 +1,5 @@
-//! What is done to a whole store, killed at its first, second, third, ... call that changes a file: the store it began with
-//! is what it was, and doing it again does it.
+//! Operations on a whole store, killed at the first, second, third, ... system call that changes a
+//! file: the original store is unchanged, and the operation can be repeated.
 
 use super::child::Task;
 use super::oracle::Oracle;
@@ -14,12 +14,13 @@ use std::sync::mpsc::channel;
 
 const FOLDER: &str = "FORGE_CRASH_VERB";
 
-/// Something that is done in a folder: `store` and `bundle` are there, `keyring` may be, and `made` is not.
+/// An operation in a folder where `store` and `bundle` exist, `keyring` may exist, and `made` does
+/// not.
 struct Verb {
     name: &'static str,
     sealed: bool,
     act: fn(&Path) -> Result<(), Error>,
-    /// The store to be audited once it is done.
+    /// The store that is audited afterwards.
     done: &'static str,
 }
 
@@ -88,7 +89,7 @@ const VERBS: [Verb; 6] = [
     },
 ];
 
-/// Makes a copy, elsewhere than one that was begun and not finished.
+/// Makes a copy in a new folder, not in one with an unfinished copy.
 fn made(root: &Path, make: fn(&Path, &Path) -> Result<(), Error>) -> Result<(), Error> {
     let to = root.join("made");
     match make(&store(root), &to) {
@@ -112,7 +113,8 @@ fn child() {
     (verb.act)(&folder).unwrap();
 }
 
-/// A store at which everything was done once, with what was heard of it, and a bundle of it beside it.
+/// A store in which everything was done once, with its acknowledgements, and a bundle of it next to
+/// it.
 fn worked(root: &Path, sealed: bool) -> Oracle {
     if sealed {
         fs::create_dir_all(root.join("keyring")).unwrap();

@@ -1,4 +1,4 @@
-//! What the processes do that are killed, and what they say of it once it is done.
+//! The work of the processes that are killed, and their acknowledgements.
 
 use super::{SHARED, act};
 use crate::fault::Numbers;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// The texts of a state's claims by their ids.
+/// The texts of a state's claims, by id.
 pub(super) type Claims = BTreeMap<String, String>;
 
 pub(super) fn hash_of(claims: &Claims) -> String {
@@ -25,7 +25,7 @@ pub(super) fn hash_of(claims: &Claims) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// What a store says that the claims at a point are.
+/// The claims at a point, as the store returns them.
 pub(super) fn claims_at(session: &Session, point: &ResolvedMoment) -> Result<Claims> {
     let state = session.state(point)?;
     let claims = state.claims();
@@ -39,10 +39,10 @@ pub(super) fn claims_at(session: &Session, point: &ResolvedMoment) -> Result<Cla
     entries.collect()
 }
 
-/// Bytes of one line of the source that every writer takes.
+/// The size of one line of the source that every writer takes, in bytes.
 pub(super) const LINE: u64 = 64;
 
-/// The bytes of the source from one line to another, the same for everybody.
+/// The bytes of the source from one line to another, the same for every process.
 pub(super) fn source(from: u64, to: u64) -> Vec<u8> {
     let line = |number: u64| format!("line {number:058}\n").into_bytes();
     (from..to).flat_map(line).collect()
@@ -52,15 +52,15 @@ pub(super) fn source(from: u64, to: u64) -> Vec<u8> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Planted {
     Nothing,
-    /// It says that a write is done before it is.
+    /// It acknowledges a write before it is done.
     SaysBefore,
-    /// Now and then it does not write what it says it wrote.
+    /// Sometimes it does not write what it acknowledges.
     WritesNot,
-    /// Now and then it writes another text.
+    /// Sometimes it writes another text.
     WritesOther,
-    /// It says that it took more of its source than it did.
+    /// It reports taking more of its source than it did.
     TakesLess,
-    /// What a pruning kept is said of one that keeps less.
+    /// It prunes more than it reports.
     KeepsLess,
 }
 
@@ -75,7 +75,7 @@ impl Planted {
     ];
 }
 
-/// A process at work in a session of its own and in the shared one.
+/// A process that works in a session of its own and in the shared one.
 pub(super) struct Worker<'a> {
     store: Store,
     name: String,
@@ -84,9 +84,9 @@ pub(super) struct Worker<'a> {
     numbers: Numbers,
     planted: Planted,
     second: u64,
-    /// What stands at the head of the branch that is checked out.
+    /// The claims at the head of the current branch.
     claims: Claims,
-    /// What stood at the revisions this process made.
+    /// The claims at the revisions that this process made.
     states: BTreeMap<u64, Claims>,
     say: &'a mut dyn FnMut(&str),
 }
@@ -117,17 +117,17 @@ impl<'a> Worker<'a> {
         act(self.second)
     }
 
-    /// Says something of this session.
+    /// Prints an acknowledgement for this session.
     fn tell(&mut self, what: &str, rest: impl std::fmt::Display) {
         (self.say)(&format!("{what} {} {rest}", self.name));
     }
 
-    /// Whether a planted fault strikes now.
+    /// Whether a planted fault happens now.
     fn strikes(&mut self, planted: Planted) -> bool {
         self.planted == planted && self.numbers.below(8) == 0
     }
 
-    /// One thing of all that can be done.
+    /// Executes one random step.
     pub(super) fn step(&mut self) -> Result<()> {
         match self.numbers.below(100) {
             0..42 => self.revise(false),
@@ -145,7 +145,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Every kind of thing once or twice, whatever fails: for faults at its calls.
+    /// Executes every kind of step once or twice and ignores errors: for faults at system calls.
     pub(super) fn all(&mut self) {
         let steps: [fn(&mut Self) -> Result<()>; 14] = [
             |it| it.revise(false),
@@ -166,7 +166,7 @@ impl<'a> Worker<'a> {
         for step in steps {
             if step(self).is_err() {
                 (self.say)("refused");
-                // What was planned may stand or not.
+                // The planned change may have happened or not.
                 if let Ok(claims) = self.session.head().and_then(|at| claims_at(&self.session, &at))
                 {
                     self.claims = claims;
@@ -284,7 +284,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Revises, and takes it back.
+    /// Makes a revision and undoes it.
     fn undo(&mut self) -> Result<()> {
         let before = self.claims.clone();
         self.revise(false)?;
@@ -371,7 +371,7 @@ impl<'a> Worker<'a> {
         if let Some(operation) = pruned.operation.filter(|_| undoes) {
             let act = self.act();
             match self.session.undo(&act, Some(&operation.to_string())) {
-                // Somebody swept it.
+                // It was swept in the meantime.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 undone => {
                     undone?;

@@ -1,4 +1,5 @@
-//! The key of an encrypted store: missing, another's, carried elsewhere, and the store taken over, copied and repaired.
+//! The key of an encrypted store: missing, wrong, moved to another machine; and a store that is
+//! adopted, copied or repaired.
 
 use super::{MARK, Place, act, files, note, plant, search, time};
 use forge_store::error::{Error, ErrorKind};
@@ -8,7 +9,7 @@ use forge_store::store::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// An encrypted store with something in its index, in its journal and in its spool.
+/// An encrypted store with data in its index, its journal and its spool.
 pub(super) fn place() -> Place {
     let place = Place::new(true);
     let store = place.open();
@@ -30,7 +31,7 @@ impl Place {
     }
 }
 
-/// All claims that are held.
+/// Reads all claims.
 fn read(session: &Session) -> Result<String, Error> {
     let point = session.head()?;
     session.check_digest(&point)?;
@@ -50,7 +51,7 @@ fn assert_clean(path: &Path, keyring: &Path) {
 }
 
 #[test]
-fn an_encrypted_store_needs_a_keyring_and_says_what_it_is() {
+fn an_encrypted_store_needs_a_keyring_and_reports_its_type() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let options = Options { encrypted: true, ..Options::default() };
@@ -66,7 +67,7 @@ fn an_encrypted_store_needs_a_keyring_and_says_what_it_is() {
 }
 
 #[test]
-fn without_its_key_nothing_is_read_and_everything_says_why() {
+fn without_its_key_nothing_is_readable_and_every_error_says_why() {
     let place = place();
     let before: Vec<_> = files(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
     for options in [place.elsewhere(), Options::default()] {
@@ -92,7 +93,8 @@ fn without_its_key_nothing_is_read_and_everything_says_why() {
     assert!(before == after);
 }
 
-/// It was called damage of the store, with the hint to repair it, which ended the same way.
+/// Regression: this was reported as damage of the store, with advice to repair it, which failed in
+/// the same way.
 #[test]
 fn with_a_damaged_key_nothing_is_read_and_everything_names_the_file() {
     let place = place();
@@ -123,7 +125,7 @@ fn with_a_damaged_key_nothing_is_read_and_everything_names_the_file() {
 }
 
 #[test]
-fn the_key_is_carried_to_where_the_store_goes() {
+fn the_key_can_be_moved_to_another_machine_with_the_store() {
     let place = place();
     let known = said(&place.path(), place.options()).unwrap();
     let text = Store::export_key(&place.path(), &place.options()).unwrap();
@@ -139,7 +141,7 @@ fn a_store_that_is_taken_over_is_read_with_the_key_it_had() {
     let copy = place.root.path().join("copy");
     let backed = Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
     assert!(backed.revisions > 10);
-    // The original goes on: the copy is an older one by then.
+    // The original continues: then the copy is an older one.
     Store::open(&place.path(), place.options())
         .unwrap()
         .create_session(&act(61), NewSession::named("zebra-later"))
@@ -159,7 +161,7 @@ fn a_store_that_is_taken_over_is_read_with_the_key_it_had() {
 }
 
 #[test]
-fn what_a_hook_keeps_beside_a_store_that_is_refused_is_hidden_and_taken_in_with_it() {
+fn data_of_hooks_next_to_a_refused_store_is_encrypted_and_adopted_with_it() {
     let place = place();
     let copy = place.root.path().join("copy");
     Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
@@ -182,10 +184,10 @@ fn what_a_hook_keeps_beside_a_store_that_is_refused_is_hidden_and_taken_in_with_
 }
 
 #[test]
-fn a_repaired_store_is_encrypted_anew() {
+fn a_repaired_store_is_encrypted_again() {
     let place = place();
     let known = said(&place.path(), place.options()).unwrap();
-    // A bit of the index is wrong, in one of the first rows, its key or its lengths.
+    // One wrong bit in the index, in one of the first rows, in its key or its lengths.
     let table = files(&place.path())
         .into_iter()
         .find(|path| path.extension().is_some_and(|it| it == "sst"));
@@ -201,7 +203,7 @@ fn a_repaired_store_is_encrypted_anew() {
         (to, done)
     });
     let repaired: Vec<_> = repaired.collect();
-    // What is put right is what was sealed: nothing of it has lost its proof.
+    // The repaired data keeps its seals: nothing has lost its proof.
     for (to, done) in &repaired {
         assert_eq!((&done.lost[..], done.mended), (&[][..], 1));
         assert_eq!(said(to, place.options()).unwrap(), known);
@@ -232,7 +234,7 @@ fn a_key_that_is_not_the_stores_and_a_marker_that_was_changed_are_refused_by_nam
     let error = said(&place.path(), place.options()).unwrap_err();
     assert!(error.to_string().contains("its key says that it was not so"), "{error}");
     fs::write(place.key(), &text).unwrap();
-    // Without the feature what comes next would be written in plain.
+    // Without the feature flag, the next writes would be in plain text.
     let path = place.path().join("FORMAT");
     let marker = fs::read_to_string(&path).unwrap();
     let before = marker.split("check ").next().unwrap().replace("required encrypted", "required ");

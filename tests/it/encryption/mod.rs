@@ -1,5 +1,5 @@
-//! A store that is encrypted: nothing of what was recorded can be seen in its files, everything works as in any other, and
-//! without its key nothing does. `docs/encryption.md` says the same in words.
+//! Encrypted stores: their files show nothing of what was recorded, everything works as in any
+//! other store, and nothing works without the key. See `docs/encryption.md`.
 
 mod keys;
 mod rot;
@@ -19,10 +19,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Every text that is planted begins so.
+/// The prefix of every planted text.
 const MARK: &str = "zebra";
 
-/// A store and, outside of it, its key.
+/// A store and its key, which is outside of it.
 struct Place {
     root: tempfile::TempDir,
     encrypted: bool,
@@ -58,7 +58,8 @@ fn fact(kind: Kind, id: &str, minute: i64, value: Value) -> Fact {
     Fact { kind, id: id.to_owned(), at, origin, place: 7, recorded_at: at, value }
 }
 
-/// Everything that a store can hold, each text and name with the mark; in the journal.
+/// Writes everything that a store can hold, with the mark in each text and name; all in the
+/// journal.
 fn plant(store: &Store) -> Session {
     let new = NewSession {
         agent: Some("zebra-agent".to_owned()),
@@ -114,7 +115,7 @@ fn plant(store: &Store) -> Session {
     session.import_chunk(&act(14), store.new_operation().unwrap(), "zebra-source", taken).unwrap();
     store.sync().unwrap();
     for minute in 20..28 {
-        // Enough to be replayed for a full state to be kept.
+        // Enough changes that a keyframe is stored.
         let notes =
             (0..60).map(|id| note(&format!("zebra-{id}"), &format!("zebra {minute} ").repeat(400)));
         session.write(&act(minute)).changes(notes).commit().unwrap();
@@ -122,7 +123,7 @@ fn plant(store: &Store) -> Session {
     session
 }
 
-/// What is written by others than a debugging session, and what waits.
+/// Writes what other systems than a debugging session write, and spooled writes.
 fn plant_more(place: &Place, store: &Store) {
     let run = WorkflowRun::open_or_create(store, &act(30), "zebra-run").unwrap();
     run.start(&act(30), Some(&Value::from([("input", "zebra-input".into())]))).unwrap();
@@ -152,14 +153,14 @@ fn plant_more(place: &Place, store: &Store) {
     assert!(session.write(&act(40)).change(waits).commit().unwrap().spooled);
 }
 
-/// Makes the copy of texts.
+/// Builds the search index.
 fn search(store: &Store) -> usize {
     let sessions = [store.session("zebra-session").unwrap()];
     let hits = store.search(&sessions, &SearchQuery::parse(MARK).unwrap(), &|_, _| None).unwrap();
     hits.total as usize
 }
 
-/// The files of a folder, and theirs.
+/// The files of a folder and its subfolders.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

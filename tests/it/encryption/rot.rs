@@ -1,4 +1,5 @@
-//! Wrong bits in the files of an encrypted store: nothing false is read, and a repair saves the rest.
+//! Wrong bits in the files of an encrypted store: no read returns false data, and a repair saves
+//! the rest.
 
 #![allow(clippy::print_stderr, reason = "a seed and counts must be seen")]
 
@@ -17,7 +18,7 @@ const NUMBERS: u64 = 40;
 
 type Read = BTreeMap<String, Result<String, String>>;
 
-/// Everything, each by itself.
+/// Reads everything, each item separately.
 fn read(path: &Path, options: &Options) -> Read {
     let mut read = Read::new();
     let options = Options { read_only: true, ..options.clone() };
@@ -80,7 +81,7 @@ fn no_wrong_bit_makes_anything_false_and_a_repair_saves_the_rest() {
             let is_clean = verified.is_ok_and(|verified| verified.outcome == VerifyOutcome::Clean);
             assert!(!is_clean || found == golden, "{what}: {found:?}");
             let done = Store::repair(&damaged, &repaired, time(90), Some(&place.keyring()));
-            // Of an encrypted store whose marker says nothing nobody knows the key.
+            // If the marker of an encrypted store is unreadable, its key cannot be determined.
             if let Ok(done) = done {
                 let found = read(&repaired, &place.options());
                 assert!(found.iter().all(right), "{what}: {done:?} {found:?}");

@@ -1,4 +1,4 @@
-//! What can be seen in the files of a store by somebody without its key.
+//! What the files of a store show without its key.
 
 use super::{MARK, Place, Store, act, files, plant, plant_more, search, time};
 use forge_store::format::{entity_hash, key::text_hash};
@@ -7,7 +7,7 @@ use forge_store::store::{CheckpointFilter, LogItem, Session, VerifyDepth, Verify
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Texts that a store without encryption shows somewhere.
+/// Texts that the files of an unencrypted store contain.
 const TEXTS: [&str; 22] = [
     "zebra-agent",
     "zebra-agent-session",
@@ -33,11 +33,12 @@ const TEXTS: [&str; 22] = [
     "zebra-waiting",
 ];
 
-/// Texts that stand there compressed. What begins what is compressed, and rows, is looked for instead.
+/// Texts that are compressed there. The beginnings of compressed data and of rows are searched
+/// instead.
 const PACKED: [&str; 4] = ["zebra-asked", "zebra-command", "zebra-fact", "zebra-prompt"];
 const BEGINNINGS: [&[u8]; 4] = [b"fOb1", b"fRw1", b"fRv1", b"\x28\xb5\x2f\xfd"];
 
-/// Hashes and ids by what they are of: they tell whoever guesses what is there, or has seen them elsewhere.
+/// Hashes and ids by name: they would confirm a guess about the content to anyone who knows them.
 fn ids(session: &Session) -> Vec<(String, Vec<u8>)> {
     let head = session.head().unwrap();
     let info = session.summary().unwrap().info;
@@ -63,7 +64,7 @@ fn ids(session: &Session) -> Vec<(String, Vec<u8>)> {
     ids.push(("the hash of a claim".to_owned(), entity_hash(&info.id, &key).to_vec()));
     let output = blake3::hash("a line of zebra-output\n".repeat(1000).as_bytes());
     ids.push(("the hash of an output".to_owned(), output.as_bytes()[..16].to_vec()));
-    // Keys on disk leave out what they share with the one before.
+    // Keys on disk omit the prefix that they share with the key before.
     ids.iter_mut().for_each(|(_, id)| drop(id.drain(..2)));
     ids
 }
@@ -72,7 +73,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is seen of the store now, and in which file.
+/// Searches the files of the store, and notes what is found in which file.
 fn look(place: &Place, ids: &[(String, Vec<u8>)], seen: &mut Seen) {
     let texts = TEXTS
         .iter()
@@ -92,7 +93,8 @@ fn look(place: &Place, ids: &[(String, Vec<u8>)], seen: &mut Seen) {
         let bytes = fs::read(&path).unwrap();
         let name = path.strip_prefix(place.path()).unwrap().display().to_string();
         for (what, needle) in &needles {
-            // The name of a file says something too; what waits is named by its operation, which is a random number.
+            // File names count too; a spooled write is named by its operation, which is a random
+            // number.
             let named = !name.starts_with("spool") && times(name.as_bytes(), needle) > 0;
             if named || times(&bytes, needle) > 0 {
                 seen.what.insert((what.clone(), name.clone()));
@@ -110,14 +112,14 @@ fn times(bytes: &[u8], needle: &[u8]) -> usize {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// What, and in which file.
+    /// What was found, and in which file.
     what: BTreeSet<(String, String)>,
-    /// How often each of the beginnings.
+    /// How often each of the beginnings was found.
     beginnings: [usize; BEGINNINGS.len()],
 }
 
-/// What is seen of a store of its life: in the journal, in the spool and in the copy of texts, in the index, after all
-/// was written anew, and after something was pruned.
+/// Searches a store at each stage of its life: in the journal, in the spool and in the search
+/// index, in the index, after all data was rewritten, and after a pruning.
 fn seen(encrypted: bool) -> Seen {
     let place = Place::new(encrypted);
     let mut seen = Seen::default();
@@ -152,11 +154,11 @@ fn seen(encrypted: bool) -> Seen {
 fn nothing_that_was_recorded_is_seen_in_any_file_of_an_encrypted_store() {
     let seen = seen(true);
     assert!(seen.what.is_empty(), "{seen:#?}");
-    // Four bytes stand somewhere among some megabytes by chance, now and then.
+    // Four bytes occur in some megabytes by chance, now and then.
     assert!(seen.beginnings.iter().all(|count| *count < 3), "{:?}", seen.beginnings);
 }
 
-/// What the test above looks for can be found.
+/// Everything that the test above searches for can be found.
 #[test]
 fn all_of_it_is_seen_in_a_store_that_is_not_encrypted() {
     let Seen { what, beginnings } = seen(false);

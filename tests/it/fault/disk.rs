@@ -1,4 +1,5 @@
-//! A disk whose power can be cut: ext4 on a loop device, shut down in the middle so that nothing more reaches it.
+//! A disk whose power can be cut: ext4 on a loop device, shut down so that nothing more is written
+//! to it.
 
 use super::{Mount, run};
 use forge_testkit::skip::skipped;
@@ -7,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Waits for a line, then shuts the file system down without flushing its log, then says so.
+/// Waits for a line, shuts the file system down without flushing its log, and prints a line.
 const SHUTDOWN: &str = "\
 import fcntl, os, struct, sys
 place = os.open(sys.argv[1], os.O_RDONLY)
@@ -21,7 +22,8 @@ print('down', flush=True)
 pub(crate) struct Breaker(Child, BufReader<std::process::ChildStdout>);
 
 impl Breaker {
-    /// For the file system mounted there; `None`, loudly, where that cannot be done.
+    /// Creates one for the mounted file system; reports a skip and returns `None` if that is not
+    /// possible.
     pub(crate) fn new(test: &str, place: &Path) -> Option<Self> {
         let begin = || {
             let mut child = Command::new("python3")
@@ -42,7 +44,7 @@ impl Breaker {
         breaker
     }
 
-    /// Cuts: nothing reaches the disk any more.
+    /// Cuts the power: nothing is written to the disk any more.
     pub(crate) fn cut(mut self) {
         self.0.stdin.take().unwrap().write_all(b"\n").unwrap();
         let mut line = String::new();
@@ -52,7 +54,7 @@ impl Breaker {
     }
 }
 
-/// An ext4 image and a place to mount it.
+/// An ext4 image and its mount point.
 pub(crate) struct Disk {
     image: PathBuf,
     pub(crate) place: PathBuf,
@@ -60,7 +62,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Of so many bytes; `None`, loudly, without `mkfs.ext4`.
+    /// Creates an image of this size; reports a skip and returns `None` without `mkfs.ext4`.
     pub(crate) fn new(test: &str, bytes: u64) -> Option<Self> {
         let root = tempfile::tempdir().unwrap();
         let (image, place) = (root.path().join("image"), root.path().join("place"));
@@ -73,7 +75,8 @@ impl Disk {
         Some(Self { image, place, _root: root })
     }
 
-    /// Mounted until this is dropped; `None`, loudly, where that is not allowed.
+    /// Mounts the image until the result is dropped; reports a skip and returns `None` if that is
+    /// not allowed.
     pub(crate) fn mount(&self, test: &str) -> Option<Mount<'_>> {
         Mount::new(test, &["-o", "loop", self.image.to_str().unwrap()], &self.place)
     }

@@ -1,4 +1,5 @@
-//! What faults are made with besides what all tests share: kills at a call, signals, file systems of one's own, and laws.
+//! Fault injection for the tests here: kills at system calls, signals, private file systems, and
+//! property tests.
 
 #![allow(clippy::print_stderr, reason = "a seed must be seen")]
 
@@ -13,13 +14,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs a test of this binary with a variable, and kills it at its n-th call of this kind; whether it had so many.
+/// Runs a test of this binary with a variable, and kills it at its n-th call of this kind. Returns
+/// whether there were that many.
 pub(crate) fn killed_at(test: &str, variable: (&str, &Path), call: &str, nth: usize) -> bool {
     struck_at(test, variable, (call, "signal=KILL"), nth).0
 }
 
-/// Runs a test of this binary with a variable, and meets its n-th call of this kind with a fault; whether it had so many, and
-/// what it said.
+/// Runs a test of this binary with a variable, and injects a fault at its n-th call of this kind.
+/// Returns whether there were that many, and the output.
 pub(crate) fn struck_at(
     test: &str,
     variable: (&str, &Path),
@@ -48,23 +50,25 @@ pub(crate) fn signal(name: &str, pid: u32) {
     assert!(run("sh", &["-c", &format!("kill -{name} {pid}")]), "cannot send {name} to {pid}");
 }
 
-/// How a law is tried: with so many cases, or as many as the variable says, from `FORGE_SEED` or from a seed at random. Says
-/// which: that line is what `scripts/soak` counts laws and their cases by.
+/// The configuration of a property test: this many cases, or as many as the variable says, from
+/// `FORGE_SEED` or a random seed. Prints both; `scripts/soak` counts properties and their cases by
+/// that line.
 pub(crate) fn law(name: &str, variable: &str, usual: u64) -> Config {
     let seed = count("FORGE_SEED", getrandom::u64().unwrap());
     let cases = u32::try_from(count(variable, usual)).unwrap_or(u32::MAX);
     eprintln!("law, {name}: {cases} cases, FORGE_SEED={seed}");
-    // With one seed for all of them, laws that make their cases alike would all be given the same ones.
+    // With one seed for all of them, properties with the same generators would all get the same
+    // cases.
     let own = name.bytes().fold(seed, |mixed, byte| Numbers(mixed ^ u64::from(byte)).next());
     let rng_seed = RngSeed::Fixed(own);
     Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
 }
 
-/// A file system of one's own, unmounted when dropped.
+/// A private file system, which is unmounted when it is dropped.
 pub(crate) struct Mount<'a>(&'a Path);
 
 impl<'a> Mount<'a> {
-    /// `None`, loudly, where this is not allowed.
+    /// Reports a skip and returns `None` if this is not allowed.
     pub(crate) fn new(test: &str, arguments: &[&str], place: &'a Path) -> Option<Self> {
         let place_text = place.to_str().unwrap();
         let mounted = run("mount", &[arguments, &[place_text]].concat());

@@ -161,7 +161,8 @@ fn pages_of_facts() {
     assert_eq!(FactPage::decode(&bytes).unwrap(), page);
 }
 
-/// What zstd makes of the same content may change with its version; what it made once must be readable for ever.
+/// A new version of zstd may compress the same content differently; the old bytes must stay
+/// readable.
 #[test]
 fn objects_as_they_are_and_compressed() {
     let (id, sealed) = seal(ObjectKind::Delta, b"too short to compress");
@@ -361,7 +362,7 @@ fn records() {
     };
     let bytes = golden("record-sessions", &refs(2).encode());
     assert_eq!(Record::decode(&bytes).unwrap(), refs(2));
-    // Sessions as they were written at first.
+    // Sessions as the first version wrote them.
     let bytes = kept("record-refs", &[]);
     assert_eq!(Record::decode(&bytes).unwrap(), refs(2));
     let swept = Record {
@@ -379,7 +380,7 @@ fn records() {
     assert_eq!(Record::decode(&bytes).unwrap(), refs(40));
 }
 
-/// A record that holds every change is refused as a whole if it holds one more that nobody knows.
+/// A record with an unknown change is refused as a whole.
 #[test]
 fn a_record_with_an_unknown_change_or_field_is_refused() {
     let bytes = record().encode();

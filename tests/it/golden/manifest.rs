@@ -1,11 +1,11 @@
-//! What a store says, in full, as JSON: to be compared with what it said when it was made.
+//! Everything that a store returns, as JSON, to be compared with its content when it was made.
 
 use forge_store::error::Result;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, Session, Store};
 use serde_json::{Value, json};
 
-/// Everything that a store answers which does not depend on when it is asked.
+/// Everything that a store returns and that does not depend on the current time.
 pub(crate) fn manifest(store: &Store) -> Result<Value> {
     let mut sessions = Vec::new();
     for summary in store.sessions()? {
@@ -48,7 +48,7 @@ fn moments(session: &Session) -> Result<Vec<Value>> {
     Ok(moments)
 }
 
-/// Short hashes stand for what is too long to print.
+/// Replaces values that are too long to print by short hashes.
 fn short(value: &Value) -> Value {
     let text = value.to_string();
     if text.len() <= 400 {

@@ -1,4 +1,4 @@
-//! What a released version wrote is read by every later one: single encodings, and a whole store.
+//! Every later version reads what a released version wrote: single encodings, and whole stores.
 
 mod bundle;
 mod bytes;
@@ -13,7 +13,8 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// The bytes of a golden file. A new one is made from `now` with `FORGE_WRITE_GOLDEN=1`; one that exists never changes.
+/// The bytes of a golden file. With `FORGE_WRITE_GOLDEN=1` a missing one is created from `now`; an
+/// existing one never changes.
 fn kept(name: &str, now: &[u8]) -> Vec<u8> {
     let path = folder().join(format!("{name}.hex"));
     if !path.exists() && std::env::var_os("FORGE_WRITE_GOLDEN").is_some() {
@@ -31,7 +32,7 @@ fn kept(name: &str, now: &[u8]) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// Checks that `now` are the golden bytes, and gives them.
+/// Checks that `now` equals the golden bytes, and returns them.
 fn golden(name: &str, now: &[u8]) -> Vec<u8> {
     let kept = kept(name, now);
     assert!(kept == now, "{name}: the golden bytes are {kept:02x?}, now they would be {now:02x?}");

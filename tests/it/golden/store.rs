@@ -1,4 +1,4 @@
-//! Stores that the first version wrote, and what it says of them.
+//! Stores that the first version wrote, and their expected content.
 
 use super::manifest::manifest;
 use crate::fault::copy;
@@ -9,7 +9,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What was written while rows lay table by table, and since those of one session lie together.
+/// One from the time when rows were ordered by table, and one from after they were ordered by
+/// session.
 const FIXTURES: [&str; 2] = ["v1", "v1-clustered"];
 
 fn fixture(name: &str) -> PathBuf {
@@ -25,7 +26,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files and folders, and what is in the files.
+/// The files and folders, with the content of the files.
 fn contents(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut found = Vec::new();
     files(folder, &mut found);
@@ -40,7 +41,8 @@ fn expected(name: &str) -> serde_json::Value {
 
 fn assert_says(store: &Store, expected: &serde_json::Value) {
     let found = manifest(store).unwrap();
-    // Session by session, moment by moment: a whole manifest is too long to be read in a failure.
+    // Compares session by session and moment by moment: a whole manifest is too long for an error
+    // message.
     let pairs = found["sessions"].as_array().unwrap().iter();
     for (found, expected) in pairs.zip(expected["sessions"].as_array().unwrap()) {
         for (name, value) in expected.as_object().unwrap() {
@@ -55,7 +57,7 @@ fn assert_says(store: &Store, expected: &serde_json::Value) {
 }
 
 #[test]
-fn the_golden_stores_say_what_they_said_and_go_on() {
+fn the_golden_stores_have_their_content_and_can_be_continued() {
     FIXTURES.into_iter().for_each(says_what_it_said_and_goes_on);
 }
 
@@ -82,14 +84,14 @@ fn says_what_it_said_and_goes_on(name: &str) {
     assert_eq!(session.summary().unwrap().claims, before.claims + 1);
     session.undo(&act, None).unwrap();
     assert_eq!(session.summary().unwrap().claims, before.claims);
-    // What an older version did can be taken back too.
+    // An operation of an older version can be undone too.
     session.undo(&act, None).unwrap();
     assert_eq!(session.summary().unwrap().claims, before.claims - 1);
 }
 
-/// Where full states stand is for whoever makes them anew to say.
+/// The positions of full states depend on the version that rebuilds them.
 #[test]
-fn golden_stores_whose_index_is_made_anew_say_what_they_said() {
+fn golden_stores_with_a_rebuilt_index_have_their_content() {
     for name in FIXTURES {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");

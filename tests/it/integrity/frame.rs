@@ -1,4 +1,5 @@
-//! Frames as an attacker sees them: taken apart and put together again by `docs/format.md`, without the key.
+//! Frames as an attacker sees them: parsed and rebuilt according to `docs/format.md`, without the
+//! key.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,7 @@ impl Frame {
         self.payload.windows(text.len()).any(|part| part == text.as_bytes())
     }
 
-    /// Replaces a text by another one of the same length.
+    /// Replaces a text by another of the same length.
     pub(super) fn replace(&mut self, text: &str, other: &str) {
         assert_eq!(text.len(), other.len());
         let place = |bytes: &[u8]| bytes.windows(text.len()).position(|it| it == text.as_bytes());
@@ -52,7 +53,8 @@ fn hash(frame: &[u8]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Writes frames so that everything agrees that takes no key: lengths, positions, links, checksums, and the mark.
+/// Writes frames with everything correct that needs no key: lengths, positions, links, checksums,
+/// and the mark.
 pub(super) fn write(segment: &Path, frames: &[Frame]) {
     let (mut out, mut previous) = (Vec::new(), [0; 32]);
     for frame in frames {

@@ -1,4 +1,4 @@
-//! Attacks on the index: everything that no longer stands in the journal.
+//! Attacks on the index: on everything that is no longer in the journal.
 
 use super::{Place, add, breach_of, copy};
 use forge_store::backend::IntegrityBreach;
@@ -6,7 +6,8 @@ use rocksdb::{ColumnFamilyDescriptor, DB, IteratorMode, Options, WriteOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Opens a generation as a database and changes rows of it, so that RocksDB itself finds nothing wrong.
+/// Opens a generation as a database and changes rows of it, so that RocksDB itself finds nothing
+/// wrong.
 pub(crate) fn edit_generation(folder: &Path, change: impl FnOnce(&DB, &WriteOptions)) {
     let mut options = Options::default();
     options.set_disable_auto_compactions(true);
@@ -18,7 +19,7 @@ pub(crate) fn edit_generation(folder: &Path, change: impl FnOnce(&DB, &WriteOpti
     change(&database, &write);
     database.flush().unwrap();
     drop(database);
-    // What a database leaves beside its tables would tell.
+    // The files that a database leaves next to its tables would reveal the change.
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -36,7 +37,7 @@ fn edit(place: &Place, change: impl FnOnce(&DB, &WriteOptions)) {
 /// The rows of a table, by their keys on disk.
 pub(crate) fn rows(database: &DB, table: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
     let all = database.iterator(IteratorMode::Start).map(|row| row.unwrap());
-    // Rows of one session lie together: behind `fe` and the session stands the table.
+    // Rows of one session are together: the table comes after `fe` and the session.
     let table_of = |key: &[u8]| if key[0] == 0xfe { key[5] } else { key[0] };
     all.filter(|(key, _)| table_of(key) == table)
         .map(|(key, value)| (key.into(), value.into()))
@@ -46,7 +47,7 @@ pub(crate) fn rows(database: &DB, table: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
 const CHECKPOINTS: u8 = 6;
 const TIMES: u8 = 4;
 
-/// A row's bytes with a hash that is right for other content.
+/// A row with a correct hash for other content.
 fn wrapped(content: &[u8]) -> Vec<u8> {
     let mut row = b"fRw1".to_vec();
     row.extend((content.len() as u32).to_le_bytes());
@@ -118,7 +119,7 @@ fn rows_that_changed_places_or_came_from_another_session_are_refused() {
 }
 
 #[test]
-fn a_row_that_was_made_up_is_refused() {
+fn a_forged_row_is_refused() {
     let place = Place::applied();
     edit(&place, |database, write| {
         let rows = rows(database, CHECKPOINTS);
@@ -144,14 +145,15 @@ fn a_table_of_the_same_length_and_time_is_refused_also_after_it_was_found_right(
     let time = fs::metadata(&table).unwrap().modified().unwrap();
     let mut bytes = fs::read(&table).unwrap();
     let middle = bytes.len() / 2;
-    // One bit would be put down to the disk.
+    // One wrong bit would be attributed to the disk.
     bytes[middle] ^= 3;
     fs::write(&table, bytes).unwrap();
     fs::File::options().write(true).open(&table).unwrap().set_modified(time).unwrap();
     assert_eq!(place.refusal(), IntegrityBreach::Altered);
 }
 
-/// A wrong bit says nothing of what else was done: whoever put an older store in the place of this one may have turned it.
+/// A wrong bit proves nothing about other changes: an attacker who replaced the store by an older
+/// one may have flipped it.
 #[test]
 fn an_older_store_with_a_wrong_bit_is_refused_as_older() {
     let place = Place::applied();
@@ -169,7 +171,7 @@ fn an_older_store_with_a_wrong_bit_is_refused_as_older() {
 }
 
 #[test]
-fn a_table_that_is_gone_or_was_added_is_refused() {
+fn a_missing_or_added_table_is_refused() {
     let place = Place::applied();
     let table = tables(&place.generation()).pop().unwrap();
     fs::copy(&table, table.with_file_name("999999.sst")).unwrap();
@@ -224,7 +226,7 @@ fn a_copy_that_went_another_way_is_refused_also_where_what_was_seen_is_applied()
 }
 
 #[test]
-fn a_copy_of_the_texts_for_searching_that_was_made_up_is_not_believed() {
+fn a_forged_search_index_is_refused() {
     let place = Place::new();
     let query = || forge_store::store::SearchQuery::parse("first-3").unwrap();
     let find = |store: &forge_store::store::Store| {
@@ -238,7 +240,7 @@ fn a_copy_of_the_texts_for_searching_that_was_made_up_is_not_believed() {
     let folder = place.store().join("search");
     let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     let mut bytes = fs::read(&file).unwrap();
-    // The content of its only block, compressed anew, under a hash that takes no key.
+    // The content of its only block, compressed again, with a hash that needs no key.
     let plain = zstd::decode_all(&bytes[28..]).unwrap();
     let at = plain.windows(7).position(|part| part == b"first-3").unwrap();
     let mut forged = plain;

@@ -1,4 +1,4 @@
-//! Attacks on the journal: what was written lately.
+//! Attacks on the journal: on the latest writes.
 
 use super::frame::{Frame, frames, write};
 use super::{Place, add, copy};
@@ -8,7 +8,7 @@ use forge_store::store::Store;
 use proptest::prelude::*;
 use std::fs;
 
-/// Changes the frames of a store's journal, and makes everything right again that takes no key.
+/// Changes the frames of a store's journal, and corrects everything that needs no key.
 fn attack(place: &Place, change: impl FnOnce(&mut Vec<Frame>)) -> IntegrityBreach {
     let segment = place.segment();
     let mut all = frames(&segment);
@@ -47,7 +47,7 @@ fn a_record_whose_metadata_was_changed_is_refused() {
         frames[at].replace("manual", "MANUAL");
     });
     assert_eq!(refusal, IntegrityBreach::Altered);
-    // What stands in the header of the frame is sealed too.
+    // The header of the frame is sealed too.
     let refusal = attack(&Place::new(), |frames| frames[3].header[24..32].fill(0));
     assert_eq!(refusal, IntegrityBreach::Altered);
 }
@@ -79,7 +79,7 @@ fn records_that_changed_places_are_refused() {
 }
 
 #[test]
-fn a_record_that_was_made_up_is_refused() {
+fn a_forged_record_is_refused() {
     for blank in [false, true] {
         let refusal = attack(&Place::new(), |frames| {
             let mut forged = frames.last().unwrap().clone();
@@ -134,7 +134,7 @@ fn a_copy_that_went_another_way_is_refused() {
     copy(&place.store(), &aside);
     copy(&place.keyring(), &keys);
     add(&place.open().session("first").unwrap(), 60, "mine");
-    // The same key, on another machine: every seal is right.
+    // The same key, on another machine: every seal is correct.
     let options = forge_store::store::Options { keyring: Some(keys), ..place.options() };
     let other = Store::open(&aside, options).unwrap();
     (0..3).for_each(|minute| add(&other.session("first").unwrap(), 70 + minute, "theirs"));
@@ -145,7 +145,7 @@ fn a_copy_that_went_another_way_is_refused() {
 }
 
 #[test]
-fn a_torn_tail_that_nobody_was_told_of_is_no_attack() {
+fn an_unacknowledged_torn_tail_is_not_an_attack() {
     let place = Place::new();
     let segment = place.segment();
     let mut bytes = fs::read(&segment).unwrap();
@@ -157,7 +157,7 @@ fn a_torn_tail_that_nobody_was_told_of_is_no_attack() {
 }
 
 #[test]
-fn a_witness_that_lags_lets_everything_behind_it_be_read_and_is_brought_up_to_date() {
+fn a_lagging_witness_allows_reading_later_records_and_is_updated() {
     let place = Place::new();
     let witness = witness_of(&place);
     let old = fs::read(&witness).unwrap();
@@ -189,7 +189,7 @@ fn witness_of(place: &Place) -> std::path::PathBuf {
     folders.map(|folder| folder.join("witness")).find(|path| path.exists()).unwrap()
 }
 
-/// What an attacker may do to a frame.
+/// An edit that an attacker can make to a frame.
 #[derive(Clone, Debug)]
 enum Edit {
     Flip(usize, u8),
@@ -217,9 +217,9 @@ fn edits() -> impl Strategy<Value = (usize, Edit)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever is done to the frames, what is read is all that was written, or nothing.
+    /// For every edit of the frames, a read returns everything that was written, or nothing.
     #[test]
-    fn a_journal_that_was_edited_at_random_says_what_was_written_or_nothing(
+    fn a_randomly_edited_journal_returns_what_was_written_or_nothing(
         all in proptest::collection::vec(edits(), 1..4),
     ) {
         let place = Place::new();
@@ -249,7 +249,7 @@ proptest! {
         write(&segment, &edited);
         match place.read() {
             Ok(read) => {
-                // Some edits take each other back, or are put right by whoever writes the frames.
+                // Some edits cancel each other, or are corrected when the frames are written.
                 prop_assert_eq!(&fs::read(&segment).unwrap(), &before);
                 prop_assert_eq!(read, said);
             }

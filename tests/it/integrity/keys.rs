@@ -1,4 +1,4 @@
-//! Keys and witnesses: missing, carried elsewhere, taken over; and who may read them.
+//! Keys and witnesses: missing, on another machine, adopted; and the permissions of their files.
 
 use super::frame::{frames, write};
 use super::{Place, act, add, breach_of, copy, new_note, read, time};
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 impl Place {
-    /// As on a machine that knows nothing of the store.
+    /// Options of a machine that knows nothing about the store.
     fn elsewhere(&self) -> Options {
         Options { keyring: Some(self.root.path().join("elsewhere")), ..Options::default() }
     }
@@ -38,7 +38,7 @@ fn a_store_without_a_keyring_has_no_seals_as_ever() {
     store.create_session(&act(0), NewSession::named("s")).unwrap();
     drop(store);
     assert!(!fs::read_to_string(path.join("FORMAT")).unwrap().contains("sealed"));
-    // Nor does it get some by being opened with one.
+    // Opening the store with a keyring does not give it seals.
     let options = Options { keyring: Some(root.path().join("keys")), ..Options::default() };
     assert_eq!(Store::open(&path, options).unwrap().seal_status(), SealStatus::Unsealed);
 }
@@ -69,7 +69,7 @@ fn what_was_written_without_the_key_waits_until_the_store_is_taken_over() {
     assert!(done.spooled);
     assert_eq!(read(&store).unwrap().len(), 21);
     drop((session, store));
-    // Who has the key does not believe it, and says so.
+    // A reader with the key does not believe it, and reports it.
     let store = place.open();
     assert_eq!(read(&store).unwrap().len(), 20);
     assert_eq!(store.spool_status().unwrap().unsealed.len(), 1);
@@ -147,14 +147,14 @@ fn a_forged_store_is_kept_only_by_taking_it_over() {
     all.truncate(at);
     write(&segment, &all);
     assert_eq!(place.refusal(), IntegrityBreach::RolledBack);
-    // What a refused writer left in the spool stays there.
+    // A write that a refused writer left in the spool stays there.
     let done = Store::adopt(&place.store(), &place.options(), time(70)).unwrap();
     assert!(done.resealed);
     assert_eq!(read(&place.open()).unwrap().iter().filter(|it| it.starts_with("first")).count(), 4);
 }
 
 #[test]
-fn a_copy_goes_on_by_itself_once_it_is_taken_over_and_the_store_too() {
+fn an_adopted_copy_and_the_store_continue_independently() {
     let place = Place::new();
     let backup = place.root.path().join("backup");
     copy(&place.store(), &backup);
@@ -181,7 +181,7 @@ fn a_store_that_moves_takes_its_key_along() {
     assert_eq!(Store::import_key(&text, &options).unwrap_err().kind(), ErrorKind::Conflict);
     let broken = text.replace("secret", "Secret");
     assert_eq!(Store::import_key(&broken, &options).unwrap_err().kind(), ErrorKind::Invalid);
-    // What its witness saw goes along: an older copy is no less refused there.
+    // The state of its witness is exported too: an older copy is refused there as well.
     let segment = place.segment();
     let mut all = frames(&segment);
     all.pop();
@@ -191,7 +191,7 @@ fn a_store_that_moves_takes_its_key_along() {
 }
 
 #[test]
-fn a_missing_witness_is_said_and_nothing_is_written_until_the_store_is_taken_over() {
+fn a_missing_witness_is_reported_and_prevents_writes_until_adoption() {
     let place = Place::new();
     fs::remove_file(place.kept().join("witness")).unwrap();
     let store = place.open();
@@ -211,7 +211,7 @@ fn another_store_in_the_place_of_a_sealed_one_is_refused() {
     fs::remove_dir_all(place.store()).unwrap();
     copy(&forged, &place.store());
     assert_eq!(breach_of(&place.read().unwrap_err()), IntegrityBreach::Replaced);
-    // Nor does it help to say that there were no seals, whether the key can be read or not.
+    // Claiming that there were no seals does not help either, whether the key can be read or not.
     let place = Place::new();
     let file = place.store().join("FORMAT");
     let text = fs::read_to_string(&file).unwrap().replace("optional sealed", "optional ");
@@ -232,7 +232,8 @@ fn keys_and_witnesses_are_private() {
     assert_eq!((mode(&kept.join("key")), mode(&kept.join("witness"))), (0o600, 0o600));
 }
 
-/// A damaged key kept its owner out of the store, of its repair and of taking it over too, which a missing one does not.
+/// Regression: a damaged key locked its owner out of opening, repairing and adopting the store; a
+/// missing key does not.
 #[test]
 fn a_damaged_key_is_as_good_as_none_and_one_wrong_bit_of_it_is_put_right() {
     let place = Place::applied();
@@ -258,7 +259,7 @@ fn a_damaged_key_is_as_good_as_none_and_one_wrong_bit_of_it_is_put_right() {
         let error = Store::export_key(&place.store(), &place.options()).unwrap_err();
         assert!(matches!(error, Error::DamagedKey { .. }), "{error}");
     }
-    // One that was exported takes its place, and without one the store can be taken over.
+    // An exported key replaces it, and without one the store can be adopted.
     Store::import_key(&exported, &place.options()).unwrap();
     assert_eq!((place.open().seal_status(), fs::read(&key).unwrap()), (SealStatus::Sealed, right));
     fs::write(&key, "").unwrap();
@@ -267,7 +268,7 @@ fn a_damaged_key_is_as_good_as_none_and_one_wrong_bit_of_it_is_put_right() {
 }
 
 #[test]
-fn a_repaired_store_is_sealed_with_the_same_key_and_holds_no_forged_record() {
+fn a_repaired_store_has_the_same_key_and_no_forged_record() {
     let place = Place::new();
     let segment = place.segment();
     let mut all = frames(&segment);

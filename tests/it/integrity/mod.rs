@@ -1,5 +1,6 @@
-//! Whoever changes a sealed store without its key is found out when it is read. The attacker here knows the format, may
-//! change every file of the store, and makes every hash and checksum right again that takes no key.
+//! A change of a sealed store without its key is detected when it is read. The attacker here knows
+//! the format, can change every file of the store, and corrects every hash and checksum that needs
+//! no key.
 
 mod frame;
 pub(crate) mod index;
@@ -18,18 +19,18 @@ use forge_store::store::{
 use std::fs;
 use std::path::PathBuf;
 
-/// A note that may wait in the spool.
+/// A note that can be spooled.
 fn new_note(id: &str) -> ClaimChange {
     ClaimChange::add(Key::new(Kind::Note, id), Value::from([("text", id.into())]))
 }
 
-/// A sealed store and, outside of it, its key and witness.
+/// A sealed store, with its key and witness outside of it.
 struct Place {
     root: tempfile::TempDir,
 }
 
 impl Place {
-    /// A store with the sessions `first` and `other`, of five checkpoints and notes each.
+    /// A store with the sessions `first` and `other`, with five checkpoints and notes each.
     fn new() -> Self {
         let place = Self { root: tempfile::tempdir().unwrap() };
         let store = Store::create(&place.store(), place.options()).unwrap();
@@ -40,7 +41,7 @@ impl Place {
         place
     }
 
-    /// The same, and all of it stands in the index.
+    /// The same, with all of it in the index.
     fn applied() -> Self {
         let place = Self::new();
         assert!(place.open().maintain(0).unwrap());
@@ -76,20 +77,20 @@ impl Place {
         folders.max().unwrap()
     }
 
-    /// What a reader comes to who wants everything.
+    /// The result of reading everything.
     fn read(&self) -> Result<Vec<String>, Error> {
         let options = Options { read_only: true, ..self.options() };
         read(&Store::open(&self.store(), options)?)
     }
 
-    /// How a reader, a writer and a check find that somebody changed the store.
+    /// The breach that a reader, a writer and a check all report.
     fn refusal(&self) -> IntegrityBreach {
         let error = self.read().expect_err("it is read as if nothing were wrong");
         assert_eq!(error.kind(), ErrorKind::Forged, "{error:?}");
         let write = Store::open(&self.store(), self.options()).and_then(|store| {
             let session = store.session("first")?;
             session.write(&act(99)).change(note("late", "late")).commit().map(drop)?;
-            // A note can wait beside a store that cannot be written.
+            // A note can be spooled next to a store that cannot be written.
             let waits = store.spool_status()?.writes;
             if waits > 0 { Err(error_of(IntegrityBreach::Altered)) } else { Ok(()) }
         });
@@ -122,7 +123,7 @@ fn add(session: &Session, minute: i64, text: &str) {
         .unwrap();
 }
 
-/// All that a store says: checkpoints and claims of both sessions.
+/// The content of a store: checkpoints and claims of both sessions.
 fn read(store: &Store) -> Result<Vec<String>, Error> {
     let mut said = Vec::new();
     for summary in store.sessions()? {
@@ -137,7 +138,7 @@ fn read(store: &Store) -> Result<Vec<String>, Error> {
 }
 
 #[test]
-fn a_sealed_store_that_nobody_changed_is_read_written_and_whole() {
+fn an_unchanged_sealed_store_can_be_read_and_written_and_is_sound() {
     let place = Place::new();
     assert_eq!(place.read().unwrap().len(), 20);
     let before = place.read().unwrap();

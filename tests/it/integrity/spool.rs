@@ -1,4 +1,4 @@
-//! Attacks on what waits in the spool.
+//! Attacks on writes in the spool.
 
 use super::{Place, act, new_note, read};
 use crate::store::time;
@@ -7,7 +7,7 @@ use forge_store::store::Store;
 use std::fs;
 use std::time::Duration;
 
-/// A place where a note waits, written with the key, and the file that it waits in.
+/// A place with a spooled note, written with the key, and its file.
 fn waiting() -> (Place, std::path::PathBuf) {
     let place = Place::new();
     let lock = fs::File::open(place.store().join("journal/append.lock")).unwrap();
@@ -22,7 +22,7 @@ fn waiting() -> (Place, std::path::PathBuf) {
 }
 
 #[test]
-fn a_write_that_waits_is_read_with_its_seal_and_comes_in() {
+fn a_spooled_write_is_read_with_its_seal_and_drained() {
     let (place, _) = waiting();
     assert_eq!(place.read().unwrap().len(), 21);
     place.open().drain().unwrap();
@@ -30,7 +30,7 @@ fn a_write_that_waits_is_read_with_its_seal_and_comes_in() {
     assert_eq!(place.open().spool_status().unwrap().writes, 0);
 }
 
-/// The bytes of a write that says something else, with the seal of what it said before or without one.
+/// The bytes of a write with other content, with the seal of the original or without one.
 fn forged(bytes: &[u8], sealed: bool) -> Vec<u8> {
     let trailer = bytes.len() - 32;
     let mut content = bytes[24..trailer].to_vec();
@@ -56,7 +56,7 @@ fn a_waiting_write_that_was_changed_is_read_from_its_copy_or_refused() {
         fs::write(&copy, forged(&bytes, sealed)).unwrap();
         let breach = if sealed { IntegrityBreach::Altered } else { IntegrityBreach::Unsealed };
         assert_eq!(place.refusal(), breach);
-        // Nor does bringing in what can be read take it away.
+        // Draining the readable writes does not remove it either.
         place.open().drain().unwrap();
         assert_eq!(place.refusal(), breach);
         assert_eq!(place.open().spool_status().unwrap().damaged.len(), 1);
@@ -73,14 +73,14 @@ fn a_waiting_write_that_was_removed_is_missed() {
     fs::remove_dir_all(place.store().join("spool")).unwrap();
     fs::remove_dir_all(place.store().join("spool.copy")).unwrap();
     assert_eq!(place.refusal(), IntegrityBreach::Missing);
-    // Whoever takes the store over as it is has been told.
+    // Adopting the store as it is includes the forged write, after a warning.
     let adopted = Store::adopt(&place.store(), &place.options(), time(0)).unwrap();
     assert!(adopted.resealed);
     assert_eq!(place.read().unwrap().len(), 20);
 }
 
 #[test]
-fn a_waiting_write_that_was_made_up_is_left_out_and_said() {
+fn a_forged_spooled_write_is_ignored_and_reported() {
     for sealed in [true, false] {
         let (place, file) = waiting();
         let bytes = fs::read(&file).unwrap();

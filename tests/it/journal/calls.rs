@@ -1,5 +1,5 @@
-//! A fault at the first, second, third, ... call of every kind that changes a file, until a run
-//! comes through without meeting it.
+//! A fault at the first, second, third, ... system call of every kind that changes a file, until a
+//! run completes without reaching it.
 
 use super::add;
 use super::child::{Process, Role};
@@ -9,7 +9,7 @@ use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
 use std::fs;
 
-/// Each fault at each call of one kind; returns how often it struck.
+/// Injects each fault at each call of one kind; returns how often one was injected.
 fn strike(call: &str, fault: &str) -> usize {
     for nth in 1.. {
         let root = tempfile::tempdir().unwrap();
@@ -46,7 +46,7 @@ fn strike(call: &str, fault: &str) -> usize {
                     let found: String = frame.hash.iter().map(|b| format!("{b:02x}")).collect();
                     frame.position == *position && found == *hash
                 });
-                // Removing may have been cut off halfway.
+                // The removal may have been interrupted halfway.
                 assert!(held || *position < start, "{context}: lost {position}");
             }
         }

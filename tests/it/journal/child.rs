@@ -1,4 +1,4 @@
-//! Processes of their own: this test binary run again, playing a role.
+//! Child processes: this test binary started again in a role.
 
 use super::{Numbers, WAIT};
 use forge_store::backend::journal::Journal;
@@ -14,25 +14,25 @@ const FOLDER: &str = "FORGE_TEST_FOLDER";
 const WRITER: &str = "FORGE_TEST_WRITER";
 const RECORDS: &str = "FORGE_TEST_RECORDS";
 
-/// Bytes of the largest record a writer makes.
+/// The size of the largest record that a writer makes, in bytes.
 const LARGEST: u64 = 20_000;
-/// A writer begins a new segment about every so many records.
+/// A writer starts a new segment about every this many records.
 const ROTATION: u64 = 40;
 
-/// What a process is to do.
+/// The role of a process.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// Append, sync, acknowledge, again and again.
+    /// Append, sync and acknowledge in a loop.
     Write,
-    /// The same, with the syncs left out.
+    /// The same without syncs.
     WriteUnsynced,
     /// Take the append lock and keep it.
     Hold,
-    /// Do each thing that a journal does a few times, whatever fails.
+    /// Do each operation of a journal a few times, and ignore errors.
     Exercise,
 }
 
-/// A process, and what it says.
+/// A process and its output.
 pub(super) struct Process {
     pub(super) child: Child,
     pub(super) lines: Receiver<String>,
@@ -44,7 +44,7 @@ impl Process {
         Self::begin(role, folder, writer, records, program)
     }
 
-    /// The same under `strace` with these arguments.
+    /// Starts it under `strace` with these arguments.
     pub(super) fn traced(role: Role, folder: &Path, arguments: &[&str]) -> Self {
         let mut program = Command::new("strace");
         program.args(arguments).arg(std::env::current_exe().unwrap());
@@ -57,14 +57,14 @@ impl Process {
         Self { child: spawn(role, folder, writer, records, program, hear), lines }
     }
 
-    /// Kills it with SIGKILL, and waits until it is gone.
+    /// Kills it with SIGKILL, and waits until it has ended.
     pub(super) fn kill(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
 }
 
-/// Starts a writer whose lines go, with its number, to a channel that it shares with others.
+/// Starts a writer whose lines go, with its number, to a channel that several writers share.
 pub(super) fn spawn_writer(
     role: Role,
     folder: &Path,
@@ -104,7 +104,7 @@ fn spawn(
         .unwrap();
     let output = child.stdout.take().unwrap();
     thread::spawn(move || {
-        // A line that the kill cut in two says nothing.
+        // A line that the kill cut is ignored.
         BufReader::new(output).split(b'\n').map_while(Result::ok).for_each(|line| {
             if let Ok(line) = String::from_utf8(line)
                 && line.ends_with('.')
@@ -142,8 +142,8 @@ fn say(line: &str) {
     out.flush().unwrap();
 }
 
-/// Appends `writer count filler` for count = 0, 1, ...; says `ack count position hash` of each
-/// once it is durable.
+/// Appends `writer count filler` for count = 0, 1, ...; prints `ack count position hash` for each
+/// record once it is durable.
 fn write(journal: &Journal, writer: u64, records: u64) {
     let mut numbers = Numbers(writer);
     let mut from: LogPosition = journal.start().unwrap();
@@ -152,7 +152,7 @@ fn write(journal: &Journal, writer: u64, records: u64) {
         let mut payload = format!("{writer} {count} ").into_bytes();
         payload.resize(payload.len() + length as usize, b'a' + (count % 26) as u8);
         let appended = if numbers.below(ROTATION) == 0 {
-            // As often without: another process's room may have taken its place by then too.
+            // Half of the time without: by then another process may have preallocated in it too.
             if numbers.below(2) == 0 {
                 journal.make_room_in_next(200_000).unwrap();
             }
@@ -164,7 +164,7 @@ fn write(journal: &Journal, writer: u64, records: u64) {
         journal.sync(appended.end).unwrap();
         acknowledge(count, &appended);
         from = appended.end;
-        // Records are written over zeros as often as behind the end.
+        // Records overwrite preallocated zeros as often as they extend the file.
         match numbers.below(ROTATION) {
             0 => journal.make_room(from, 200_000).unwrap(),
             1 => journal.give_back_room(from).unwrap(),
@@ -178,7 +178,7 @@ fn acknowledge(count: u64, appended: &AppendedRecord) {
     say(&format!("ack {count} {} {hash}", appended.position));
 }
 
-/// Appends, syncs, rotates and removes; goes on after errors as a caller would, from the start.
+/// Appends, syncs, rotates and removes; after an error it starts again, as a caller would.
 fn exercise(journal: &Journal) {
     let mut count = 0;
     for step in 0..8 {
@@ -193,11 +193,11 @@ fn exercise(journal: &Journal) {
         if journal.sync(appended.end).is_ok() {
             acknowledge(count, &appended);
         }
-        // Also written if not acknowledged: then it may be there or not.
+        // The record may exist even if it was not acknowledged.
         count += 1;
         if step == 1 || step == 4 {
             let _ = journal.make_room(appended.end, 1000);
-            // Too little: the next record but one makes more itself.
+            // Too little: the second next record must preallocate more.
             let _ = journal.make_room_in_next(100);
         }
         if step == 6 {
@@ -205,7 +205,7 @@ fn exercise(journal: &Journal) {
         }
         if step == 5 {
             say(&format!("removing {}", appended.position));
-            // Tried; the parent sees what came of it.
+            // Errors are ignored; the parent checks the result.
             let _ = journal.remove_before(appended.position);
         }
     }
@@ -215,7 +215,7 @@ fn hold(journal: &Journal) {
     let from = journal.start().unwrap();
     let kept = journal.append(from, WAIT, &mut |_| {
         say("holding");
-        // Until the parent goes away.
+        // Waits until the parent ends.
         let _ = std::io::stdin().read(&mut [0]);
         None
     });

@@ -1,4 +1,4 @@
-//! Wrong bytes in every place: what is a torn tail, what is damage, and what does not matter.
+//! Wrong bytes in every position: which are a torn tail, which are damage, and which do not matter.
 
 use super::oracle::read_all;
 use super::{WAIT, add, rotate};
@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 
 const END_FRAME_BYTES: usize = 128;
 
-/// A journal of three segments, everything in it synced but the last three records: the first of
-/// those knows it.
+/// A journal of three segments. Everything in it is synced except the last three records, the first
+/// of which records the sync.
 struct Sample {
     root: tempfile::TempDir,
     records: Vec<AppendedRecord>,
     /// The starts of the segments.
     starts: Vec<LogPosition>,
-    /// How many records are synced.
+    /// The number of synced records.
     synced: usize,
 }
 
-/// What came of a journal with wrong bytes.
+/// The result of reading a journal with wrong bytes.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
-    /// So many records from the beginning on, and it could be appended to.
+    /// The first records up to this number were read, and appending was possible.
     Whole(usize),
-    /// Damage, at this position, and appending was refused.
+    /// Damage at this position; appending was refused.
     Damaged(LogPosition),
-    /// The beginning is no longer there.
+    /// The beginning no longer exists.
     Gone(LogPosition),
 }
 
@@ -38,7 +38,7 @@ impl Sample {
         Self::with_room(text, 0)
     }
 
-    /// The last three records written over zeros, of which so many are left.
+    /// The last three records overwrite preallocated zeros, of which this many bytes remain.
     fn with_room(text: &str, left: usize) -> Self {
         let root = tempfile::tempdir().unwrap();
         let journal = Journal::create(&root.path().join("journal")).unwrap();
@@ -80,7 +80,8 @@ impl Sample {
         self.folder().join("SYNCED")
     }
 
-    /// Where the frame that holds a segment's byte begins: a record, or the end of the segment.
+    /// The position of the frame that contains a byte of a segment: a record, or the end of the
+    /// segment.
     fn frame_at(&self, segment: usize, offset: usize) -> LogPosition {
         let position = self.starts[segment] + offset as u64;
         let in_segment = |record: &&AppendedRecord| {
@@ -91,7 +92,7 @@ impl Sample {
         if position < holds.end { holds.position } else { holds.end }
     }
 
-    /// What must come of a first wrong byte in the frame at a position.
+    /// The expected result if the first wrong byte is in the frame at a position.
     fn verdict(&self, position: LogPosition) -> Outcome {
         if position < self.records[self.synced].position {
             return Damaged(position);
@@ -99,15 +100,15 @@ impl Sample {
         Whole(self.records.iter().filter(|record| record.end <= position).count())
     }
 
-    /// What must come of a flipped bit in a segment's byte.
+    /// The expected result of a flipped bit in a byte of a segment.
     fn verdict_on_byte(&self, segment: usize, offset: usize) -> Outcome {
         let frame = self.frame_at(segment, offset);
-        // The journal bears no seals: the place for them says nothing.
+        // The journal has no seals: the field for them is ignored.
         let in_seal = (68..96).contains(&(self.starts[segment] + offset as u64 - frame));
         if in_seal { Whole(self.records.len()) } else { self.verdict(frame) }
     }
 
-    /// What a copy of this journal comes to after a change.
+    /// The result for a copy of this journal after a change.
     fn after(&self, change: impl FnOnce(&Self)) -> Outcome {
         let copy = tempfile::tempdir().unwrap();
         let folder = copy.path().join("journal");
@@ -160,7 +161,7 @@ impl Sample {
 fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(path).unwrap();
     change(&mut bytes);
-    // A new file: to write over one makes the file system flush it at once.
+    // A new file, because overwriting a file makes the file system flush it at once.
     fs::remove_file(path).unwrap();
     fs::write(path, bytes).unwrap();
 }
@@ -190,7 +191,7 @@ fn a_flipped_bit_in_any_byte_is_damage_below_the_mark_and_a_torn_tail_above() {
     }
 }
 
-/// Without `SYNCED` the marks in the frames behind must tell.
+/// Without `SYNCED`, the marks in the later frames must show it.
 #[test]
 fn a_flipped_bit_without_the_mark_is_damage_where_a_later_frame_knows_of_a_sync() {
     let sample = Sample::new("sample");
@@ -234,9 +235,10 @@ fn a_zeroed_block_is_damage_below_the_mark_and_a_torn_tail_above() {
     }
 }
 
-/// In the room behind the end: zeros are nothing, anything else is a torn tail that the next writer cuts.
+/// In the preallocated space after the end: zeros are ignored, anything else is a torn tail that
+/// the next writer cuts.
 #[test]
-fn a_wrong_byte_in_the_room_or_before_it_is_told_as_without_room() {
+fn a_wrong_byte_in_or_before_preallocated_space_has_the_same_result_as_without_it() {
     let sample = Sample::with_room("sample", 300);
     assert_eq!(sample.after(|_| ()), Whole(9));
     let records = sample.records[8].end - sample.starts[2];
@@ -255,7 +257,7 @@ fn a_wrong_byte_in_the_room_or_before_it_is_told_as_without_room() {
         let expected = first.map_or(Whole(9), |first| sample.verdict(sample.frame_at(2, first)));
         assert_eq!(outcome, expected, "block at {begin}");
     }
-    // As a crash leaves it that kept nothing of the last records.
+    // The state after a crash that lost all of the last records.
     for record in &sample.records[sample.synced - 1..] {
         let kept = (record.position - sample.starts[2]) as usize;
         let outcome = sample.after(|copy| edit(&copy.segment(2), |b| b[kept..].fill(0)));
@@ -287,7 +289,7 @@ fn a_segment_that_is_missing_is_noticed() {
     assert_eq!(none, Damaged(0));
 }
 
-/// What of a removed beginning is left must still begin with a whole record.
+/// The rest of a removed beginning must still start with a complete record.
 #[test]
 fn a_first_segment_that_is_emptied_after_others_were_removed_is_damage() {
     let sample = Sample::new("sample");
@@ -308,7 +310,7 @@ fn segments_that_were_swapped_or_are_from_another_journal_are_noticed() {
         fs::rename(copy.folder().join("aside"), copy.segment(1)).unwrap();
     });
     assert_eq!(swapped, Damaged(0));
-    // The same shape, other words: every frame of it is whole.
+    // The same lengths with other words: every frame of it is valid.
     let other = Sample::new("memory");
     assert_eq!(other.starts, sample.starts);
     let strange = |segment: usize| {
@@ -336,7 +338,7 @@ fn frames_and_segments_that_are_there_twice_change_nothing() {
         let twice = sample.after(|copy| edit(&copy.segment(2), |b| b.extend_from_within(begin..)));
         assert_eq!(twice, Whole(9), "the frames from {first} on");
     }
-    // As a copy under the name of a position in the middle, at the end, and behind it.
+    // A copy under the name of a position in the middle, at the end, and after it.
     for start in [sample.starts[2] + 1, sample.records[8].end, sample.records[8].end + 96] {
         let twice = sample.after(|copy| {
             fs::copy(copy.segment(1), copy.named(start)).unwrap();
@@ -351,7 +353,7 @@ fn frames_and_segments_that_are_there_twice_change_nothing() {
     assert_eq!(strays, Whole(9));
 }
 
-/// Nothing but the hash in the mark tells these two apart.
+/// Only the hash in the mark distinguishes these two.
 #[test]
 fn another_journal_of_the_same_shape_under_the_mark_is_noticed() {
     let make = |words: [&str; 2]| {
@@ -372,7 +374,7 @@ fn another_journal_of_the_same_shape_under_the_mark_is_noticed() {
     );
 }
 
-/// Nothing but the link to it tells that the first record was durable.
+/// Only the link to it shows that the first record was durable.
 #[test]
 fn a_linked_segment_without_its_first_record_is_damage_without_any_mark() {
     let root = tempfile::tempdir().unwrap();
@@ -389,7 +391,7 @@ fn a_linked_segment_without_its_first_record_is_damage_without_any_mark() {
     }
 }
 
-/// A sync known to a frame behind the bad one makes it damage, though all else looks torn.
+/// If a frame after the bad one records a sync, it is damage, even if everything else looks torn.
 #[test]
 fn a_bad_frame_before_one_that_is_whole_is_torn_only_if_nothing_knows_of_a_sync() {
     let root = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::ErrorKind;
 
 #[test]
-fn a_full_disk_changes_nothing_and_once_there_is_room_it_goes_on() {
+fn a_full_disk_changes_nothing_and_writing_continues_once_there_is_space() {
     let root = tempfile::tempdir().unwrap();
     let options = ["-t", "tmpfs", "-o", "size=600k", "tmpfs"];
     let Some(_mount) = Mount::new("full disk", &options, root.path()) else { return };

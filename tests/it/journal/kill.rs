@@ -8,7 +8,7 @@ use forge_store::backend::{Error, WriteAheadLog};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Writers at a time.
+/// The number of concurrent writers.
 const WRITERS: u64 = 4;
 
 #[test]
@@ -30,7 +30,7 @@ fn acknowledged_records_survive_writers_killed_at_any_moment() {
                 let (writer, line) = lines.recv_timeout(WAIT).expect("the writers go on");
                 oracle.hear(writer, &line);
             }
-            // Not just behind an acknowledgement, but anywhere.
+            // Not only directly after an acknowledgement, but anywhere.
             for n in 0..numbers.below(300_000) {
                 std::hint::black_box(n);
             }
@@ -38,7 +38,7 @@ fn acknowledged_records_survive_writers_killed_at_any_moment() {
             killed.kill().unwrap();
             killed.wait().unwrap();
         }
-        // What they said before they died counts too.
+        // Lines printed before the kill count too.
         for (writer, line) in lines {
             oracle.hear(writer, &line);
         }
@@ -46,7 +46,7 @@ fn acknowledged_records_survive_writers_killed_at_any_moment() {
         let end = end_of(&journal);
         add(&journal, end, b"goes on");
         oracle.check(&journal);
-        // Begin a segment and let the ones before it go, so that a long run stays small.
+        // Starts a segment and removes the ones before it, to keep long runs small.
         let end = end_of(&journal);
         let begun = super::rotate(&journal, end, b"begin");
         journal.remove_before(begun.position).unwrap();
@@ -81,7 +81,7 @@ fn a_lock_held_by_a_stopped_process_is_busy_and_names_it_until_it_is_killed() {
         assert_eq!(named.pid, holder.child.id());
         assert!(named.command.contains('/'), "{}", named.command);
     }
-    // Readers and syncs wait for nobody.
+    // Readers and syncs do not wait for the lock.
     assert_eq!(journal.read(0, u64::MAX).unwrap().frames.len(), 1);
     journal.sync(one.end).unwrap();
 

@@ -1,4 +1,4 @@
-//! Many processes at once.
+//! Many processes at the same time.
 
 use super::WAIT;
 use super::child::{Process, Role};
@@ -24,7 +24,7 @@ fn eight_processes_at_once_have_every_record_once_and_in_order() {
             acknowledged += u64::from(oracle.hear(writer, &line));
         }
         assert!(process.child.wait().unwrap().success());
-        // A reader beside the others sees whole records only.
+        // A concurrent reader sees only complete records.
         check_dense(0, &read_all(&journal).unwrap());
     }
     oracle.check(&journal);

@@ -1,5 +1,5 @@
-//! Faults: what the journal promises under kill -9, power cuts, full disks, frozen neighbours and
-//! wrong bytes. The counts are those of a quick run; `FORGE_KILLS` and `FORGE_CUTS` set others,
+//! Fault tests of the journal: kill -9, power cuts, full disks, frozen neighbour processes and
+//! wrong bytes. The counts are for a quick run; `FORGE_KILLS` and `FORGE_CUTS` set others,
 //! `FORGE_SEED` repeats a run.
 
 #![allow(clippy::print_stderr, reason = "a skipped test and a seed must be seen")]

@@ -1,21 +1,21 @@
-//! What must be in a journal, kept outside of it.
+//! The expected content of a journal, kept outside of it.
 
 use forge_store::backend::journal::Journal;
 use forge_store::backend::{Error, LogFrame, LogPosition, WriteAheadLog};
 use std::collections::BTreeMap;
 
-/// The acknowledgements that were heard.
+/// The acknowledgements that were read.
 #[derive(Default)]
 pub(super) struct Oracle {
     acknowledged: BTreeMap<LogPosition, String>,
-    /// By writer, how many records it has had acknowledged.
+    /// The number of acknowledged records, by writer.
     counts: BTreeMap<u64, u64>,
-    /// All that were ever heard.
+    /// The number of all acknowledgements.
     pub(super) heard: u64,
 }
 
 impl Oracle {
-    /// Takes a writer's line; whether it was an acknowledgement.
+    /// Reads a writer's line. Returns whether it was an acknowledgement.
     pub(super) fn hear(&mut self, writer: u64, line: &str) -> bool {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["ack", count, position, hash, "."] = words[..] else { return false };
@@ -27,7 +27,7 @@ impl Oracle {
         true
     }
 
-    /// How many acknowledged records the journal has not.
+    /// The number of acknowledged records that the journal does not have.
     pub(super) fn lost(&self, frames: &[LogFrame]) -> usize {
         let found: BTreeMap<LogPosition, String> = frames
             .iter()
@@ -36,13 +36,13 @@ impl Oracle {
         self.acknowledged.iter().filter(|(at, hash)| found.get(at) != Some(hash)).count()
     }
 
-    /// Forgets what stood before a position, because it was removed.
+    /// Drops what was before a position, because it was removed.
     pub(super) fn forget_before(&mut self, start: LogPosition) {
         self.acknowledged = self.acknowledged.split_off(&start);
     }
 
-    /// Checks that the journal holds all that was acknowledged, dense, each writer's records in
-    /// order and once.
+    /// Checks that the journal has everything that was acknowledged, without gaps, and each
+    /// writer's records once and in order.
     pub(super) fn check(&self, journal: &Journal) {
         let frames = read_all(journal).unwrap();
         check_dense(journal.start().unwrap(), &frames);
@@ -64,7 +64,7 @@ pub(super) fn read_all(journal: &Journal) -> Result<Vec<LogFrame>, Error> {
     }
 }
 
-/// Checks that nothing is between the records, and that each writer's are in order.
+/// Checks that there are no gaps between the records, and that each writer's records are in order.
 pub(super) fn check_dense(start: LogPosition, frames: &[LogFrame]) {
     let mut at = start;
     let mut next: BTreeMap<u64, u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Power cuts: ext4 on a loop device, shut down in the middle so that nothing more reaches it.
+//! Power cuts: ext4 on a loop device, shut down so that nothing more is written to it.
 
 use super::child::{Role, spawn_writer};
 use super::oracle::{Oracle, read_all};
@@ -17,8 +17,8 @@ fn folder(disk: &Disk) -> PathBuf {
     disk.place.join("journal")
 }
 
-/// Lets writers run and cuts the power; `None` if that cannot be done here. What they said
-/// before the cut began is in the oracle; what they said later is in doubt.
+/// Lets writers run and cuts the power; `None` if that is not possible here. Acknowledgements
+/// before the beginning of the cut go to the oracle; later ones are in doubt.
 fn cut(
     disk: &Disk,
     test: &str,
@@ -39,7 +39,7 @@ fn cut(
         let (writer, line) = lines.recv_timeout(WAIT).expect("the writers go on");
         heard += u64::from(oracle.hear(writer, &line));
     }
-    // Half of the cuts hit killed writers, half hit running ones.
+    // Half of the cuts happen after the writers are killed, half while they run.
     let kill_first = numbers.below(2) == 0;
     let kill = |running: &mut Vec<Child>| {
         for mut child in running.drain(..) {
@@ -78,7 +78,7 @@ fn acknowledged_records_survive_power_cuts() {
         oracle.check(&Journal::open_read_only(&folder(&disk)).unwrap());
         let journal = Journal::open(&folder(&disk)).unwrap();
         let end = super::kill::end_of(&journal);
-        // The next cut begins with a small journal.
+        // The next cut starts with a small journal.
         let begun = super::rotate(&journal, end, b"begin");
         oracle.check(&journal);
         forge_store::backend::WriteAheadLog::remove_before(&journal, begun.position).unwrap();
@@ -89,7 +89,7 @@ fn acknowledged_records_survive_power_cuts() {
     eprintln!("power: {cuts} cuts, {} acknowledged, 0 lost", oracle.heard);
 }
 
-/// Without syncs the same test must lose something, or it could not see a loss.
+/// Without syncs the same test must find a loss, or it could not detect one.
 #[test]
 fn records_whose_sync_was_left_out_are_lost_in_power_cuts() {
     let test = "power canary";

@@ -1,4 +1,4 @@
-//! States that are far enough from each other for full ones to be kept.
+//! States that are so different from each other that full ones are stored.
 
 use super::run::{Place, act};
 use super::verify::claims;
@@ -6,16 +6,17 @@ use forge_store::diff::ClaimMap;
 use forge_store::model::{ClaimEntry, Key, Kind, Value};
 use forge_store::store::{ClaimChange, NewSession};
 
-/// About 3.5 KB, and other bytes for each revision and claim.
+/// About 3.5 KB, with different bytes for each revision and claim.
 fn text(revision: i64, claim: i64) -> String {
     let word = format!("{:08x}", (revision * 1000 + claim) * 2_654_435_761 % 4_294_967_291);
     word.repeat(440)
 }
 
-/// Twenty-five claims of 3.5 KB changed in each of forty revisions: replaying them all reads 7 MB, so several full states
-/// are kept. The state before one of those is read backwards from it, the states behind it forwards.
+/// Twenty-five claims of 3.5 KB are changed in each of forty revisions. Replaying them all reads 7
+/// MB, so several full states are stored. A state before one of them is replayed backwards from it,
+/// a state after it forwards.
 #[test]
-fn full_states_are_kept_and_every_state_is_made_right_from_them() {
+fn full_states_are_stored_and_every_state_is_computed_from_them() {
     for mut place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         let mut states: Vec<ClaimMap> = vec![ClaimMap::new()];
@@ -52,7 +53,7 @@ fn full_states_are_kept_and_every_state_is_made_right_from_them() {
             assert_eq!(&claims(&session, &point), state, "#{number}");
             session.check_digest(&point).unwrap();
         }
-        // After a restore, full states from before it are not walked back to from behind it.
+        // A state after a restore is not computed backwards from a full state before it.
         session.restore(&act(41), &session.at_sequence(2).unwrap()).unwrap();
         place.store.maintain(0).unwrap();
         assert_eq!(claims(&session, &session.head().unwrap()), states[2]);

@@ -1,4 +1,4 @@
-//! Laws that need no model.
+//! Properties that need no model.
 
 use super::run::{Place, act};
 use super::verify::claims;
@@ -13,7 +13,7 @@ fn note(id: &str, text: &str) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, id), Value::from([("description", text.into())]))
 }
 
-/// An undone checkpoint that came back by redo was no longer counted.
+/// Regression: an undone checkpoint that was restored by redo was no longer counted.
 #[test]
 fn a_checkpoint_that_redo_brings_back_counts_again() {
     for place in [Place::memory(), Place::files()] {
@@ -32,9 +32,10 @@ fn a_checkpoint_that_redo_brings_back_counts_again() {
     }
 }
 
-/// A hook made a branch of the name that an undo had made free: redo then brought back a second one of that name.
+/// Regression: a hook created a branch with a name that an undo had freed; redo then restored a
+/// second branch of that name.
 #[test]
-fn a_branch_does_not_come_back_beside_another_of_its_name() {
+fn a_branch_is_not_restored_if_another_has_its_name() {
     for place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.create_branch(&act(1), "side", None, Default::default()).unwrap();
@@ -49,7 +50,8 @@ fn a_branch_does_not_come_back_beside_another_of_its_name() {
     }
 }
 
-/// The newest operation was the one with the latest time: with a clock set back, undo took back an older one.
+/// Regression: the newest operation was the one with the latest time. If the clock had been set
+/// back, undo undid an older one.
 #[test]
 fn undo_takes_back_what_was_recorded_last_whatever_the_clock_says() {
     for place in [Place::memory(), Place::files()] {
@@ -63,9 +65,10 @@ fn undo_takes_back_what_was_recorded_last_whatever_the_clock_says() {
     }
 }
 
-/// Taking back the branch that is checked out left a session on a branch that was not there.
+/// Regression: undoing the creation of the current branch left a session on a branch that did not
+/// exist.
 #[test]
-fn a_branch_that_is_checked_out_is_not_taken_back() {
+fn the_current_branch_is_not_undone() {
     let place = Place::memory();
     let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
     session.create_branch(&act(1), "try", None, Default::default()).unwrap();
@@ -79,9 +82,10 @@ fn a_branch_that_is_checked_out_is_not_taken_back() {
     assert_eq!(session.branches(&session.head().unwrap()).unwrap().len(), 1);
 }
 
-/// What a redo had brought back was taken back by the opposite change, as if others had come in between, and not by beginning where
-/// it began. So a branch went on from what it had left, and a merge took that for what both had: what was done since on one side
-/// was lost on the other.
+/// Regression: undoing a redone operation applied the opposite change, as if there had been changes
+/// in between, instead of starting from the earlier claims. The branch then seemed to descend from
+/// what it had left, a merge took that for the merge base, and later changes of one side were lost
+/// on the other.
 #[test]
 fn what_is_undone_redone_and_undone_begins_where_it_began() {
     for place in [Place::memory(), Place::files()] {
@@ -101,7 +105,7 @@ fn what_is_undone_redone_and_undone_begins_where_it_began() {
                 .merge_preview(&MergeRequest { source, target, ..MergeRequest::default() })
                 .unwrap()
         };
-        // As after the first undo: what side has is the first revision's, which main has taken back since.
+        // As after the first undo: side has the first revision, which main has undone since.
         let into_side = merging("main", "side");
         assert_eq!((into_side.bases, into_side.result), (vec![1], MergeResult::Merged));
         let into_main = merging("side", "main");
@@ -109,9 +113,10 @@ fn what_is_undone_redone_and_undone_begins_where_it_began() {
     }
 }
 
-/// A change that a later one of the same write replaced was asked for its references all the same.
+/// Regression: the references of a change were checked although a later change in the same write
+/// replaced it.
 #[test]
-fn only_the_change_that_counts_needs_what_it_refers_to() {
+fn only_the_last_change_of_a_claim_needs_its_references() {
     let place = Place::memory();
     let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
     let key = || Key::new(Kind::Hypothesis, "H1");
@@ -181,8 +186,8 @@ fn restoring_twice_over_gives_the_same_state_and_the_second_time_no_revision() {
     }
 }
 
-/// A revision that an undo had gone back to since was folded all the same when a pruning was done again, so that what stood on it
-/// could no longer be read.
+/// Regression: when a pruning was redone, it folded a revision that an undo had reset to since, and
+/// the revisions that depend on it could no longer be read.
 #[test]
 fn a_pruning_is_not_done_again_over_what_something_has_come_to_name() {
     for place in [Place::memory(), Place::files()] {
@@ -204,7 +209,7 @@ fn a_pruning_is_not_done_again_over_what_something_has_come_to_name() {
         for number in 1..=4 {
             session.check_digest(&session.at_sequence(number).unwrap()).unwrap();
         }
-        // A new pruning leaves it alone too.
+        // A new pruning keeps it too.
         assert_eq!(session.prune(&act(8), &all).unwrap().folds, []);
     }
 }

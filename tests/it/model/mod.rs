@@ -1,5 +1,5 @@
-//! Random operations against a history that keeps full copies, on every backend. `FORGE_MODEL_CASES` asks for more histories than
-//! a quick run has, `FORGE_SEED` repeats them.
+//! Random operations compared with a history that keeps full copies, on every backend.
+//! `FORGE_MODEL_CASES` sets the number of histories, `FORGE_SEED` repeats them.
 
 mod keyframes;
 mod laws;
@@ -10,27 +10,28 @@ mod verify;
 use crate::fault::law;
 use proptest::prelude::*;
 
-/// One thing that somebody does. Numbers choose among what there is when it is done.
+/// One operation. Its numbers choose among what exists when it is executed.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Puts and removes claims on the branch checked out, in one revision, perhaps with facts and a checkpoint.
+    /// Puts and removes claims on the current branch in one revision, optionally with facts and a
+    /// checkpoint.
     Write {
         claims: Vec<Claim>,
         facts: Vec<Happened>,
         checkpoint: Option<Vec<String>>,
     },
-    /// Names a past moment.
+    /// Makes a checkpoint of a past moment.
     Name {
         moment: u16,
         tags: Vec<String>,
     },
-    /// Adds a tag to a checkpoint and takes another away.
+    /// Adds a tag to a checkpoint and removes another one.
     Tag {
         checkpoint: u16,
         add: String,
         remove: String,
     },
-    /// Begins a branch, at the head or at a past revision.
+    /// Creates a branch at the head or at a past revision.
     Fork {
         from: Option<u16>,
     },
@@ -39,11 +40,11 @@ enum Step {
         branch: u16,
         quietly: bool,
     },
-    /// Makes the claims what they were at a revision.
+    /// Restores the claims of a revision.
     Restore {
         to: u16,
     },
-    /// Merges a branch into another, perhaps with a preference for the side merged into.
+    /// Merges a branch into another, optionally with a preference for the target side.
     Merge {
         source: u16,
         target: u16,
@@ -54,27 +55,28 @@ enum Step {
     Schedule {
         seconds: Option<u8>,
     },
-    /// Keeps the newest checkpoints, perhaps those asked for, and the revisions of the last seconds.
+    /// Prunes: keeps the newest checkpoints, optionally manual ones, and the revisions of the last
+    /// seconds.
     Prune {
         last: u8,
         manual: bool,
         seconds: u16,
     },
-    /// Takes back what was done last, or does it again.
+    /// Undoes the last operation.
     Undo,
     Redo,
     /// Publishes a generation of the index.
     Publish,
-    /// Ends this process's knowledge of the store.
+    /// Closes the store and opens it again.
     Reopen,
     /// Compares everything.
     Verify,
 }
 
-/// A claim's new text; `None` takes it out.
+/// A claim's new text; `None` removes it.
 type Claim = (u8, Option<Text>);
 
-/// A text that others may have too, or a long one.
+/// A text that other claims may have too, or a long one.
 #[derive(Clone, Debug)]
 enum Text {
     Short(u8),
@@ -90,7 +92,7 @@ impl Text {
     }
 }
 
-/// A version of a fact: which one, how long before now, its place and how it is known.
+/// A version of a fact: its id, how long before now it happened, its place and its origin.
 #[derive(Clone, Debug)]
 struct Happened {
     id: u8,
@@ -100,7 +102,8 @@ struct Happened {
     hook: bool,
 }
 
-/// A step in one of several sessions, so long after the one before (before it, if the clock is set back).
+/// A step in one of several sessions, this long after the one before (before it, if the clock is
+/// set back).
 #[derive(Clone, Debug)]
 struct Timed {
     session: u8,
@@ -158,7 +161,7 @@ fn steps() -> impl Strategy<Value = Vec<Timed>> {
     prop::collection::vec(timed, 1..40)
 }
 
-/// Random histories of a store, held to full copies.
+/// Compares random histories of a store with full copies.
 fn equals_full_copies(store: &str, usual: u64, place: impl Fn() -> run::Place) {
     let config = law(&format!("{store} equals full copies"), "FORGE_MODEL_CASES", usual);
     proptest!(config, |(steps in steps())| run::run(&mut place(), &steps));
@@ -179,8 +182,9 @@ fn a_store_in_files_equals_full_copies_of_every_moment() {
     equals_full_copies("a store in files", 24, run::Place::files);
 }
 
-/// A merge was undone and redone, and the other branch went back to where it was undone: what had been merged stood behind the merge,
-/// which stood behind the undo, which does not have it. It hid it in the model, and would have in the store one branch further.
+/// Regression: a merge was undone and redone, and the other branch was reset to the undo. The
+/// merged revision is an ancestor of the merge, and the merge is an ancestor of the undo, which
+/// does not contain it. The model took it for merged; the store would have with one more branch.
 #[test]
 fn a_merge_that_was_undone_and_redone_hides_nothing_of_what_both_had() {
     let write = |claim: Option<u8>| {

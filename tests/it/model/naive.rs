@@ -22,16 +22,16 @@ pub(super) struct Revision {
 pub(super) enum Claims {
     /// From its parent.
     Parent,
-    /// From another one, or from nothing.
+    /// From another revision, or from nothing.
     Reset(Option<u64>),
-    /// From its parent and the one that this operation merged.
+    /// From its parent and the revision that this operation merged.
     Merged(u64, usize),
 }
 
-/// What was done, to be taken back.
+/// An operation, as needed to undo it.
 #[derive(Clone, Debug)]
 struct Done {
-    /// What stood before (of an undo: after).
+    /// What was visible before it (for an undo: after it).
     other: Visible,
     /// The branch whose claims changed, and the revision that changed them.
     touched: Option<(usize, u64)>,
@@ -52,12 +52,12 @@ pub(super) struct Named {
     pub(super) tags: BTreeSet<String>,
 }
 
-/// What an undo brings back.
+/// What an undo restores.
 #[derive(Clone, Debug)]
 pub(super) struct Visible {
     pub(super) current: usize,
     pub(super) checkpoints: BTreeMap<u64, Named>,
-    /// The operations whose facts count.
+    /// The operations whose facts are visible.
     in_force: BTreeSet<usize>,
     pub(super) schedule: Option<i64>,
     /// The branches, each with the claims of its head.
@@ -71,7 +71,7 @@ pub(super) struct Visible {
 pub(super) struct Naive {
     pub(super) next: u64,
     pub(super) revisions: BTreeMap<u64, Revision>,
-    /// Those out of sight.
+    /// The revisions that are not visible.
     pub(super) folded: BTreeMap<u64, Revision>,
     pub(super) branches: Vec<Branch>,
     pub(super) switches: Vec<(i64, usize)>,
@@ -81,7 +81,7 @@ pub(super) struct Naive {
     operations: usize,
     undo: Vec<Done>,
     redo: Vec<Done>,
-    /// Merges: the revision made and the one merged.
+    /// Merges: the new revision and the merged one.
     merges: Vec<(u64, u64)>,
     started: i64,
 }
@@ -120,7 +120,8 @@ impl Naive {
         self.branches.iter().enumerate().filter(|(number, _)| self.now.heads.contains_key(number))
     }
 
-    /// Does something that an undo takes back: all of it together. `touched` is the branch whose claims it changes.
+    /// Executes an operation that can be undone as a whole. `touched` is the branch whose claims it
+    /// changes.
     pub(super) fn operate(&mut self, touched: Option<usize>, what: impl FnOnce(&mut Self)) {
         let other = self.now.clone();
         self.operations += 1;
@@ -216,11 +217,13 @@ impl Naive {
         self.part();
         let (branch, made) = done.touched?;
         let state = self.now.heads[&branch].clone();
-        // The opposite of what changed nothing, such as a merge of what was taken back, is nothing.
+        // The opposite of an operation without effect, such as a merge of undone changes, is no
+        // change.
         if self.branches[branch].head != Some(made) && before.heads.get(&branch) == Some(&state) {
             return None;
         }
-        // Right behind what it takes back it begins where that began, else it is the opposite change.
+        // Directly after the undone operation it resets to where that began; otherwise it is the
+        // opposite change.
         let claims = if self.branches[branch].head == Some(made) {
             let mut before = self.revisions[&made].parent;
             while let Some(number) = before.filter(|number| self.folded.contains_key(number)) {
@@ -240,7 +243,8 @@ impl Naive {
         self.revisions.get(&number).unwrap_or_else(|| &self.folded[&number])
     }
 
-    /// A revision and what it goes back to: along first parents, and to where its claims come from.
+    /// The ancestors of a revision, with itself: along first parents, and along the resets of its
+    /// claims.
     pub(super) fn ancestors(&self, of: Option<u64>) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
         let mut seen = BTreeSet::new();
@@ -267,7 +271,7 @@ impl Naive {
         found
     }
 
-    /// What both sets have, newest first, without what one that was taken already goes back to.
+    /// The common ancestors, newest first, without the ancestors of one that was already taken.
     pub(super) fn bases(&self, ours: &BTreeSet<u64>, theirs: &BTreeSet<u64>) -> Vec<u64> {
         let common: BTreeSet<u64> = ours.intersection(theirs).copied().collect();
         let (mut bases, mut behind) = (Vec::new(), BTreeSet::new());
@@ -280,7 +284,7 @@ impl Naive {
         bases
     }
 
-    /// What several common ancestors come to.
+    /// The combined state of several common ancestors.
     pub(super) fn ancestor(&self, bases: &[u64]) -> AncestorState {
         let Some((first, rest)) = bases.split_first() else { return AncestorState::default() };
         let mut found = AncestorState::from(self.revision(*first).state.clone());
@@ -294,7 +298,8 @@ impl Naive {
         found
     }
 
-    /// Makes a merge the newest revision of a branch: `reset` if it takes the other's claims as they are.
+    /// Makes a merge the newest revision of a branch; with `reset` it takes over the other branch's
+    /// claims.
     pub(super) fn merge(
         &mut self,
         at: i64,
@@ -323,14 +328,14 @@ impl Naive {
         self.part();
     }
 
-    /// Parts the revisions that are in sight from the others.
+    /// Separates the visible revisions from the others.
     fn part(&mut self) {
         self.revisions.append(&mut self.folded);
         self.folded =
             self.revisions.extract_if(.., |number, _| self.now.gone.contains(number)).collect();
     }
 
-    /// Whether the next redo would fold what something has come to name since.
+    /// Whether the next redo would fold a revision that something refers to since.
     pub(super) fn redo_folds_what_is_named(&self) -> bool {
         let Some(done) = self.redo.last() else { return false };
         let mut named = self.named_with(&done.other);
@@ -343,7 +348,7 @@ impl Naive {
         done.other.gone.difference(&self.now.gone).any(|number| named.contains(number))
     }
 
-    /// The revisions that heads, forks, merges and checkpoints name.
+    /// The revisions that heads, forks, merges and checkpoints refer to.
     pub(super) fn named(&self) -> BTreeSet<u64> {
         self.named_with(&self.now)
     }
@@ -364,7 +369,7 @@ impl Naive {
             .map_or(0, |(_, (_, branch))| *branch)
     }
 
-    /// The last revision of a branch, or of what it stands on, at or before a time.
+    /// The last revision of a branch, or of its base, at or before a time.
     pub(super) fn revision_at(&self, branch: usize, at: i64) -> Option<u64> {
         let (mut branch, mut upto) = (branch, u64::MAX);
         loop {
@@ -379,7 +384,7 @@ impl Naive {
         }
     }
 
-    /// How many facts count.
+    /// The number of visible facts.
     pub(super) fn facts_in_force(&self) -> usize {
         self.facts.iter().filter(|(operation, _)| self.now.in_force.contains(operation)).count()
     }
@@ -408,7 +413,7 @@ impl Naive {
         found
     }
 
-    /// A state after one change.
+    /// Applies one change to a state.
     pub(super) fn changed(state: &mut ClaimMap, id: &str, text: Option<&str>, at: i64) {
         let key = Key::new(Kind::Note, id);
         match text {

@@ -1,4 +1,4 @@
-//! Does each step twice: in the store and in the naive history.
+//! Executes each step in the store and in the naive history.
 
 use super::naive::{Claims, Naive, time};
 use super::verify::verify;
@@ -15,7 +15,7 @@ use forge_store::store::{
 };
 use tempfile::TempDir;
 
-/// Where the store is.
+/// The place of the store.
 pub(super) struct Place {
     pub(super) store: Store,
     folder: Option<TempDir>,
@@ -42,7 +42,7 @@ impl Place {
         Self { store, folder: Some(folder), options }
     }
 
-    /// Everything is what it says of itself.
+    /// Checks every stored hash.
     fn check(&self) {
         if let Some(folder) = &self.folder {
             let path = folder.path().join(".forge");
@@ -69,13 +69,14 @@ pub(super) fn run(place: &mut Place, steps: &[Timed]) {
     }
     let mut now = 0;
     for (number, timed) in steps.iter().enumerate() {
-        // No two operations at one moment of the clock: versions recorded together are equal otherwise.
+        // No two operations have the same time: otherwise versions recorded at the same time are
+        // equal.
         now = (now / 1_000_000 + i64::from(timed.seconds)) * 1_000_000 + number as i64;
         now = now.max(1);
         let chosen = usize::from(timed.session);
         let session = place.store.session(SESSIONS[chosen]).unwrap();
         match &timed.step {
-            // With nothing new since the last generation there is none to publish.
+            // Without changes since the last generation there is none to publish.
             Step::Publish => {
                 place.store.maintain(0).unwrap();
             }
@@ -96,7 +97,7 @@ pub(super) fn run(place: &mut Place, steps: &[Timed]) {
         verify(&place.store.session(name).unwrap(), naive);
     }
     place.check();
-    // What was pruned is dropped for good: all that stays is what it was.
+    // What was pruned is swept: everything that stays is unchanged.
     place.store.sweep(time(now), time(now)).unwrap();
     for (name, naive) in SESSIONS.iter().zip(&naive) {
         verify(&place.store.session(name).unwrap(), naive);
@@ -109,7 +110,7 @@ pub(super) fn run(place: &mut Place, steps: &[Timed]) {
     assert_eq!(place.store.sweep(time(now), time(now)).unwrap(), SweepReport::default());
     place.check();
     if place.folder.is_some() {
-        // All that is derived is made again as it was.
+        // All derived data is rebuilt with the same result.
         place.store.rebuild().unwrap();
         place.check();
         for (name, naive) in SESSIONS.iter().zip(&naive) {
@@ -165,7 +166,7 @@ impl Doing<'_> {
             Step::Redo => match self.session.redo(&act) {
                 Ok(_) => self.naive.redo(now),
                 Err(Error::NotFound { .. }) => assert!(!self.naive.can_redo(), "redo lost"),
-                // Nothing is changed by that, and it stays what would be done again.
+                // A refused redo changes nothing, and the same operation would be redone next.
                 Err(Error::Conflict(why)) => {
                     assert!(self.naive.redo_folds_what_is_named(), "{why}");
                 }
@@ -189,7 +190,7 @@ impl Doing<'_> {
         let before = self.naive.head(branch).clone();
         let mut after = before.clone();
         let mut write = self.session.write(&act);
-        // Of several changes of one claim in one revision the last counts.
+        // If one revision changes a claim several times, the last change counts.
         let mut counted = std::collections::BTreeMap::new();
         for (id, text) in claims {
             let id = format!("n{id}");
@@ -303,7 +304,7 @@ impl Doing<'_> {
         self.session
             .create_branch(&act(self.now), &name, point.as_ref(), BranchMetadata::default())
             .unwrap();
-        // No copy of the state goes with it, whatever it holds.
+        // A fork copies no state, whatever its size.
         assert!(self.session.store().tail_bytes().unwrap() - before < 1000, "a fork is small");
         self.naive.operate(None, |naive| {
             let head = naive.branches[naive.now.current].head;
@@ -408,7 +409,7 @@ impl Doing<'_> {
                 naive.checkpoint(now, naive.branches[into].head, &message, &tags);
             }
         });
-        // Merging again is no change.
+        // Merging again changes nothing.
         let again = self.session.merge(&act(self.now), &merging).unwrap();
         assert_eq!((again.result, again.revision), (MergeResult::AlreadyMerged, None));
     }
@@ -444,7 +445,7 @@ impl Doing<'_> {
         self.check_folds(&folded, self.now - revisions);
     }
 
-    /// What may not fold did not, and what may did.
+    /// Checks that nothing was folded that must stay, and that everything else was.
     fn check_folds(&self, folded: &[u64], until: i64) {
         let items = self.session.records(1, usize::MAX).unwrap().into_iter();
         let resets: std::collections::BTreeMap<u64, u64> = items

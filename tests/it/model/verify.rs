@@ -1,4 +1,4 @@
-//! Compares a session with the naive history, question by question.
+//! Compares a session with the naive history, query by query.
 
 use super::naive::{Naive, Named, time};
 use forge_store::diff::{self, ClaimMap};
@@ -127,7 +127,7 @@ fn moments(session: &Session, naive: &Naive) {
         });
         let hidden = hidden.count() as u64;
         match session.folded_at(&point).unwrap() {
-            // Revisions of one time may stand on both sides of the edge.
+            // Revisions with the same time may be on both sides of the edge.
             Some(found) => {
                 assert!(naive.revisions.contains_key(&found.into), "into #{}", found.into);
                 assert!(hidden == 0 || found.count <= hidden, "{found:?} at {at}");
@@ -159,7 +159,7 @@ fn moments(session: &Session, naive: &Naive) {
     }
 }
 
-/// Some pairs of revisions, as far apart as they get.
+/// Some pairs of revisions, also the most distant ones.
 fn pairs(session: &Session, naive: &Naive) {
     let numbers: Vec<u64> = naive.revisions.keys().copied().collect();
     for (place, from) in numbers.iter().enumerate() {
@@ -177,7 +177,7 @@ fn pairs(session: &Session, naive: &Naive) {
     }
 }
 
-/// The history of a claim is what a scan of every revision on the way finds.
+/// The history of a claim equals what a scan of every revision on the way finds.
 fn histories(session: &Session, naive: &Naive) {
     let items = session.records(1, usize::MAX).unwrap();
     let mut log = BTreeMap::new();
@@ -188,7 +188,8 @@ fn histories(session: &Session, naive: &Naive) {
     }
     assert!(log.keys().eq(naive.revisions.keys()), "every revision is in the log");
     let Some(head) = naive.branches[naive.now.current].head else { return };
-    // From the newest on: a revision that starts from another one's claims changes nothing by itself.
+    // From the newest back: a revision that resets to another one's claims is not a change by
+    // itself.
     let mut way = Vec::new();
     let mut next = Some(head);
     while let Some(number) = next {

@@ -1,4 +1,5 @@
-//! What is written ahead of the record that names it: it goes if that never comes, and stays while it may.
+//! Pre-written objects: they are removed if the record that names them never comes, and stay as
+//! long as it may.
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, create, disk_bytes, open, revise, time};
@@ -19,10 +20,10 @@ use std::time::Duration;
 const FOLDER: &str = "FORGE_AHEAD_FOLDER";
 const MINUTES_A_DAY: i64 = 24 * 60;
 const DAYS: i64 = UNDO_MICROS / (MINUTES_A_DAY * 60_000_000);
-/// Larger together than one record.
+/// Together larger than one record.
 const NOTES: u64 = 40;
 
-/// Text of its own that hardly compresses.
+/// A text that hardly compresses.
 fn text(seed: u64, length: usize) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut text = String::with_capacity(length);
@@ -39,7 +40,7 @@ fn note(number: u64) -> (Key, String) {
     (Key::new(Kind::Note, format!("large {number}")), text(number + 1, 60_000))
 }
 
-/// One revision of large values.
+/// One revision with large values.
 fn write(session: &Session) {
     let changes = (0..NOTES).map(|number| {
         let (key, text) = note(number);
@@ -48,7 +49,7 @@ fn write(session: &Session) {
     session.write(&act(10)).changes(changes).commit().unwrap();
 }
 
-/// A source of more than goes into one record.
+/// A source that is larger than one record.
 fn take(session: &Session, store: &Store) {
     let source = text(7, 6 << 20).into_bytes();
     let bytes = store.redact_source(&source, TextForm::Plain, PartEnding::End);
@@ -69,7 +70,7 @@ fn import(store: &Store, path: &Path) {
     store.import_bundle(&act(10), &mut Cursor::new(&bundle), None).unwrap();
 }
 
-/// Does what its name says, in a process of its own.
+/// Does the work of a role, in a process of its own.
 fn work(role: &str, path: &Path) {
     let store = open(path);
     let session = store.session("s").unwrap();
@@ -81,7 +82,7 @@ fn work(role: &str, path: &Path) {
     }
 }
 
-/// Whether it is done.
+/// Whether the work is done.
 fn is_done(role: &str, path: &Path) -> bool {
     let store = open(path);
     let holds = |name: &str| {
@@ -120,7 +121,7 @@ fn is_done(role: &str, path: &Path) -> bool {
     }
 }
 
-/// A store with some history, and a bundle beside it of another one.
+/// A store with some history, and a bundle of another store next to it.
 fn prepared(folder: &Path) -> PathBuf {
     let path = folder.join("first");
     let store = create(&path);
@@ -142,7 +143,7 @@ fn prepared(folder: &Path) -> PathBuf {
     path
 }
 
-/// How many objects there are, in a store that is whole.
+/// The number of objects in a store, which must be sound.
 fn objects(path: &Path) -> u64 {
     let store = open(path);
     store.maintain(0).unwrap();
@@ -153,7 +154,7 @@ fn objects(path: &Path) -> u64 {
     verified.checked.objects
 }
 
-/// As `forge maintain` does it so many days later.
+/// Runs what `forge maintain` does, this many days later.
 fn swept(path: &Path, days: i64) {
     let now = time(10 + days * MINUTES_A_DAY);
     open(path).sweep(now, now.plus_micros(-UNDO_MICROS)).unwrap();
@@ -200,7 +201,7 @@ fn copied(folder: &Path, first: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Leaves a store in which a killed process had written objects ahead, and says how many.
+/// Leaves a store in which a killed process had pre-written objects, and returns their number.
 fn debris(folder: &Path, first: &Path, role: &str, nth: usize) -> Option<(PathBuf, u64)> {
     let before = objects(first);
     let path = copied(folder, first, role);
@@ -212,7 +213,7 @@ fn debris(folder: &Path, first: &Path, role: &str, nth: usize) -> Option<(PathBu
     Some((path, left))
 }
 
-/// Objects that a killed process had written ahead were kept for ever.
+/// Regression: objects that a killed process had pre-written were kept for ever.
 #[test]
 fn what_was_written_ahead_by_who_was_killed_goes_when_its_time_is_over() {
     let test = "killed while writing ahead";
@@ -234,14 +235,14 @@ fn what_was_written_ahead_by_who_was_killed_goes_when_its_time_is_over() {
             }
             let what = format!("{role}, killed at {nth}");
             struck += 1;
-            // It may be about to be named, for all that others know.
+            // Other processes must assume that it may still be named.
             swept(&path, 0);
             assert_eq!(objects(&path), before + left, "{what}");
             swept(&path, DAYS + 1);
             assert_eq!(objects(&path), before, "{what}: {left} objects were written ahead");
             let now = disk_bytes(&path);
             assert!(now < bytes + bytes / 4, "{what}: {now} bytes, {bytes} before");
-            // What was killed can be done again.
+            // The work of the killed process can be repeated.
             work(role, &path);
             assert!(is_done(role, &path), "{what}");
             objects(&path);
@@ -251,9 +252,9 @@ fn what_was_written_ahead_by_who_was_killed_goes_when_its_time_is_over() {
     }
 }
 
-/// What is done again before its time is over takes what it finds.
+/// Repeating the work within the grace period uses the objects that exist.
 #[test]
-fn what_was_written_ahead_and_is_named_later_stays() {
+fn pre_written_objects_that_are_named_later_stay() {
     let test = "named later";
     if !can_strike(test) {
         return;
@@ -312,7 +313,8 @@ fn a_sweep_of_what_was_written_ahead_that_is_killed_anywhere_is_done_by_the_next
     assert!(struck > 5, "the kills hardly struck");
 }
 
-/// Stops a process at its n-th call of this kind, does something, and lets it go on; whether it stood, and whether it came through.
+/// Stops a process at its n-th call of this kind, calls `beside`, and continues the process.
+/// Returns whether it was stopped, and whether it succeeded.
 fn stopped(
     role: &str,
     path: &Path,
@@ -354,7 +356,7 @@ fn stopped(
     (stood, child.wait().unwrap().success())
 }
 
-/// A clock that is wrong by weeks, and by which all others are long dead, costs them nothing but an attempt.
+/// A clock that is weeks ahead, by which all other processes seem dead, costs them only a retry.
 #[test]
 fn a_sweep_beside_who_stands_still_while_writing_ahead_takes_nothing_from_it() {
     let test = "stopped while writing ahead";
@@ -382,7 +384,7 @@ fn a_sweep_beside_who_stands_still_while_writing_ahead_takes_nothing_from_it() {
                 let said = std::fs::read_to_string(path.with_extension("said")).unwrap();
                 let what = format!("{role} stopped at {call} {nth}: {said}");
                 swept += went;
-                // Who says that it could not write has written nothing, and can do it again.
+                // A process that reports a failed write has written nothing, and can retry.
                 assert!(done || went > 0 && role != "write", "{what}");
                 if !done {
                     assert!(!is_done(role, &path), "{what}");

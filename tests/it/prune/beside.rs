@@ -1,4 +1,5 @@
-//! Reading while others prune: what was found and is then folded is not called damaged, and one moment can be held.
+//! Reading while other processes prune: a revision that was found and is then folded is not
+//! reported as damaged, and a moment can be held.
 
 use super::{act, all, bare, create, open, revise, state, time};
 use forge_store::error::Error;
@@ -16,7 +17,7 @@ fn told(path: &Path) -> Session {
     session
 }
 
-/// All that reads at a point.
+/// All reads at a point.
 fn reads(session: &Session, point: &ResolvedMoment) -> Vec<(&'static str, Option<Error>)> {
     let head = session.head().unwrap();
     let key = Key::new(Kind::Note, "n");
@@ -33,7 +34,8 @@ fn reads(session: &Session, point: &ResolvedMoment) -> Vec<(&'static str, Option
     ]
 }
 
-/// A revision that was found and is folded when it is read was called damaged: "it is not in the index".
+/// Regression: a revision that is folded between finding and reading it was reported as damaged:
+/// "it is not in the index".
 #[test]
 fn a_revision_that_is_folded_between_two_reads_is_said_to_be_folded() {
     let folder = tempfile::tempdir().unwrap();
@@ -41,7 +43,7 @@ fn a_revision_that_is_folded_between_two_reads_is_said_to_be_folded() {
     let other = told(&path);
     let session = open(&path).session("s").unwrap();
     for indexed in [false, true] {
-        // The gate: it is found, then pruned, then read.
+        // The race: it is found, then pruned, then read.
         let point = session.at_sequence(3).unwrap();
         other.prune(&act(8), &bare()).unwrap();
         if indexed {
@@ -55,7 +57,7 @@ fn a_revision_that_is_folded_between_two_reads_is_said_to_be_folded() {
     }
 }
 
-/// One moment, whatever others do.
+/// A held moment stays readable, whatever other processes do.
 #[test]
 fn a_store_that_holds_a_moment_reads_on_in_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -79,7 +81,7 @@ fn a_store_that_holds_a_moment_reads_on_in_it() {
         assert_eq!(state(&session, 3), before[&3]);
         assert_eq!(session.summary().unwrap().last_sequence, 6 + u64::from(indexed) * 2);
         assert!(session.at_time(time(2)).is_ok());
-        // Who begins now sees what is there now.
+        // A new reader sees the current state.
         assert!(matches!(held(&path).at_sequence(3), Err(Error::Folded { .. })));
         other.undo(&act(10), None).unwrap();
         other.undo(&act(11), None).unwrap();

@@ -1,5 +1,5 @@
-//! The bytes that a look at a pruning tells are about those that are free when it is swept. Of sessions that would go none were
-//! counted, and neither were full states, large values and the rows by which all of it is found.
+//! The bytes in a pruning's preview are about the bytes that the sweep frees. Regression: the
+//! preview did not count removed sessions, full states, large values and index rows.
 
 use super::ended::{noise, take};
 use super::{MINUTE, act, bare, create, disk_bytes, open, revise, time};
@@ -12,7 +12,7 @@ fn settle(store: &Store) {
     store.compact().unwrap();
 }
 
-/// Words that compress as prose does.
+/// Words that compress like prose.
 fn prose(seed: u64, length: usize) -> String {
     const WORDS: [&str; 16] = [
         "the",
@@ -43,7 +43,7 @@ fn prose(seed: u64, length: usize) -> String {
     text
 }
 
-/// What a look tells, what the run tells, and what comes free of a store that `fill` made.
+/// The bytes in the preview, in the result, and those freed in a store that `fill` made.
 fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> (u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
@@ -57,7 +57,8 @@ fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> 
     let store = open(&path);
     let session = store.session(&name).unwrap();
     let looked = session.prune_preview(rules, time(100_000)).unwrap();
-    // Before it was applied: what waits for its compression is counted as compressed, full states are not made yet.
+    // Before it is applied: data that is not compressed yet is counted as compressed, and full
+    // states do not exist yet.
     assert!(raw * 2 > looked.bytes && raw * 10 < looked.bytes * 11, "{raw} {}", looked.bytes);
     let pruned = session.prune(&act(100_000), rules).unwrap();
     assert!(pruned.operation.is_some());
@@ -65,7 +66,7 @@ fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> 
         (&looked.verdicts, &looked.folds, &looked.sessions, &looked.texts),
         (&pruned.verdicts, &pruned.folds, &pruned.sessions, &pruned.texts)
     );
-    // The bytes of ids and salts that are drawn anew do not compress alike.
+    // Random ids and salts do not always compress alike.
     assert!(looked.bytes.abs_diff(pruned.bytes) <= looked.bytes / 100, "{pruned:?}");
     assert_eq!(store.sweep(time(100_001), time(100_001)).unwrap().prunings, 1);
     settle(&store);
@@ -73,7 +74,7 @@ fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> 
     (looked.bytes, full.saturating_sub(disk_bytes(&path)))
 }
 
-/// Neither promised too much nor kept quiet.
+/// Checks that the preview is neither much too high nor much too low.
 #[track_caller]
 fn assert_about((told, freed): (u64, u64)) {
     assert!(told * 10 > freed * 8 && told * 10 < freed * 12, "told {told}, freed {freed}");
@@ -84,7 +85,7 @@ fn begin(store: &Store, name: &str) -> Session {
 }
 
 #[test]
-fn of_folded_revisions_about_the_bytes_are_told_that_come_free() {
+fn the_reported_bytes_of_folds_are_about_the_freed_bytes() {
     assert_about(told_and_freed(&bare(), &|store| {
         let session = begin(store, "s");
         for minute in 1..=2000 {
@@ -107,7 +108,7 @@ fn of_large_values_too() {
     }));
 }
 
-/// Half of what goes are full states: each of many claims, of which few change between two of them.
+/// Half of the removed bytes are full states of many claims, with few changes between two of them.
 #[test]
 fn of_full_states_too() {
     assert_about(told_and_freed(&bare(), &|store| {
@@ -196,7 +197,7 @@ fn of_sessions_too() {
     }));
 }
 
-/// Two sessions that hold the same large value: as long as one of them stays, so do its bytes.
+/// Two sessions with the same large value: as long as one of them stays, its bytes stay.
 #[test]
 fn a_value_that_something_else_names_is_not_counted() {
     let store = Store::in_memory().unwrap();
@@ -208,7 +209,7 @@ fn a_value_that_something_else_names_is_not_counted() {
     revise(&kept, 600, &[("n", Some("at work".to_owned()))]);
     let bytes = || work.prune_preview(&rules, time(600)).unwrap().bytes;
     assert!(bytes() > 20_000, "{}", bytes());
-    // At the same time: a value of its own object is one with the time at which it was added.
+    // At the same time: a value in an object of its own includes the time at which it was added.
     revise(&kept, 1, &[("a", Some(shared))]);
     assert!(bytes() < 10_000, "{}", bytes());
 }

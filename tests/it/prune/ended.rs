@@ -1,4 +1,5 @@
-//! Sessions that ended: their transcripts and outputs go and their facts stay, or all of it goes.
+//! Sessions that ended: their transcripts and outputs are dropped and their facts stay, or the
+//! whole session is dropped.
 
 use super::{act, all, bare, create, disk_bytes, history, open, revise, time};
 use forge_store::error::Error;
@@ -55,12 +56,12 @@ pub(super) fn take(
     known.extend_from_slice(bytes);
 }
 
-/// A session that ended long ago, with its source, and one at work in the same store.
+/// A session that ended long ago, with its source, and an active one in the same store.
 fn ended(path: &Path) -> (Store, Session, Session, Vec<u8>) {
     let store = create(path);
     let old = store.create_session(&act(0), NewSession::named("old")).unwrap();
     let mut source = Vec::new();
-    // Beyond the place where a part begins anew, too.
+    // Also beyond the position at which a new part begins.
     for (minutes, length) in [(1, 300_000), (2, 9_000_000), (3, 40_000)] {
         take(&old, &store, minutes, &mut source, &noise(minutes as u64, length));
     }
@@ -84,7 +85,7 @@ fn facts(session: &Session) -> usize {
 }
 
 #[test]
-fn a_transcript_goes_comes_back_and_goes_for_good_while_its_facts_stay() {
+fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let (store, old, new, mut source) = ended(&path);
@@ -93,7 +94,7 @@ fn a_transcript_goes_comes_back_and_goes_for_good_while_its_facts_stay() {
     let of: Vec<_> = preview.texts.iter().map(|text| (&*text.session, &*text.source)).collect();
     assert_eq!(of, [("old", "log")]);
     assert!(preview.bytes > 9_000_000, "{}", preview.bytes);
-    // The session that prunes is at work; so is what ended less long ago.
+    // The session that prunes is active; so is one that ended more recently.
     assert_eq!(old.prune_preview(&rules(), time(600)).unwrap().texts, []);
     assert_eq!(new.prune_preview(&rules(), time(60)).unwrap().texts, []);
 
@@ -106,7 +107,7 @@ fn a_transcript_goes_comes_back_and_goes_for_good_while_its_facts_stay() {
     assert_clean(&path);
     assert!(disk_bytes(&path) > 9_000_000);
 
-    // What comes later stands by itself, whether it is taken back or not.
+    // Later parts are independent, whether the drop is undone or not.
     take(&old, &store, 602, &mut source, &noise(9, 70_000));
     let later = || old.source_bytes("log", all, 70_000).unwrap();
     assert_eq!(later(), &source[all as usize..]);
@@ -131,7 +132,8 @@ fn a_transcript_goes_comes_back_and_goes_for_good_while_its_facts_stay() {
     let again = new.undo(&act(605), pruned.operation.map(|id| id.to_string()).as_deref());
     assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
 
-    // What has grown since goes in its turn, and comes back up to where the first one reached.
+    // The later part is dropped in its turn, and an undo restores it from where the first one
+    // ended.
     take(&old, &store, 606, &mut source, &noise(10, 1000));
     let now = time(2000);
     let second = new.prune(&act(2000), &rules()).unwrap();
@@ -188,14 +190,14 @@ fn a_store_with_dropped_transcripts_is_rebuilt_repaired_and_exchanged() {
         assert_clean(&other);
         let twice = into.import_bundle(&act(801), &mut Cursor::new(&bundle), None).unwrap();
         assert_eq!(twice.records, 0, "{twice:?}");
-        // Here the bytes are still known, or are gone likewise.
+        // Here the bytes are still known, or are dropped too.
         store.import_bundle(&act(802), &mut Cursor::new(&bundle), None).unwrap();
         same(&old);
     }
 }
 
-/// A store of three sessions: `s`, which ended long ago and has everything there is, one that ended with it and shares a
-/// large value, and one at work.
+/// A store with three sessions: `s`, which ended long ago and has data of every kind, one that
+/// ended at the same time and shares a large value, and an active one.
 fn three(path: &Path) -> (Store, Session, Session, Session) {
     let store = create(path);
     let old = history(&store);
@@ -220,7 +222,7 @@ fn names(store: &Store) -> Vec<String> {
 }
 
 #[test]
-fn a_session_goes_comes_back_and_goes_for_good_while_the_others_stay() {
+fn a_session_is_dropped_restored_and_swept_while_the_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let (store, old, other, work) = three(&path);
@@ -242,7 +244,7 @@ fn a_session_goes_comes_back_and_goes_for_good_while_the_others_stay() {
     let pruned = work.prune(&act(605), &rules).unwrap();
     assert_eq!(names(&store), ["other", "work"]);
     assert!(matches!(store.session("s"), Err(Error::NotFound { .. })));
-    // Who had it open cannot go on in it.
+    // A handle from before cannot continue in it.
     let late = act(606);
     let late = old.write(&late).checkpoint(NewCheckpoint::manual("late")).commit();
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
@@ -257,7 +259,7 @@ fn a_session_goes_comes_back_and_goes_for_good_while_the_others_stay() {
     assert_eq!(again.source_bytes("log", 0, 2_000_000).unwrap(), noise(1, 2_000_000));
     work.redo(&act(608)).unwrap();
     assert_eq!(names(&store), ["other", "work"]);
-    // Its name is free, and taken then.
+    // Its name is free, and is taken then.
     let heir = store.create_session(&act(609), NewSession::named("s")).unwrap();
     revise(&heir, 609, &[("n", Some("another".to_owned()))]);
     let refused = work.undo(&act(610), pruned.operation.map(|id| id.to_string()).as_deref());
@@ -282,7 +284,7 @@ fn a_session_goes_comes_back_and_goes_for_good_while_the_others_stay() {
     assert_clean(&repaired);
     assert_eq!(names(&open(&repaired)), ["other", "work", "s"]);
 
-    // From a copy it comes back under another name.
+    // Importing a copy restores it under another name.
     store.import_bundle(&act(900), &mut Cursor::new(&bundle), Some("s-again")).unwrap();
     assert_eq!(all(&store.session("s-again").unwrap()), before.0);
     assert_clean(&path);
@@ -293,7 +295,7 @@ fn a_session_that_is_at_work_or_named_by_rules_stays() {
     let folder = tempfile::tempdir().unwrap();
     let (store, old, ..) = three(&folder.path().join(".forge"));
     let rules = |age| RetentionPolicy { sessions: Some(age), ..RetentionPolicy::none() };
-    // The one that prunes, and the one that is current.
+    // The session that prunes, and the current one.
     let going = old.prune_preview(&rules(HOUR), time(2000)).unwrap().sessions;
     assert_eq!(going.iter().map(|one| &*one.session).collect::<Vec<_>>(), ["other"]);
     let young = store.session("work").unwrap().prune_preview(&rules(24 * HOUR), time(602));

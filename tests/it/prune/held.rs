@@ -1,5 +1,5 @@
-//! A moment that somebody holds, while others write, prune, sweep and compact: it stays what it was to the last byte, and what
-//! nobody holds any more goes.
+//! A moment that is held while other processes write, prune, sweep and compact: it stays the same
+//! to the last byte, and what is no longer held is removed.
 
 use super::{act, all, bare, create, open, revise, time};
 use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
@@ -13,11 +13,12 @@ use std::process::{Child, Command, Stdio};
 
 const FOLDER: &str = "FORGE_HELD_FOLDER";
 const ROLE: &str = "FORGE_HELD_ROLE";
-/// The moments that are held: two that stand in the index, and the head, the last of which stands in the journal alone.
+/// The moments that are held: two in the index, and the head, whose end is only in the journal.
 const MOMENTS: [u64; 3] = [7, 20, LAST];
 const LAST: u64 = 40;
 
-/// Forty revisions with a fact and a value each, some of them large; the last five in the journal alone.
+/// Forty revisions with a fact and a value each, some of them large; the last five are only in the
+/// journal.
 fn history(store: &Store) -> Session {
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     for minute in 1..=LAST {
@@ -47,7 +48,7 @@ fn hold(session: &Session) -> Vec<StateAt> {
     MOMENTS.iter().map(at).collect()
 }
 
-/// All that can be asked of moments.
+/// All queries about moments.
 fn told(held: &[StateAt]) -> String {
     let mut told = String::new();
     for one in held {
@@ -65,7 +66,8 @@ fn told(held: &[StateAt]) -> String {
     told
 }
 
-/// What others do: they write on, let go of all that is held, drop it for good and write the index anew, more than once.
+/// The work of other processes: they write more, prune everything that is held, sweep it and
+/// rewrite the index, more than once.
 fn others(path: &Path) {
     let store = open(path);
     let session = store.session("s").unwrap();
@@ -88,7 +90,7 @@ fn others(path: &Path) {
     }
 }
 
-/// The generations of the index that are there.
+/// The existing generations of the index.
 fn generations(path: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(path.join("index")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -133,7 +135,7 @@ fn process(role: &str, path: &Path) -> Child {
         .unwrap()
 }
 
-/// What a process says of what it holds.
+/// The output of a process about what it holds.
 fn heard(output: &mut impl BufRead, word: &str) -> String {
     let said = output
         .lines()
@@ -142,7 +144,7 @@ fn heard(output: &mut impl BufRead, word: &str) -> String {
     said.expect("it says what it holds")
 }
 
-/// What is gone for whoever asks now, and on disk.
+/// Checks that the moments no longer exist, for a new reader and on disk.
 fn gone(path: &Path, before: &[String]) {
     let store = open(path);
     store.maintain(0).unwrap();
@@ -157,7 +159,7 @@ fn gone(path: &Path, before: &[String]) {
 }
 
 #[test]
-fn a_moment_that_is_held_stays_what_it_was_while_another_handle_writes_prunes_and_compacts() {
+fn a_held_moment_is_unchanged_while_another_handle_writes_prunes_and_compacts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     history(&create(&path));
@@ -167,7 +169,7 @@ fn a_moment_that_is_held_stays_what_it_was_while_another_handle_writes_prunes_an
     let (before, at_first) = (told(&held), generations(&path));
     others(&path);
     assert!(generations(&path).contains(&at_first[0]), "what is read stays");
-    // Who asks anew, by the same handle too, is told of today.
+    // A new query, also by the same handle, is answered from the current state.
     assert!(session.at_sequence(MOMENTS[0]).is_err());
     assert_eq!(told(&held), before);
     assert_eq!(told(&unread), before);
@@ -176,7 +178,7 @@ fn a_moment_that_is_held_stays_what_it_was_while_another_handle_writes_prunes_an
 }
 
 #[test]
-fn a_moment_that_is_held_stays_what_it_was_while_other_processes_write_prune_and_compact() {
+fn a_held_moment_is_unchanged_while_other_processes_write_prune_and_compact() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     history(&create(&path));

@@ -1,4 +1,4 @@
-//! kill -9 at calls that change a file, while a store is pruned, applied and swept.
+//! kill -9 at system calls that change a file, while a store is pruned, applied and swept.
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, all, bare, create, history, open, time};
@@ -24,7 +24,7 @@ fn child() {
 }
 
 #[test]
-fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
+fn a_process_killed_anywhere_while_pruning_leaves_every_state_unchanged() {
     if !can_strike("killed while pruning") {
         return;
     }
@@ -34,7 +34,7 @@ fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
     let mut struck = 0;
     let step = count("FORGE_CRASH_STEP", 7).max(1) as usize;
     for call in ["pwrite64", "write", "fdatasync", "fsync", "rename", "unlink", "ftruncate"] {
-        // Every call at first, then some: most are RocksDB's own.
+        // Every call at first, then some: most are RocksDB's.
         let numbers = (1..8).chain((8..).step_by(step));
         for nth in numbers {
             let path = folder.path().join(format!("{call}-{nth}"));
@@ -50,7 +50,7 @@ fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
             }
             let head = before.last_key_value().unwrap().0;
             assert!(found.contains_key(head), "{context}: the head stays");
-            // Every checkpoint in sight names what it named.
+            // Every visible checkpoint has the same state as before.
             for one in session.checkpoints(&CheckpointFilter::default()).unwrap() {
                 assert!(found.contains_key(&one.revision.unwrap()), "{context}: {}", one.message);
             }
@@ -65,7 +65,7 @@ fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
                 session.undo(&act(70), Some(&pruning.id.to_string())).unwrap();
                 assert_eq!(all(&session), before, "{context}: undo brings all of it back");
             }
-            // The next one finishes it.
+            // The next pruning finishes it.
             session.prune(&act(80), &bare()).unwrap();
             store.maintain(0).unwrap();
             store.sweep(time(81), time(81)).unwrap();

@@ -1,13 +1,13 @@
-//! Runs of any length: what is folded in several steps comes back, goes again, and comes back again.
+//! Prunings of any length: folds in several steps can be undone, redone, and undone again.
 
 use super::{act, all, bare, revise, state, time};
 use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{ClaimChange, NewSession, Session, Store, VerifyDepth, WriteContext};
 
-/// So many revisions are folded by one step, and what lies around it.
+/// How many revisions one step folds.
 const STEP: u64 = 2000;
 
-/// Changes one of three notes, and now and then adds or removes another one.
+/// Changes one of three notes, and sometimes adds or removes another one.
 fn history(store: &Store, revisions: u64) -> Session {
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     for number in 1..=revisions {
@@ -26,7 +26,7 @@ fn history(store: &Store, revisions: u64) -> Session {
     session
 }
 
-/// The revisions at which something could go wrong.
+/// The revisions at critical positions.
 fn places(revisions: u64) -> Vec<u64> {
     let steps = (1..=revisions / STEP + 1).flat_map(|step| step * STEP - 1..=step * STEP + 2);
     let mut places: Vec<u64> = [1, 2, revisions / 2, revisions - 1, revisions]
@@ -39,7 +39,7 @@ fn places(revisions: u64) -> Vec<u64> {
     places
 }
 
-/// A pruning of more than 2,000 revisions into one could never be taken back.
+/// Regression: a pruning that folded more than 2,000 revisions into one could not be undone.
 #[test]
 fn a_pruning_of_any_size_is_taken_back_and_done_again() {
     for folded in [1, 2, 100, STEP, STEP + 1, 5000] {
@@ -64,7 +64,7 @@ fn a_pruning_of_any_size_is_taken_back_and_done_again() {
             assert_eq!(Some(undone.target.id), pruned.operation, "{folded}");
             assert!(session.records(1, usize::MAX).unwrap() == records, "{folded}: to the last id");
             assert!(states() == before, "{folded}: every state is what it was");
-            // In the tail, and in the index.
+            // Once in the tail, and once in the index.
             store.maintain(0).unwrap();
             session.redo(&act(at + 3 * round + 1)).unwrap();
             assert!(all(&session) == after, "{folded}: done again it is as it was done first");
@@ -74,7 +74,7 @@ fn a_pruning_of_any_size_is_taken_back_and_done_again() {
     }
 }
 
-/// What is folded in steps is taken back whole also where others stay folded before and behind.
+/// Undoing a fold in several steps is complete even if other folds before and after it stay.
 #[test]
 fn what_was_pruned_before_stays_pruned() {
     let store = Store::in_memory().unwrap();

@@ -1,4 +1,4 @@
-//! Pruning: what is dropped, what stays, what comes back, and what a kill leaves.
+//! Pruning: what is dropped, what is kept, what undo restores, and what a kill leaves.
 
 mod ahead;
 mod beside;
@@ -29,7 +29,7 @@ fn act(minutes: i64) -> WriteContext {
     WriteContext::asked("test", time(minutes))
 }
 
-/// One revision a minute, of these changes.
+/// Makes one revision per minute with these changes.
 fn revise(session: &Session, minutes: i64, changes: &[(&str, Option<String>)]) -> u64 {
     let act = act(minutes);
     let mut write = session.write(&act);
@@ -51,7 +51,7 @@ fn state(session: &Session, sequence: u64) -> ClaimMap {
     session.state(&point).unwrap().claims().entries().map(Result::unwrap).collect()
 }
 
-/// All revisions that are in sight, with their states.
+/// All visible revisions, with their states.
 fn all(session: &Session) -> BTreeMap<u64, ClaimMap> {
     let last = session.summary().unwrap().last_sequence;
     let seen = (1..=last).filter(|number| match session.at_sequence(*number) {
@@ -62,13 +62,13 @@ fn all(session: &Session) -> BTreeMap<u64, ClaimMap> {
     seen.map(|number| (number, state(session, number))).collect()
 }
 
-/// Keeps what is named, whatever its age.
+/// Keeps only what is referred to, whatever its age.
 fn bare() -> RetentionPolicy {
     RetentionPolicy { manual: false, revisions: 0, ..RetentionPolicy::none() }
 }
 
-/// Forty revisions of twenty notes of about 2 KB, every fourth with a checkpoint; one in two notes has a value of its own
-/// object now and then.
+/// Forty revisions of twenty notes of about 2 KB, every fourth with a checkpoint; every second note
+/// sometimes has a value in an object of its own.
 fn history(store: &Store) -> Session {
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     for minute in 1..=40 {
@@ -102,7 +102,7 @@ fn disk_bytes(path: &Path) -> u64 {
 }
 
 #[test]
-fn what_stays_is_what_it_was_and_all_comes_back_until_it_is_swept() {
+fn kept_states_are_unchanged_and_an_undo_restores_the_rest_until_the_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = create(&path);
@@ -128,7 +128,7 @@ fn what_stays_is_what_it_was_and_all_comes_back_until_it_is_swept() {
     session.redo(&act(63)).unwrap();
     assert_eq!(all(&session), after);
 
-    // Not a moment before its time.
+    // Not a moment before the undo period ends.
     let due = time(60).plus_micros(UNDO_MICROS);
     let early = due.plus_micros(-1).plus_micros(-UNDO_MICROS);
     assert_eq!(store.sweep(due, early).unwrap().prunings, 0);
@@ -146,7 +146,7 @@ fn bytes_are_free_after_the_sweep() {
     let path = folder.path().join(".forge");
     let store = create(&path);
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
-    // What does not compress, so that the bytes are those of the values.
+    // Incompressible data, so that the bytes are those of the values.
     let noise = |seed: i64| -> String {
         let mut hash = blake3::hash(&seed.to_le_bytes());
         (0..100)
@@ -191,7 +191,7 @@ fn a_value_that_something_else_names_stays() {
 }
 
 #[test]
-fn forks_and_what_was_gone_back_to_stay() {
+fn forks_and_restored_revisions_are_kept() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let put = |minute: i64| revise(&session, minute, &[("n", Some(minute.to_string()))]);
@@ -202,7 +202,7 @@ fn forks_and_what_was_gone_back_to_stay() {
     let head = put(9);
     let before = all(&session);
     session.prune(&act(10), &bare()).unwrap();
-    // The fork, what was gone back to, the one before the restore, the restore, the head.
+    // The fork, the restored revision, the one before the restore, the restore, the head.
     let restore = head - 1;
     let wanted = [numbers[1], numbers[3], numbers[5], restore, head];
     let after = all(&session);
@@ -211,7 +211,7 @@ fn forks_and_what_was_gone_back_to_stay() {
 }
 
 #[test]
-fn an_undo_of_what_was_folded_says_what_to_take_back_first() {
+fn an_undo_of_a_folded_revision_names_what_to_undo_first() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let mut operations = Vec::new();
@@ -222,7 +222,7 @@ fn an_undo_of_what_was_folded_says_what_to_take_back_first() {
     let before = all(&session);
     let pruned = session.prune(&act(4), &bare()).unwrap().operation.unwrap().to_string();
     for operation in &operations {
-        // The last one holds what the others changed: taking it back would take back theirs.
+        // The last fold contains the changes of the others: undoing it alone would undo theirs too.
         let error = session.undo(&act(5), Some(operation)).unwrap_err();
         assert!(matches!(error, Error::Conflict(_) | Error::Folded { .. }), "{error}");
     }
@@ -231,8 +231,8 @@ fn an_undo_of_what_was_folded_says_what_to_take_back_first() {
     session.undo(&act(7), Some(&operations[2])).unwrap();
 }
 
-/// Folding into a revision that had others folded into it overwrote how that one was before: taken back, it came with the
-/// changes of what stayed folded, and the state at it was another one.
+/// Regression: folding into a revision that others had been folded into overwrote its earlier form.
+/// Undone, it had the changes of the revisions that stayed folded, and a wrong state.
 #[test]
 fn a_revision_folded_into_twice_comes_back_as_each_fold_left_it() {
     for sweeps in [false, true] {

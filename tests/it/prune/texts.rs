@@ -1,5 +1,5 @@
-//! Long texts in the bodies of checkpoints: objects of their own. They were never swept: only what deltas, facts and sessions
-//! that went had named was looked at.
+//! Long texts in the bodies of checkpoints, which are objects of their own. Regression: they were
+//! never swept, because only the objects of removed deltas, facts and sessions were examined.
 
 use super::{act, bare, create, open, revise, time};
 use forge_store::error::Error;
@@ -10,7 +10,7 @@ use forge_store::store::{
 use std::io::Cursor;
 use std::path::Path;
 
-/// Each of these texts is an object of its own.
+/// A text that is long enough for an object of its own.
 fn long(about: &str) -> String {
     format!("{about} ").repeat(3000)
 }
@@ -62,7 +62,7 @@ fn objects(path: &Path) -> u64 {
     verified.checked.objects
 }
 
-/// Drops every checkpoint but the newest, and folds nothing.
+/// Drops every checkpoint except the newest, and folds nothing.
 fn drops() -> RetentionPolicy {
     RetentionPolicy { revisions: i64::MAX / 4, ..bare() }
 }
@@ -105,7 +105,7 @@ fn a_text_of_a_pruned_checkpoint_goes_with_it_and_one_that_something_else_names_
     assert_eq!(there(&session), [true; 4], "it can be taken back");
     session.undo(&act(21), None).unwrap();
     assert_eq!(there(&session), [true; 4]);
-    // What was taken back goes with nothing.
+    // An undone pruning removes nothing.
     let redone = session.redo(&act(22)).unwrap();
     assert_eq!(store.sweep(time(30), time(10)).unwrap().prunings, 0, "its time is not over");
     assert_eq!(there(&session), [true; 4]);
@@ -116,7 +116,7 @@ fn a_text_of_a_pruned_checkpoint_goes_with_it_and_one_that_something_else_names_
     store.maintain(0).unwrap();
     store.compact().unwrap();
     assert_eq!(objects(&path), full - 1, "its bytes are gone");
-    // Nothing brings back a checkpoint whose text is gone: a copy of it stood in what was done again.
+    // A checkpoint whose text was swept cannot be restored. The redone operation had a copy of it.
     let again = session.undo(&act(31), Some(&redone.operation.to_string()));
     assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
 
@@ -134,14 +134,14 @@ fn a_text_of_a_pruned_checkpoint_goes_with_it_and_one_that_something_else_names_
 }
 
 #[test]
-fn a_pruning_that_was_taken_back_takes_no_text_with_it() {
+fn an_undone_pruning_removes_no_text() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let (id, text) = checkpoint(&session, 1, "first");
     checkpoint(&session, 2, "newest");
     assert_eq!(session.prune(&act(3), &drops()).unwrap().dropped_checkpoints(), 1);
     session.undo(&act(4), None).unwrap();
-    // It went again by another one, which can still be taken back.
+    // Another pruning dropped it again, which can still be undone.
     assert_eq!(session.prune(&act(5), &drops()).unwrap().dropped_checkpoints(), 1);
     assert_eq!(store.sweep(time(6), time(3)).unwrap().prunings, 1);
     assert!(is_there(&session, &text, "first"));
@@ -151,9 +151,9 @@ fn a_pruning_that_was_taken_back_takes_no_text_with_it() {
     assert!(is_there(&session, &text, "first"), "it is in sight");
 }
 
-/// Each text that a checkpoint had before it was completed goes with it too.
+/// The texts that a checkpoint had before it was completed are removed with it too.
 #[test]
-fn texts_of_a_checkpoint_before_it_was_completed_go_with_it() {
+fn earlier_texts_of_a_completed_checkpoint_are_removed_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = create(&path);
@@ -178,9 +178,9 @@ fn texts_of_a_checkpoint_before_it_was_completed_go_with_it() {
     objects(&path);
 }
 
-/// Of a session that goes as a whole those of its pruned checkpoints go too.
+/// When a whole session is dropped, the texts of its pruned checkpoints are removed too.
 #[test]
-fn texts_of_pruned_checkpoints_go_with_their_session() {
+fn texts_of_pruned_checkpoints_are_removed_with_their_session() {
     let store = Store::in_memory().unwrap();
     let old = store.create_session(&act(0), NewSession::named("old")).unwrap();
     let (_, pruned) = checkpoint(&old, 1, "pruned");

@@ -1,5 +1,6 @@
-//! A kill or an error at calls that change or read a file, while a store is purged: it is whole, and what it was or what it is to
-//! become; who was told that the secret is gone finds it nowhere, and the next purge finishes.
+//! A kill or an error at system calls that change or read a file, while a store is purged. The
+//! store is sound, and equals the store before or after the purge. If the purge reported success,
+//! the secret is nowhere, and the next purge finishes an interrupted one.
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 #![allow(clippy::print_stdout, reason = "a child of a test tells its parent")]
 
@@ -41,7 +42,8 @@ impl Place {
         assert_eq!(found, (VerifyOutcome::Clean, vec![]), "{context}");
     }
 
-    /// Nothing of the secret is left, nor a file of before in which it may stand unseen.
+    /// Checks that nothing of the secret is left, and no old file that may contain it in encoded
+    /// form.
     fn assert_clean(&self, context: &str) {
         assert_eq!(in_files(&self.0, SECRET), 0, "{context}");
         let act = super::act(98);
@@ -63,7 +65,7 @@ impl Place {
     }
 }
 
-/// Not a test of its own: the body of the processes that are struck.
+/// Not a test of its own: the body of the processes with faults.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {
@@ -99,7 +101,7 @@ fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
     let (mut struck, mut done) = (0, 0);
     for fault in faults {
         for nth in (1..6).chain((6..).step_by(step)) {
-            // The plain store and the encrypted one in turn.
+            // The plain store and the encrypted one alternately.
             let which = nth % 2;
             let place = Place(folder.path().join("struck"));
             copy(&firsts[which].0, &place.0);
@@ -111,7 +113,7 @@ fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
                 done += 1;
             }
             let store = place.open();
-            // Before it or behind it: the texts are those of before, or of after.
+            // Before or after the purge: the texts are the old ones or the new ones.
             same(&masked(&said(&store)), &wanted[which], &context);
             let purged = super::purge(&store, 40);
             assert!(purged.is_done(), "{context}: {purged:#?}");
@@ -152,8 +154,7 @@ fn a_process_killed_anywhere_while_purging_leaves_a_whole_store_and_the_next_fin
 }
 
 #[test]
-fn a_call_that_fails_while_purging_leaves_a_whole_store_and_nothing_is_said_to_be_gone_that_is_not()
-{
+fn a_failing_call_during_a_purge_leaves_a_sound_store_and_no_false_report() {
     let faults = [
         ("pwrite64", "error=ENOSPC"),
         ("write", "error=ENOSPC"),

@@ -1,4 +1,5 @@
-//! Whatever was done, and is done after it: purged, a store is what it would be had the replaced text been written at first.
+//! For any history before and after it: a purged store equals one in which the replacement text was
+//! written from the start.
 
 use super::{assert_whole, in_files, resolve, time};
 use crate::bundle::law::{same, step};
@@ -9,16 +10,16 @@ use forge_store::store::{CheckpointFilter, NewSession, Options, Store, WriteCont
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
-/// What stands in all texts: an escape in JSON, and nothing that is one.
+/// The secret in all texts: with a character that JSON escapes, and characters that it does not.
 const SECRET: &str = "Zx9Kq2/Lm7-Pv4";
 
-/// The beginning of a text, and how long it is.
+/// The beginning of a text, and its length.
 fn short(what: &impl std::fmt::Debug) -> String {
     let text = format!("{what:?}");
     format!("{} ... {}", text.chars().take(200).collect::<String>(), text.len())
 }
 
-/// What can be read of a session and does not depend on chance.
+/// What can be read from a session and does not depend on random data.
 fn told(store: &Store) -> String {
     let session = store.session("s").unwrap();
     let mut text = String::new();
@@ -56,11 +57,11 @@ fn told(store: &Store) -> String {
         let told = (branch.name, branch.base, branch.status, branch.revision, branch.current);
         writeln!(text, "{told:?}").unwrap();
     }
-    // The purge itself is in sight.
+    // The purge itself is visible.
     for one in session.operations(usize::MAX).unwrap().iter().filter(|one| one.verb != "purge") {
         let mut effects: Vec<_> =
             one.effects.iter().map(|said| named.replace_all(said, "ID")).collect();
-        // Checkpoints that go together go in the order of their ids.
+        // Checkpoints that are dropped together are ordered by their ids.
         effects.sort();
         let took_back = (one.takes_back.is_some(), one.taken_back);
         writeln!(text, "{} {} {effects:?} {took_back:?}", one.time, one.verb).unwrap();
@@ -71,7 +72,7 @@ fn told(store: &Store) -> String {
     text
 }
 
-/// What was cut off within the first bytes of the secret is no secret, and is left.
+/// A text that was cut within the first bytes of the secret is not a secret, and stays.
 fn cut(told: String, mask: &str) -> String {
     (1..8).rev().fold(told, |told, length| {
         let [begin, end] = [SECRET, mask]
@@ -85,7 +86,7 @@ fn begin(store: &Store) {
     store.create_session(&act, NewSession::named("s")).unwrap();
 }
 
-/// Random histories: more of them if they are asked for, the same again with the seed that was said.
+/// Random histories: the variable sets their number, and the printed seed repeats them.
 fn config() -> ProptestConfig {
     let config = law("a purged store is as if it had been written so", "FORGE_PURGE_CASES", 24);
     ProptestConfig { max_shrink_iters: 200, ..config }
@@ -125,7 +126,7 @@ fn holds(steps: &[(u8, u8)], later: &[(u8, u8)]) {
     same(&cut(told(&store), &mask), &told(&model), "after what came later");
     let reopened = Store::open(&path, Options::default()).unwrap();
     same(&cut(told(&reopened), &mask), &told(&model), "opened again");
-    // As a bundle it is the same elsewhere.
+    // As a bundle it is equal in another store.
     let other = Store::in_memory().unwrap();
     let bytes = crate::bundle::whole(&store);
     other.import_bundle(&act, &mut std::io::Cursor::new(bytes), None).unwrap();
@@ -144,7 +145,8 @@ proptest! {
     }
 }
 
-/// It was taken once and taken back, and another part came in its place: what was read before stayed.
+/// Regression: a part was taken and undone, and another part was taken in its place, but readers
+/// still got the first one.
 #[test]
 fn what_was_read_of_a_take_that_was_undone_is_not_read_again() {
     holds(&[(16, 0), (0, 0), (16, 20), (9, 0)], &[(0, 0), (16, 1), (11, 0)]);

@@ -1,4 +1,5 @@
-//! Purging: a secret goes from every place it can stand in, and all else is what it was.
+//! Purging: a secret is removed from every place that can contain it, and everything else is
+//! unchanged.
 
 #![allow(clippy::print_stdout, reason = "a child of a test tells its parent")]
 
@@ -36,7 +37,7 @@ fn known() -> KnownSecrets {
     KnownSecrets::new([SECRET]).unwrap()
 }
 
-/// Reads a text of a document by its pointer.
+/// Resolves a text in a document by its pointer.
 fn resolve(document: &[u8], pointer: &str) -> Option<String> {
     let document: serde_json::Value = serde_json::from_slice(document).ok()?;
     document.pointer(pointer)?.as_str().map(str::to_owned)
@@ -65,7 +66,8 @@ fn fact(minute: i64, id: &str, value: Value) -> Fact {
     Fact { kind, id: id.to_owned(), at, origin, place: 0, recorded_at, value }
 }
 
-/// Lines of a transcript; the secret stands in some, in JSON and in JSON in JSON, and a long text of a fact too.
+/// Lines of a transcript. Some contain the secret, in JSON and in JSON inside JSON, and in a long
+/// text of a fact.
 fn lines(from: usize, to: usize) -> String {
     let line = |n: usize| {
         let inner = json!({ "said": format!("the key is {SECRET}"), "n": n }).to_string();
@@ -75,7 +77,7 @@ fn lines(from: usize, to: usize) -> String {
     (from..to).map(line).collect()
 }
 
-/// Takes the next part of the transcript, with a fact whose text stands in its first line.
+/// Takes the next part of the transcript, with a fact whose text is in its first line.
 fn take(store: &Store, session: &Session, minute: i64, part: &str) {
     let bookmark = session.bookmark(SOURCE).unwrap().unwrap_or_default();
     let (begin, end) = (bookmark.open_block(), bookmark.bytes);
@@ -113,7 +115,7 @@ fn take(store: &Store, session: &Session, minute: i64, part: &str) {
 
 const SOURCE: &str = "/home/me/s3cr3t-Zx9Kq2Lm7Pv4/log.jsonl";
 
-/// A store with the secret in every place that a verb reaches.
+/// A store with the secret in every place that a verb can write to.
 fn planted(path: &Path, options: Options) -> Store {
     let store = Store::create(path, options).unwrap();
     let new = NewSession {
@@ -121,7 +123,8 @@ fn planted(path: &Path, options: Options) -> Store {
         ..NewSession::named(format!("s {SECRET}"))
     };
     let session = store.create_session(&act(0), new).unwrap();
-    // Claims: small, large, a field's name, an id that another claim refers to; then other values in their place.
+    // Claims: small, large, a field's name, an id that another claim refers to; then replaced by
+    // other values.
     note(&session, 1, "small", &format!("the key is {SECRET}, and so on"));
     note(&session, 2, "large", &format!("{SECRET} ").repeat(900));
     note(&session, 3, "small", "no secret any more");
@@ -147,10 +150,10 @@ fn planted(path: &Path, options: Options) -> Store {
         ))
         .commit()
         .unwrap();
-    // A preview that was cut off within the secret.
+    // A preview that was cut within the secret.
     note(&session, 6, "cut", &format!("and the key is {}", &SECRET[..12]));
     note(&session, 7, "cut off", &format!("and the key is {}...", &SECRET[..12]));
-    // Facts: in a field, in a long text of its own; the verb that said so.
+    // Facts: in a field, in a long text of its own; and the verb that recorded them.
     let said = WriteContext::asked(format!("note {SECRET}"), time(8));
     let mut write = session.write(&said);
     let text = write.text(&format!("{SECRET} was printed ").repeat(300));
@@ -163,7 +166,7 @@ fn planted(path: &Path, options: Options) -> Store {
         .change(ClaimChange::put(Key::new(Kind::Note, "verb"), value("by a verb")))
         .commit()
         .unwrap();
-    // Checkpoints: message, body, tag, key; changed, so that what it was is kept for undo.
+    // Checkpoints: message, body, tag, key; then changed, so that the old content is kept for undo.
     let wanted = NewCheckpoint {
         body: Value::from([("said", SECRET.into())]),
         key: Some(format!("event {SECRET}")),
@@ -172,7 +175,7 @@ fn planted(path: &Path, options: Options) -> Store {
     let made = session.write(&act(9)).checkpoint(wanted).commit().unwrap().checkpoint.unwrap();
     session.tag(&act(10), &made.id, &[SECRET.to_owned()], &[]).unwrap();
     session.tag(&act(11), &made.id, &[], &[SECRET.to_owned()]).unwrap();
-    // A branch: its name, what is said of it, then something else.
+    // A branch: its name and its description, which are then changed.
     let metadata =
         BranchMetadata { approach: Some(format!("try {SECRET}")), ..BranchMetadata::default() };
     session.create_branch(&act(12), &format!("b-{SECRET}"), None, metadata).unwrap();
@@ -181,14 +184,14 @@ fn planted(path: &Path, options: Options) -> Store {
             new.approach = Some("another".to_owned());
         })
         .unwrap();
-    // A transcript that grew: the secret lies over the end of the first part, too.
+    // A transcript that grew: the secret also crosses the end of the first part.
     let whole = lines(0, 40);
     let middle = whole.find(SECRET).unwrap() + 9;
     let cut = whole[..middle].len();
     take(&store, &session, 14, &whole[..cut]);
     take(&store, &session, 15, &whole[cut..]);
     take(&store, &session, 16, &lines(40, 90));
-    // What was folded away, and can come back.
+    // Folded revisions, which undo can restore.
     for minute in 20..26 {
         note(&session, minute, "folded", &format!("{minute} {SECRET}"));
     }
@@ -200,7 +203,7 @@ fn planted(path: &Path, options: Options) -> Store {
     };
     session.prune(&act(27), &bare).unwrap();
     note(&session, 28, "head", "the head has none");
-    // A copy of texts for searching.
+    // A search index.
     store.maintain(0).unwrap();
     let query = SearchQuery::parse("secret").unwrap();
     store.search(std::slice::from_ref(&session), &query, &resolve).unwrap();
@@ -220,13 +223,13 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// How often a text stands in the files of a folder, as it is.
+/// How often a text occurs literally in the files of a folder.
 fn in_files(folder: &Path, text: &str) -> usize {
     let search = aho_corasick::AhoCorasick::new([text]).unwrap();
     files(folder).iter().map(|file| search.find_iter(&std::fs::read(file).unwrap()).count()).sum()
 }
 
-/// Everything that the store can be made to say of all sessions.
+/// Everything that the store returns about all sessions.
 fn said(store: &Store) -> String {
     let mut all = String::new();
     for session in store.every_session().unwrap() {
@@ -270,7 +273,7 @@ fn assert_whole(path: &Path) {
     assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
 }
 
-/// Hashes of texts, which are others where the texts are, and what tells of the purge itself.
+/// Replaces hashes of texts, which change with the texts, and data about the purge itself.
 fn comparable(said: &str) -> String {
     let hash = regex::Regex::new("[0-9a-f]{64}").unwrap();
     let purge =
@@ -279,7 +282,7 @@ fn comparable(said: &str) -> String {
 }
 
 #[test]
-fn a_secret_goes_from_every_place_and_all_else_stays() {
+fn a_secret_is_removed_everywhere_and_the_rest_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = planted(&path, Options::default());
@@ -325,13 +328,14 @@ fn a_secret_goes_from_every_place_and_all_else_stays() {
 }
 
 #[test]
-fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
+fn work_continues_after_a_purge() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = planted(&path, Options::default());
     assert!(purge(&store, 31).is_done());
     let session = store.every_session().unwrap().remove(0);
-    // The same value again changes nothing, another does; undo brings back the replaced text.
+    // Writing the same value again changes nothing, another value does; undo restores the replaced
+    // text.
     let state = |id: &str| {
         let head = session.head().unwrap();
         session.claim(&head, &Key::new(Kind::Note, id)).unwrap().map(|entry| entry.value)
@@ -341,12 +345,12 @@ fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
     note(&session, 41, "tail", "something else");
     session.undo(&act(42), None).unwrap();
     assert_eq!(state("tail"), Some(value(&format!("in the tail: {MASK}"))));
-    // A value from before the purge comes back by a restore, and a checkpoint by undoing its change.
+    // A restore returns a value from before the purge, and undoing its change returns a checkpoint.
     session
         .restore(&act(43), &session.at_sequence(1).unwrap_or_else(|_| session.head().unwrap()))
         .unwrap();
     session.undo(&act(44), None).unwrap();
-    // The source grows on, behind what was replaced.
+    // The source continues to grow after the replaced part.
     let source = SOURCE.replace(SECRET, MASK);
     let bookmark = session.bookmark(&source).unwrap().unwrap();
     let (begin, end) = (bookmark.open_block(), bookmark.bytes);
@@ -363,7 +367,7 @@ fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
     for line in String::from_utf8(kept).unwrap().lines() {
         assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
     }
-    // The purge itself is in the log and cannot be taken back.
+    // The purge itself is in the operation log and cannot be undone.
     let operations = session.operations(99).unwrap();
     let purge =
         operations.iter().find(|one| one.effects.iter().any(|said| said.contains("it leaked")));
@@ -380,7 +384,7 @@ fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
 }
 
 #[test]
-fn what_waits_in_the_spool_or_cannot_be_read_there_goes_too() {
+fn spooled_writes_are_purged_even_if_they_are_unreadable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = Store::create(&path, Options::default()).unwrap();
@@ -503,7 +507,7 @@ fn a_process_that_remembers_what_was_before_does_not_write_it_again() {
     let other = Store::open(&path, Options::default()).unwrap();
     assert!(purge(&other, 6).is_done());
     drop(other);
-    // This one knows the head by its id, which is what it was.
+    // This one refers to the head by its id, which has not changed.
     note(&session, 7, "n", "something else");
     assert_eq!(in_files(&path, SECRET), 0);
     assert!(!said(&store).contains(SECRET));
@@ -512,8 +516,9 @@ fn a_process_that_remembers_what_was_before_does_not_write_it_again() {
     assert_whole(&path);
 }
 
-/// What is written once more as it reads is no change, and a state restored by it is the same: a secret in the name of a field had
-/// given way to a name that belongs elsewhere among the others, so the bytes differed from those of the same value.
+/// Regression: writing a purged claim again as it reads must be no change, and restoring it gives
+/// the same state. A secret in a field's name was replaced by a name that sorts differently, so the
+/// bytes differed from those of the same value.
 #[test]
 fn a_purged_claim_written_again_as_it_reads_is_no_change() {
     let folder = tempfile::tempdir().unwrap();
@@ -546,7 +551,7 @@ fn a_purged_claim_written_again_as_it_reads_is_no_change() {
     let purged = read();
     assert!(purged.field(MASK).is_some(), "{purged:?}");
     assert_eq!(put(5, purged.clone()), None, "it is what is there");
-    // What was changed and changed back differs in nothing.
+    // What was changed and changed back has no difference.
     let before = session.head().unwrap();
     put(6, value("meanwhile")).unwrap();
     put(7, purged.clone()).unwrap();
@@ -558,7 +563,7 @@ fn a_purged_claim_written_again_as_it_reads_is_no_change() {
     store.maintain(0).unwrap();
     assert_whole(&path);
 
-    // Two names would become one: nothing is changed.
+    // Two names would become equal: nothing is changed.
     put(
         8,
         Value::from([

@@ -1,5 +1,5 @@
-//! A journal whose files are gone, renamed or emptied: what stood there is saved where it still lies, else named by its positions,
-//! and no repair says that nothing was lost.
+//! A journal whose files are missing, renamed or emptied: data that still exists elsewhere is
+//! saved, the rest is reported by its positions, and no repair claims that nothing was lost.
 
 #![allow(clippy::print_stderr, reason = "counts must be seen")]
 
@@ -79,7 +79,7 @@ fn strike(path: &Path, how: &str) {
         }
         "gone" => fs::remove_dir_all(&journal).unwrap(),
         _ => {
-            // One of another store, of the same start and longer.
+            // A segment of another store, with the same start and longer.
             let other = folder();
             let path = other.path().join("other");
             drop(make(&path, &Options::default(), 0));
@@ -116,7 +116,7 @@ fn no_repair_of_a_journal_that_is_gone_says_that_nothing_was_lost() {
                 let repaired = Store::repair(&path, &to, TIME, keyring);
                 let (verified, repaired) = match (verified, repaired) {
                     (Ok(verified), Ok(repaired)) => (verified, repaired),
-                    // Nothing says that this was a store, or that it was encrypted.
+                    // Nothing shows that this was a store, or that it was encrypted.
                     (verified, repaired) => {
                         assert_eq!(how, "FORMAT too", "{what}: {verified:?} {repaired:?}");
                         continue;

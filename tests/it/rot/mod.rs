@@ -1,6 +1,6 @@
-//! Bit rot: whatever byte of a store is wrong, missing or another one's, nothing false is read, nothing is lost without a
-//! word, and a repair saves the rest. The counts are those of a quick run; `FORGE_FLIPS` and `FORGE_TEARS` set others (0:
-//! every byte), `FORGE_SEED` repeats a run.
+//! Bit rot: for any byte of a store that is wrong, missing or from another file, no read returns
+//! false data, no loss is silent, and a repair saves the rest. The counts are for a quick run;
+//! `FORGE_FLIPS` and `FORGE_TEARS` set others (0: every byte), `FORGE_SEED` repeats a run.
 
 #![allow(clippy::print_stderr, reason = "a seed and counts must be seen")]
 
@@ -31,7 +31,7 @@ fn act(verb: &str) -> WriteContext {
     WriteContext::hook(verb, TIME)
 }
 
-/// Memory if there is any, since nothing here is about what a disk does.
+/// In memory if possible, because these tests do not depend on the disk.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -48,7 +48,7 @@ impl Golden {
         Self::in_folder(folder(), Options::default())
     }
 
-    /// With seals, as `forge init` makes a store.
+    /// With seals, as `forge init` creates a store.
     fn sealed() -> Self {
         Self::keyed(false)
     }
@@ -94,11 +94,11 @@ struct Counts {
     detected: u64,
     harmless: u64,
     repaired: u64,
-    /// Damage that could have been somebody's doing.
+    /// Damage that could be a forgery.
     forged: Vec<String>,
     states: u64,
     saved: u64,
-    /// The smallest share of states that a repair saved, in thousandths, and what was damaged.
+    /// The smallest share of states that a repair saved, in thousandths, and the damage.
     least: Option<(u64, String)>,
 }
 
@@ -117,14 +117,15 @@ impl Counts {
     }
 }
 
-/// Reads, verifies and (if asked) repairs a damaged copy. What is read is either right or an error; what is an error is
-/// known to verify; what a repair does not save it names.
+/// Reads, verifies and (if requested) repairs a damaged copy. Every read is correct or an error,
+/// verify reports every error, and a repair names what it does not save.
 fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &mut Counts) {
     let judged = catch_unwind(|| (golden.read(damaged), golden.verify(damaged)));
     let (read, verified) = judged.unwrap_or_else(|_| panic!("{what}: a panic"));
     let errors = compare(golden, &read, what);
     let outcome = verified.as_ref().map_or(VerifyOutcome::Loss, |verified| verified.outcome);
-    // Whoever meets the damage is told what to do about that, not to try again. A FORMAT of another version is no damage.
+    // A read that meets the damage must report it as such, and not ask for a retry. A FORMAT of
+    // another version is not damage.
     let met = read.iter().filter(|(thing, said)| golden.read.get(*thing) != Some(*said));
     let is_told = |text: &str| ["Corrupt", "Forged"].iter().any(|kind| text.starts_with(kind));
     let names_all = |what: &str| !what.starts_with("FORMAT");
@@ -165,7 +166,7 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
         VerifyOutcome::Clean => false,
         VerifyOutcome::Repairable => done.lost.is_empty(),
         VerifyOutcome::Loss => !done.lost.is_empty(),
-        // What nobody vouches for is said to be so.
+        // Data without a valid seal is reported.
         VerifyOutcome::Forged => golden.options.keyring.is_some() && !done.lost.is_empty(),
     };
     assert!(is_expected, "{what}: verify and repair differ: {verified:?} {done:?}");
@@ -178,7 +179,8 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
     fs::remove_dir_all(&repaired).unwrap();
 }
 
-/// How many things are errors that are none in the golden store. Panics for anything else than its own answer.
+/// Returns how many items are errors that are not errors in the golden store. Panics if an item has
+/// a wrong value.
 fn compare(golden: &Golden, read: &Read, what: &str) -> usize {
     if read.contains_key("open") {
         return 1;
@@ -198,7 +200,8 @@ fn compare(golden: &Golden, read: &Read, what: &str) -> usize {
     errors
 }
 
-/// How many states are errors that are none in the golden store. Lists may be shorter where something is named as lost.
+/// Returns how many states are errors that are not errors in the golden store. Lists may be shorter
+/// if something is reported as lost.
 fn compare_repaired(golden: &Golden, read: &Read, what: &str, lost: &[String]) -> u64 {
     assert!(!read.contains_key("open"), "{what}: {read:?}");
     let mut errors = 0;
@@ -268,13 +271,13 @@ fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
     let verified = golden.verify(&golden.path).unwrap();
     assert_eq!(verified.findings, []);
     assert_eq!(golden.read(&golden.path), golden.read);
-    // A repair of what is whole loses nothing and changes nothing.
+    // A repair of a sound store loses nothing and changes nothing.
     let repaired = golden.path.with_extension("repaired");
     let done = golden.repair(&golden.path, &repaired).unwrap();
     assert_eq!((done.lost, done.mended, done.waiting), (vec![], 0, 0));
     assert_eq!(golden.read(&repaired), golden.read);
     assert_eq!(golden.verify(&repaired).unwrap().findings, []);
-    // And it can be gone on with: undo knows the order.
+    // The store can be used afterwards: undo knows the order.
     let store = Store::open(&repaired, golden.options.clone()).unwrap();
     store.drain().unwrap();
     store.session("s").unwrap().undo(&WriteContext::asked("undo", TIME), None).unwrap();
@@ -283,7 +286,7 @@ fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
     assert_eq!(verified.findings, []);
 }
 
-/// Does what is to be tried on as many threads as there are cores.
+/// Runs the cases on one thread per core.
 fn on_all_cores<T: Sync>(wanted: &[T], try_one: impl Fn(&T, &mut Counts) + Sync) -> Counts {
     let cores = available_parallelism().map_or(1, NonZero::get);
     let share = |core: usize| {
@@ -298,7 +301,7 @@ fn on_all_cores<T: Sync>(wanted: &[T], try_one: impl Fn(&T, &mut Counts) + Sync)
     })
 }
 
-/// Turns one bit at a time, spread over all files (`FORGE_FLIPS`, or so many).
+/// Flips one bit at a time, spread over all files (`FORGE_FLIPS`, or `usual` times).
 fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
     let mut numbers = Numbers::announced(test);
     let files = files(&golden.path);
@@ -308,7 +311,7 @@ fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
     let flips = count("FORGE_FLIPS", usual);
     let mut wanted = Vec::new();
     for (file, size) in files.iter().zip(&sizes).filter(|(_, size)| **size > 0) {
-        // At least some of each file, the rest by its size.
+        // At least some bits of each file, the rest by its size.
         let share = if flips == 0 { *size } else { (flips * size / whole).max(6).min(*size) };
         for n in 0..share {
             let (from, to) = (n * size / share, ((n + 1) * size / share).max(n * size / share + 1));
@@ -317,7 +320,8 @@ fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
     }
     let flip = |(file, place, bit): &(&PathBuf, u64, u64), counts: &mut Counts| {
         let what = format!("{} byte {place} bit {bit}", file.display());
-        // Each is repaired: a delta at the beginning costs all that stands on it, so few repairs say little.
+        // Each copy is repaired: a wrong delta near the beginning costs everything that depends on
+        // it, so a few repairs would show little.
         damage(golden, file, &what, true, counts, |path| {
             change(path, |bytes| bytes[*place as usize] ^= 1 << bit);
         });
@@ -334,15 +338,16 @@ fn no_flipped_bit_makes_anything_false_or_is_lost_without_a_word() {
     flip("flipped bits", &Golden::new(), 300);
 }
 
-/// A store with seals was called forged, and nothing of it was proven, for each bit that a disk forgot.
+/// Regression: for each flipped bit, a store with seals was reported as forged, and none of it as
+/// proven.
 #[test]
 fn no_flipped_bit_of_a_sealed_store_is_taken_for_a_forgery() {
     let counts = flip("flipped bits, sealed", &Golden::sealed(), 150);
     assert_eq!(counts.forged, Vec::<String>::new());
 }
 
-/// One bit of the digit makes another version of the format, which verify took for a store of a later forge and refused,
-/// while repair put it right.
+/// Regression: one bit of the digit makes another version of the format. Verify took the store for
+/// one of a later forge and refused it, while repair corrected it.
 #[test]
 fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
     let golden = Golden::new();
@@ -357,7 +362,7 @@ fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
     }
     report("formats", &counts);
     assert_eq!((counts.repaired, counts.saved), (8, counts.states));
-    // What two bits make is no accident that can be told from a later format.
+    // Two wrong bits cannot be distinguished from a later format.
     let folder = folder();
     let later = folder.path().join("later");
     copy(&golden.path, &later, file);
@@ -366,7 +371,8 @@ fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
 }
 
-/// No hash covered what an object is: one bit made a delta a page, which was called whole, kept, and never a delta again.
+/// Regression: no hash covered the kind of an object. One bit made a delta a page, which was
+/// accepted and kept, and never a delta again.
 #[test]
 fn an_object_that_says_it_is_of_another_kind_is_put_right() {
     let golden = Golden::new();
@@ -392,7 +398,7 @@ fn an_object_that_says_it_is_of_another_kind_is_put_right() {
     assert_eq!(counts.saved, counts.states);
 }
 
-/// What else than a wrong bit becomes of a file.
+/// Other damage of a file than a wrong bit.
 #[derive(Debug)]
 enum Torn {
     Deleted,
@@ -401,7 +407,7 @@ enum Torn {
         from: usize,
         to: usize,
     },
-    /// With the block behind it.
+    /// Swapped with the next block.
     Swapped {
         from: usize,
         block: usize,
@@ -422,15 +428,15 @@ impl Torn {
     }
 }
 
-/// Cuts each file at its ends and at `FORGE_TEARS` places (0: at every byte); the first block and those there are zeroed, and
-/// swapped with the next.
+/// Cuts each file at its ends and at `FORGE_TEARS` places (0: at every byte). The first block and
+/// the blocks at these places are zeroed, and swapped with the next.
 fn tear(test: &str, golden: &Golden) {
     let mut numbers = Numbers::announced(test);
     let tears = count("FORGE_TEARS", 1);
     let mut wanted = Vec::new();
     for file in files(&golden.path) {
         let size = golden.path.join(&file).metadata().unwrap().len() as usize;
-        // Without its locks and marks a store is read as before.
+        // Without its locks and marks, a store is read as before.
         wanted.push((file.clone(), Torn::Deleted));
         if size == 0 {
             continue;
@@ -443,7 +449,7 @@ fn tear(test: &str, golden: &Golden) {
         wanted.extend(places.union(&ends).map(|at| (file.clone(), Torn::Cut(*at))));
         for block in [512, 4096] {
             let blocks = places.iter().map(|at| at / block * block);
-            // The first is always among them.
+            // The first block is always among them.
             for from in blocks.chain([0]).collect::<BTreeSet<_>>() {
                 let to = size.min(from + block);
                 wanted.push((file.clone(), Torn::Zeroed { from, to }));
@@ -483,11 +489,12 @@ fn no_torn_zeroed_swapped_or_missing_file_of_an_encrypted_store_makes_anything_f
     tear("torn files, encrypted", &Golden::encrypted());
 }
 
-/// Nothing but FORMAT says that a store is encrypted and by which name its key is kept: without it nothing at all was saved.
+/// Regression: only FORMAT says that a store is encrypted and which key it has. Without it, nothing
+/// was saved.
 #[test]
 fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it() {
     let golden = Golden::encrypted();
-    // Keys of other stores lie beside it.
+    // Keys of other stores are next to it.
     for other in ["one", "two"] {
         Store::create(&golden.path.with_file_name(other), golden.options.clone()).unwrap();
     }
@@ -508,7 +515,7 @@ fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it()
     assert_eq!(golden.repair(&damaged, &repaired).unwrap().lost, [lost]);
     assert!(Store::open(&repaired, golden.options.clone()).unwrap().is_encrypted());
     assert_eq!(golden.read(&repaired), golden.read);
-    // Nor is there a record that a key could open: the rows of the index are tried.
+    // There is also no record that a key could open: the rows of the index are tried.
     for segment in files(&damaged).iter().filter(|file| file.extension() == Some("log".as_ref())) {
         change(&damaged.join(segment), |bytes| bytes.truncate(1));
     }
@@ -521,7 +528,7 @@ fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it()
     assert!(same.count() > 30, "{read:?}");
 }
 
-/// A file of an hour ago in place of today's: whatever it is, nothing false is read.
+/// A file from an hour ago replaces the current one: no read returns false data.
 #[test]
 fn no_file_of_an_older_store_makes_anything_false() {
     let folder = folder();
@@ -550,7 +557,7 @@ fn no_file_of_an_older_store_makes_anything_false() {
             fs::copy(older.join(&file), path).unwrap();
         });
     }
-    // A generation of before, with what it is found by.
+    // An earlier generation, with the files that refer to it.
     for file in files(&older) {
         if golden.path.join(&file).exists() {
             continue;

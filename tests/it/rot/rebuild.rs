@@ -1,4 +1,4 @@
-//! What is derived goes missing or is wrong, and is made again from what is not.
+//! Derived data is missing or wrong, and is rebuilt from the rest.
 
 use super::{Golden, NUMBERS, TIME, act, change, folder};
 use crate::fault::{copy, count};
@@ -14,7 +14,7 @@ use forge_store::store::{
 use rocksdb::{DB, WriteOptions};
 use std::path::{Path, PathBuf};
 
-/// Tables of which nothing is kept by a rebuild, by their names.
+/// Tables that a rebuild replaces completely, with their names.
 const DERIVED: [(&str, u8); 16] = [
     ("object names", key::OBJECT_NAMES.0),
     ("sequences", key::SEQUENCES.0),
@@ -34,7 +34,7 @@ const DERIVED: [(&str, u8); 16] = [
     ("merges", key::MERGES.0),
 ];
 
-/// Something that befalls the rows of a table.
+/// Damages the rows of a table.
 type Damage = fn(&DB, &WriteOptions, &[(Vec<u8>, Vec<u8>)]);
 
 const SWAPPED: &str = "two changed places";
@@ -62,8 +62,8 @@ fn generation(path: &Path) -> PathBuf {
     folders.filter(|path| !path.ends_with("work")).max().unwrap()
 }
 
-/// The store of the other tests with a merge, a checkpoint of an event, values of their own objects and full states, all of it in the
-/// index.
+/// The store of the other tests with a merge, a checkpoint of an event, values in objects of their
+/// own and full states, all of it in the index.
 fn rich() -> Golden {
     let folder = folder();
     let path = folder.path().join("golden");
@@ -100,7 +100,7 @@ fn rich() -> Golden {
     Golden { _folder: folder, path, options: Options::default(), read }
 }
 
-/// Everything, and the texts of facts.
+/// Reads everything, with the texts of facts.
 fn all(path: &Path) -> Read {
     let mut read = read(path, &Options::default(), NUMBERS);
     let options = Options { read_only: true, ..Options::default() };
@@ -142,7 +142,7 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
                 assert!(!rows.is_empty(), "there are no {table}");
                 damage(database, write, &rows);
             });
-            // A list may be shorter, which verify sees. No state is another one, and no text.
+            // A list may be shorter, which verify reports. No state and no text differs.
             for (thing, said) in all(&damaged) {
                 let shorter = number != key::OBJECT_NAMES.0 && !thing.contains('#');
                 let right = said.is_err() || golden.read.get(&thing) == Some(&said);
@@ -150,7 +150,7 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
             }
             let verified = Store::verify(&damaged, VerifyDepth::ReadData, TIME, None).unwrap();
             if verified.outcome == VerifyOutcome::Clean {
-                // Rows that say the same may change places, and full states only save time.
+                // Equal rows may be swapped, and full states only save time.
                 assert!(how == SWAPPED || number == key::KEYFRAMES.0, "{what}");
                 assert_same(&damaged, &golden, &what);
             } else {
@@ -166,15 +166,15 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
 }
 
 #[test]
-fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_to_what_it_was_or_refused_and_stays_as_it_is()
-{
+fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_or_refused_unchanged() {
     let golden = Golden::new();
     let (mut whole, mut refused) = (0, 0);
     let tries = count("FORGE_REBUILDS", 12);
     let index = files(&golden.path).into_iter().filter(|file| file.starts_with("index"));
     for file in index {
         let size = golden.path.join(&file).metadata().unwrap().len();
-        // Of a small store a block holds rows of all tables, so hardly any is rebuilt: that takes a repair.
+        // In a small store a block holds rows of all tables, so hardly any can be rebuilt: that
+        // needs a repair.
         for place in (0..size).step_by(size.div_ceil(tries).max(1) as usize) {
             let what = format!("{} byte {place}", file.display());
             let folder = folder();
@@ -202,8 +202,9 @@ fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_to_what_it_was_or_refused_a
     assert!(whole + refused > 30);
 }
 
-/// Without the name of a part of a full state the next full state stores that part again. It did so without a word of `verify`, and the
-/// test above failed where such a name was by chance the last.
+/// Regression: if the name of a part of a full state is missing, the next full state stores that
+/// part again. `verify` did not report it, and the test above failed if such a name was the last
+/// one by chance.
 #[test]
 fn each_name_that_is_gone_is_found() {
     let golden = rich();
@@ -225,10 +226,11 @@ fn each_name_that_is_gone_is_found() {
     assert!(which > 20, "{which}");
 }
 
-/// What is stored next would take the place of an object that is there. Behind a generation objects count from elsewhere, so all that
-/// is written there reads as it should; nothing is applied, and nothing purged, before the counter is made again.
+/// The next stored object would replace an existing one. After a generation the numbers of objects
+/// start elsewhere, so everything written there can be read. Nothing is applied or purged before
+/// the counter is rebuilt.
 #[test]
-fn with_a_counter_of_objects_that_is_behind_a_tail_is_read_and_no_generation_is_made() {
+fn with_a_low_object_counter_the_tail_is_readable_and_no_generation_is_made() {
     let mut golden = rich();
     let tail = |path: &Path| {
         let store = Store::open(path, Options::default()).unwrap();

@@ -1,5 +1,5 @@
-//! Damage of the spool: each write waits in two files. What happens to one of them changes nothing that is read; what happens to
-//! both is named by whoever reads, by verify and by repair.
+//! Damage of the spool: each write is in two files. Damage of one of them changes nothing that is
+//! read; damage of both is reported by readers, by verify and by repair.
 
 use super::{act, change, folder};
 use crate::fault::{Numbers, count};
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 const TIME: Timestamp = super::TIME;
 const FOLDERS: [&str; 2] = ["spool", "spool.copy"];
-/// Names a file as a write that never was.
+/// The file name of a write that never existed.
 const STRANGER: &str = "0123456789abcdef0123456789abcdef";
 
-/// A store in whose spool three writes wait, and one that waited there before.
+/// A store with three spooled writes, and one that was drained before.
 struct Place {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -31,7 +31,7 @@ fn new_session() -> NewSession {
     NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("s") }
 }
 
-/// Lets a fact, a note and a checkpoint of this name wait.
+/// Spools a fact, a note and a checkpoint with this name.
 fn keep(store: &Store, name: &str) -> String {
     let fact = Fact {
         kind: Kind::Prompt,
@@ -89,7 +89,7 @@ impl Place {
     }
 }
 
-/// The notes, facts and checkpoints that are read.
+/// The notes, facts and checkpoints that can be read.
 fn held(store: &Store) -> Result<BTreeSet<String>, Error> {
     let session = store.session("s")?;
     let state = session.state(&session.head()?)?;
@@ -103,7 +103,7 @@ fn held(store: &Store) -> Result<BTreeSet<String>, Error> {
     Ok(held)
 }
 
-/// What is there with these writes.
+/// The expected content with these writes.
 fn with(names: &[&str]) -> BTreeSet<String> {
     let all = names.iter().chain(&["old"]);
     let kinds = ["note", "fact", "checkpoint"];
@@ -126,7 +126,7 @@ enum Damage {
 }
 
 impl Damage {
-    /// Does it to the first write in one of the folders. Numbers are thousandths of its length.
+    /// Damages the first write in one of the folders. Numbers are thousandths of its length.
     fn strike(self, place: &Place, folder: &str) {
         let folder = place.path.join(folder);
         let [first, second] = [0, 1].map(|n| folder.join(&place.waiting[n]));
@@ -178,14 +178,14 @@ fn damages(numbers: &mut Numbers) -> Vec<Damage> {
     all
 }
 
-/// All is read, whatever became of one file of each write, and the next writer brings it in.
+/// Everything can be read after damage of one file per write, and the next writer drains the spool.
 fn one_file(sort: Sort, damage: Damage, folder: &str) {
     let what = format!("{sort:?} {damage:?} in {folder}");
     let place = Place::new(sort);
     damage.strike(&place, folder);
     let all = with(&["one", "two", "three"]);
     let store = place.open(&place.path);
-    // A stranger's name holds what is not its own: that is said, and nothing is read past it.
+    // A file with the name of a write that never existed is reported, and nothing after it is read.
     if damage == Damage::Renamed && sort == Sort::Unsealed {
         assert_eq!(held(&store).unwrap_err().kind(), ErrorKind::Corrupt, "{what}");
     } else {
@@ -197,7 +197,7 @@ fn one_file(sort: Sort, damage: Damage, folder: &str) {
         || (folder == "spool.copy" && matches!(damage, Damage::Deleted | Damage::Emptied));
     match (is_silent, damage, sort) {
         (true, ..) => assert_eq!(verified.outcome, VerifyOutcome::Clean, "{what}: {verified:?}"),
-        // What bears another's seal was put there.
+        // A file with the seal of another write was put there.
         (_, Damage::Renamed, Sort::Sealed | Sort::Encrypted) => {
             assert_eq!(verified.outcome, VerifyOutcome::Forged, "{what}: {verified:?}");
         }
@@ -214,7 +214,8 @@ fn one_file(sort: Sort, damage: Damage, folder: &str) {
     }
 }
 
-/// What became of both files of a write is an error to each reader, and a repair saves the others and names it.
+/// Damage of both files of a write is an error for each reader; a repair saves the others and names
+/// it.
 fn both_files(sort: Sort, damage: Damage) {
     let what = format!("{sort:?} {damage:?}");
     let place = Place::new(sort);
@@ -226,7 +227,7 @@ fn both_files(sort: Sort, damage: Damage) {
         assert_eq!(held(&store).unwrap(), all, "{what}");
         return;
     }
-    // Nothing else names a write of a store that nothing outside of it knows.
+    // In an unsealed store, nothing else refers to the write.
     if is_gone && sort == Sort::Unsealed {
         let left = if damage == Damage::Emptied { with(&[]) } else { with(&["two", "three"]) };
         assert_eq!(held(&store).unwrap(), left, "{what}");
@@ -240,7 +241,7 @@ fn both_files(sort: Sort, damage: Damage) {
     };
     refused(&store);
     assert_eq!(store.rebuild().unwrap_err().kind(), kind, "{what}");
-    // What is said meanwhile is kept.
+    // Writes that are spooled in the meantime are kept.
     keep(&store, "later");
     refused(&store);
     let verified = place.verify(&place.path);
@@ -264,14 +265,14 @@ fn both_files(sort: Sort, damage: Damage) {
     let lost =
         place.waiting.iter().filter(|name| done.lost.iter().any(|line| line.contains(*name)));
     assert_eq!(lost.count(), 4 - names.len(), "{what}: {done:?}");
-    // The journal of the damaged store took what could be read meanwhile.
+    // The journal of the damaged store has applied what could be read in the meantime.
     let repaired_store = place.open(&repaired);
     assert_eq!(held(&repaired_store).unwrap(), with(names), "{what}");
     repaired_store.drain().unwrap();
     assert_eq!(held(&repaired_store).unwrap(), with(names), "{what}");
     let verified = place.verify(&repaired);
     assert_eq!(verified.outcome, VerifyOutcome::Clean, "{what}: {verified:?}");
-    // One that has another name is missing under its own, and refused under that.
+    // A renamed write is missing under its own name, and is refused under the other.
     let kept = match damage {
         _ if saved || is_gone => 0,
         Damage::Renamed => 1,
@@ -299,9 +300,10 @@ fn no_damage_of_a_write_that_waits_is_silent() {
     );
 }
 
-/// After its session was dropped for good nothing else in the store said that a write had been there.
+/// Regression: after its session was swept, nothing else in the store showed that there had been a
+/// write.
 #[test]
-fn a_write_put_back_after_its_session_was_dropped_for_good_stays_away() {
+fn a_spooled_write_of_a_swept_session_is_not_restored() {
     for sort in [Sort::Unsealed, Sort::Sealed, Sort::Encrypted] {
         let place = Place::new(sort);
         let name = &place.waiting[0];

@@ -13,14 +13,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Revisions that stand in the index, twice as many as behind it.
+/// The number of revisions in the index; half as many are in the tail.
 const APPLIED: i64 = 36;
 
 fn later(seconds: i64) -> WriteContext {
     WriteContext::asked("test", TIME.plus_micros(seconds * 1_000_000))
 }
 
-/// Words that do not compress to nothing.
+/// Words that do not compress to almost nothing.
 fn words(seed: i64, count: usize) -> String {
     let hash = blake3::hash(&seed.to_le_bytes());
     let mut reader = blake3::Hasher::new().update(hash.as_bytes()).finalize_xof();
@@ -53,8 +53,8 @@ fn fact(seconds: i64, text: Value) -> Fact {
     }
 }
 
-/// Makes the store: two sessions, branches, facts, checkpoints, an import, an undo, something in the spool; three
-/// quarters of it in the index.
+/// Creates the store: two sessions, branches, facts, checkpoints, an import, an undo, a spooled
+/// write; three quarters of it in the index.
 pub(crate) fn make(path: &Path, options: &Options) {
     let store = Store::create(path, options.clone()).unwrap();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
@@ -103,14 +103,14 @@ pub(crate) fn make(path: &Path, options: &Options) {
     aside.checkpoint(NewCheckpoint::manual("spooled")).save().unwrap();
 }
 
-/// What is read of each thing, or that it is an error.
+/// The value of each item, or its error.
 pub(crate) type Read = BTreeMap<String, Result<blake3::Hash, String>>;
 
 fn told(error: &Error) -> String {
     format!("{:?}: {error}", error.kind())
 }
 
-/// Reads everything, each thing by itself: states by number, lists, facts, texts.
+/// Reads everything, each item separately: states by number, lists, facts, texts.
 pub(crate) fn read(path: &Path, options: &Options, numbers: u64) -> Read {
     let mut read = Read::new();
     let options = Options { read_only: true, ..options.clone() };
@@ -182,12 +182,12 @@ pub(super) fn files(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A copy of a store of which one file may be changed: the others are links.
+/// A copy of a store of which one file may be changed: the others are hard links.
 pub(super) fn copy(from: &Path, to: &Path, changed: &Path) {
     for file in files(from) {
         let place = to.join(&file);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
-        // Leases and locks are locked where they lie, so they must not be shared.
+        // Leases and locks are locked in place, so they must not be shared.
         let empty = from.join(&file).metadata().unwrap().len() == 0;
         if file == changed || empty || fs::hard_link(from.join(&file), &place).is_err() {
             fs::copy(from.join(&file), &place).unwrap();

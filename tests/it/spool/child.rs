@@ -1,4 +1,4 @@
-//! Processes of their own: this test binary run again, playing a role.
+//! Child processes: this test binary started again in a role.
 
 use super::{WAIT, act, fact, open};
 use forge_store::backend::WriteAheadLog;
@@ -14,7 +14,7 @@ use std::thread;
 const ROLE: &str = "FORGE_SPOOL_ROLE";
 const FOLDER: &str = "FORGE_SPOOL_FOLDER";
 
-/// A process, and what it says.
+/// A process and its output.
 pub(super) struct Process {
     pub(super) child: Child,
     pub(super) lines: Receiver<String>,
@@ -25,7 +25,7 @@ impl Process {
         Self::begin(role, path, Command::new(std::env::current_exe().unwrap()))
     }
 
-    /// The same under `strace` with these arguments.
+    /// Starts it under `strace` with these arguments.
     pub(super) fn traced(role: &str, path: &Path, arguments: &[&str]) -> Self {
         let mut program = Command::new("strace");
         program.args(arguments).arg(std::env::current_exe().unwrap());
@@ -52,7 +52,7 @@ impl Process {
         let (sender, lines) = channel();
         thread::spawn(move || {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-                // A line that the kill cut in two says nothing; the harness has lines of its own.
+                // A line that the kill cut is ignored; the test harness prints lines of its own.
                 let line = String::from_utf8_lossy(&line).into_owned();
                 if let Some(said) = line.strip_prefix('>').and_then(|line| line.strip_suffix('.')) {
                     let _ = sender.send(said.to_owned());
@@ -62,7 +62,8 @@ impl Process {
         Self { child, lines }
     }
 
-    /// A process that has been stopped inside its write to the journal: half of a frame is there, and it has the lock.
+    /// A process that was stopped during its write to the journal: half of a frame is there, and it
+    /// has the lock.
     pub(super) fn stopped_in_write(path: &Path) -> Self {
         let process = Self::spawn("hold", path);
         assert_eq!(process.lines.recv_timeout(WAIT).unwrap(), "held");
@@ -101,7 +102,7 @@ fn child() {
                 say("kept");
             }
         }
-        // Whatever fails: another one comes.
+        // Errors are ignored: another process will drain.
         "drain" => drop(open(&path, WAIT).drain()),
         _ => panic!("no role {role:?}"),
     }
@@ -112,11 +113,11 @@ fn hold(path: &Path) {
     let end = journal.read(0, u64::MAX).unwrap().end;
     let mut keep = |_: &forge_store::backend::LogTail| {
         let segment = path.join("journal/0000000000000000.log");
-        // As a write looks that came only so far.
+        // The state of a write that was interrupted here.
         let mut segment = OpenOptions::new().append(true).open(segment).unwrap();
         segment.write_all(b"FRJ\x01half of a frame").unwrap();
         say("held");
-        // Until the parent is gone.
+        // Waits until the parent ends.
         let _ = std::io::stdin().read(&mut [0]);
         None
     };

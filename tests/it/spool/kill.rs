@@ -1,4 +1,5 @@
-//! kill -9, and a failure, at every call that changes a file while something is spooled and while it is brought in.
+//! kill -9, and an error, at every system call that changes a file while a write is spooled and
+//! while it is drained.
 
 use super::child::Process;
 use super::{act, fact, files, folder, held, names, open, reader, save};
@@ -7,8 +8,8 @@ use forge_store::store::{NewCheckpoint, NewSession};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The fault at the first, second, third, ... call of one kind in this role, until a run comes through without it.
-/// Returns how often it struck.
+/// The fault at the first, second, third, ... call of one kind in this role, until a run completes
+/// without reaching it. Returns how often it was injected.
 fn strike(role: &str, call: &str, fault: &str) -> usize {
     for nth in 1.. {
         let folder = folder();

@@ -1,4 +1,5 @@
-//! The spool: what is saved beside a frozen neighbour or a damaged journal is there at once, and comes in once.
+//! The spool: writes next to a frozen process or a damaged journal are visible at once, and are
+//! drained once.
 
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
@@ -17,9 +18,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longer than anything here takes; only a fault makes anybody wait so long.
+/// Longer than anything here takes; only a fault makes a test wait this long.
 const WAIT: Duration = Duration::from_secs(60);
-/// How long a save waits for a lock that it will not get.
+/// How long a write waits for a lock that it will not get.
 const PATIENCE: Duration = Duration::from_millis(20);
 const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
@@ -45,7 +46,7 @@ fn note(id: &str) -> ClaimChange {
     ClaimChange::add(Key::new(Kind::Note, id), Value::from([("description", id.into())]))
 }
 
-/// A fact and a checkpoint of this name, as a hook saves them.
+/// Saves a fact and a checkpoint with this name, as a hook does.
 fn save(session: &Session, name: &str) -> Result<WriteReport, Error> {
     let act = act("save");
     session.write(&act).fact(fact(name)).checkpoint(NewCheckpoint::manual(name)).commit()
@@ -66,7 +67,7 @@ fn folder() -> Folder {
     Folder { _folder: folder, path }
 }
 
-/// What the store has: names of facts, checkpoints and notes. Every number is there once.
+/// The names of facts, checkpoints and notes in the store. Checks that every number exists once.
 fn held(store: &Store) -> [BTreeSet<String>; 3] {
     let session = store.session("s").unwrap();
     let records = session.records(1, usize::MAX).unwrap();
@@ -97,7 +98,7 @@ fn files(path: &Path) -> Vec<PathBuf> {
 
 const FOLDERS: [&str; 2] = ["spool", "spool.copy"];
 
-/// Takes what waits out of sight.
+/// Hides the spooled writes.
 fn hide(path: &Path) {
     for folder in FOLDERS {
         fs::rename(path.join(folder), path.join(format!("{folder}.hidden"))).unwrap();
@@ -111,7 +112,7 @@ fn show(path: &Path) {
 }
 
 #[test]
-fn a_save_beside_a_process_stopped_inside_its_write_is_seen_at_once_and_comes_in_once() {
+fn a_save_next_to_a_process_stopped_in_its_write_is_visible_at_once_and_drained_once() {
     let folder = folder();
     let store = open(&folder.path, PATIENCE);
     let session = store.session("s").unwrap();
@@ -122,7 +123,7 @@ fn a_save_beside_a_process_stopped_inside_its_write_is_seen_at_once_and_comes_in
     assert_eq!(done.checkpoint.as_ref().unwrap().sequence, 2);
     let said = done.warnings.join(" ");
     assert!(said.contains(&holder.child.id().to_string()), "it names the holder: {said}");
-    // By another process too, which opens the store anew.
+    // Also in another process, which opens the store again.
     let done = save(&open(&folder.path, PATIENCE).session("s").unwrap(), "two").unwrap();
     assert_eq!((done.spooled, done.checkpoint.unwrap().sequence), (true, 3));
     let noted = session.write(&act("note")).change(note("three")).commit().unwrap();
@@ -133,7 +134,7 @@ fn a_save_beside_a_process_stopped_inside_its_write_is_seen_at_once_and_comes_in
     assert_eq!(held(&reader(&folder.path)), wanted);
     assert_eq!(store.spool_status().unwrap().writes, 3);
 
-    // What needs an expected head does not wait.
+    // A write that needs an expected head is not spooled.
     let change = ClaimChange::remove(Key::new(Kind::Note, "before"));
     let refused = session.write(&act("remove")).change(change).commit().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Locked);
@@ -147,7 +148,7 @@ fn a_save_beside_a_process_stopped_inside_its_write_is_seen_at_once_and_comes_in
     }
     assert_eq!(files(&folder.path), Vec::<PathBuf>::new());
     assert_eq!(held(&reader(&folder.path)), wanted);
-    // The handle from before goes on, and so does everybody else.
+    // The old handle continues, and so do all others.
     save(&session, "four").unwrap();
     let wanted =
         [names(["one", "two", "four"]), names(["one", "two", "four"]), names(["before", "three"])];
@@ -171,7 +172,7 @@ fn the_next_write_brings_in_what_waits_before_itself() {
 }
 
 #[test]
-fn a_file_that_comes_back_after_it_was_brought_in_is_no_change() {
+fn a_file_that_reappears_after_the_drain_changes_nothing() {
     let folder = folder();
     let store = open(&folder.path, WAIT);
     let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("other") };
@@ -191,7 +192,7 @@ fn a_file_that_comes_back_after_it_was_brought_in_is_no_change() {
         assert_eq!(held(&store), wanted, "round {round}");
         fs::write(&file, &bytes).unwrap();
     }
-    // Taken back is taken back, whoever brings it in again.
+    // An undone write stays undone, even if it is drained again.
     store.drain().unwrap();
     let session = store.session("s").unwrap();
     let done = session.operations(10).unwrap();
@@ -207,14 +208,14 @@ fn note_value() -> Value {
 }
 
 #[test]
-fn a_name_that_somebody_else_took_meanwhile_gives_way_and_nothing_is_lost() {
+fn a_name_taken_by_another_writer_is_changed_and_nothing_is_lost() {
     let folder = folder();
     let store = open(&folder.path, PATIENCE);
     let session = store.session("s").unwrap();
     let holder = Process::stopped_in_write(&folder.path);
     let done = session.write(&act("note")).change(note("N1")).commit().unwrap();
     assert!(done.spooled);
-    // A second one is refused while somebody can still be told.
+    // A second one is refused as long as its caller can still be informed.
     let again = session.write(&act("note")).change(note("N1")).commit().unwrap_err();
     assert_eq!(again.kind(), ErrorKind::Invalid, "{again}");
     let begun = store.create_session(&act("begin"), NewSession::named("new")).unwrap();
@@ -222,7 +223,8 @@ fn a_name_that_somebody_else_took_meanwhile_gives_way_and_nothing_is_lost() {
     assert_eq!(begun.summary().unwrap().checkpoints, 1);
     holder.kill();
 
-    // Before it is brought in, others take both names: by hand, since every ordinary write brings it in first.
+    // Before the drain, others take both names. This hides the spool, because every ordinary write
+    // drains it first.
     hide(&folder.path);
     let other = open(&folder.path, WAIT);
     other.session("s").unwrap().write(&act("n")).change(note("N1")).commit().unwrap();
@@ -233,7 +235,8 @@ fn a_name_that_somebody_else_took_meanwhile_gives_way_and_nothing_is_lost() {
     let operation = done.operation.to_string();
     assert_eq!(held(&other)[2], names(["before", "N1", &format!("N1-{}", &operation[..8])]));
     assert_eq!(other.session("new-2").unwrap().summary().unwrap().checkpoints, 1);
-    // Who was given a number for the session must not go on with it: it is another one's now.
+    // A caller that got a number for the session must not continue with it: the number belongs to
+    // another session now.
     let refused = begun.summary().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
     assert_eq!(save(&begun, "lost?").unwrap_err().kind(), ErrorKind::Conflict);
@@ -259,9 +262,10 @@ fn a_checkpoint_that_waits_names_the_revision_that_was_there_when_it_was_saved()
     assert_eq!(state.claims().len(), 1);
 }
 
-/// Two hooks at once, or one twice: none of what they note of one event takes another's place.
+/// Two hooks at the same time, or one twice: none of their notes about one event replaces
+/// another's.
 #[test]
-fn what_completes_a_checkpoint_in_the_spool_comes_together_in_any_order() {
+fn completions_of_a_checkpoint_in_the_spool_are_merged_in_any_order() {
     let folder = folder();
     let process = Process::stopped_in_write(&folder.path);
     let store = open(&folder.path, PATIENCE);
@@ -274,10 +278,10 @@ fn what_completes_a_checkpoint_in_the_spool_comes_together_in_any_order() {
         session.write(&act).checkpoint(new).commit().unwrap()
     };
     note(0, None, "announced");
-    // Of these two, made at one time, either may come first.
+    // Both have the same time, so either may come first.
     note(1, Some(TIME), "done");
     note(1, Some(TIME), "handed");
-    // What is announced twice is so once.
+    // An event that is announced twice is recorded once.
     note(2, None, "again");
     let known = |store: &Store| {
         let found = store.session("s").unwrap().checkpoints(&CheckpointFilter::default()).unwrap();
@@ -293,7 +297,7 @@ fn what_completes_a_checkpoint_in_the_spool_comes_together_in_any_order() {
 }
 
 #[test]
-fn with_a_damaged_journal_hooks_still_save_and_it_comes_in_after_the_repair() {
+fn with_a_damaged_journal_hooks_spool_and_a_repair_drains() {
     let folder = folder();
     let store = open(&folder.path, WAIT);
     let session = store.session("s").unwrap();
@@ -307,7 +311,7 @@ fn with_a_damaged_journal_hooks_still_save_and_it_comes_in_after_the_repair() {
 
     let other = open(&folder.path, WAIT);
     assert_eq!(other.session("s").map(drop).unwrap_err().kind(), ErrorKind::Corrupt);
-    // One that knew the session before, and one that knows nothing but the agent's own id.
+    // One that knew the session before, and one that knows only the agent's own id.
     save(&session, "known").unwrap();
     let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("x") };
     let keep = act("keep");
@@ -315,7 +319,7 @@ fn with_a_damaged_journal_hooks_still_save_and_it_comes_in_after_the_repair() {
     let done = aside.checkpoint(NewCheckpoint::manual("unknown")).save().unwrap();
     assert!(done.spooled);
     assert_eq!(other.sessions().unwrap_err().kind(), ErrorKind::Corrupt);
-    // Nothing but these may be written.
+    // Nothing else may be written.
     assert_eq!(other.pin_session(&act("pin"), None).unwrap_err().kind(), ErrorKind::Corrupt);
 
     fs::write(&segment, whole).unwrap();

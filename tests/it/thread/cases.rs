@@ -1,4 +1,4 @@
-//! Histories that people had, each with what is made of it.
+//! Histories from real use, each with the expected result.
 
 use super::rules;
 use forge_store::systems::thread::{
@@ -6,7 +6,7 @@ use forge_store::systems::thread::{
 };
 use serde_json::{Value, json};
 
-/// Sanitises a history; the rules of its form hold of what comes out.
+/// Sanitises a history, and checks the result against the rules of its form.
 fn mended(form: &str, history: &[Value]) -> (Vec<Value>, Vec<String>) {
     let texts: Vec<String> = history.iter().map(Value::to_string).collect();
     let done = sanitize_history(&texts, &SanitizeOptions::default()).unwrap();
@@ -42,7 +42,7 @@ fn tool(id: &str, said: &str) -> Value {
 }
 
 #[test]
-fn a_form_that_is_not_known_is_refused_by_what_it_seems_to_be() {
+fn an_unknown_form_is_refused_with_a_description() {
     let ui = json!({"id": "1", "role": "user", "content": "", "parts": [{"type": "text", "text": "hi"}]});
     let line = json!({"type": "user", "uuid": "u", "parentUuid": null, "sessionId": "s",
         "message": {"role": "user", "content": "hi"}});
@@ -72,7 +72,7 @@ fn a_form_that_is_not_known_is_refused_by_what_it_seems_to_be() {
         (vec![json!({})], "0: an object with nothing in it"),
         (vec![json!("hi"), json!("there")], "0: a text"),
         (vec![json!(7)], "0: a bare value"),
-        // Most of it is of no known form.
+        // Most of it has no known form.
         (vec![user("hi"), json!({"a": 1}), json!({"b": 2})], "1: an object with the fields 'a'"),
     ] {
         let seen = seems(&history);
@@ -81,7 +81,7 @@ fn a_form_that_is_not_known_is_refused_by_what_it_seems_to_be() {
 }
 
 #[test]
-fn arguments_and_a_missing_type_are_put_right() {
+fn arguments_and_a_missing_type_are_corrected() {
     let call = |call: Value| json!({"role": "assistant", "content": null, "tool_calls": [call]});
     let untyped = json!({"id": "c2", "function": {"name": "f", "arguments": "{}"}});
     let flat = json!({"id": "c3", "name": "f", "args": {"b": 2}});
@@ -149,7 +149,7 @@ fn of_parallel_calls_of_one_id_the_second_is_renamed_and_gets_the_second_result(
     let second = &out[2]["content"][1];
     assert_eq!((&second["tool_use_id"], &second["content"]), (&json!("grep_3_2"), &json!("rb")));
     assert_eq!(faults[0], "message 1: a second call of the same id grep_3: given another id");
-    // LangChain names a call in several places.
+    // LangChain lists a call in several places.
     let block =
         |place: &str| json!({"type": "tool_use", "id": "x", "name": "f", "input": {"p": place}});
     let entry = |place: &str| json!({"name": "f", "args": {"p": place}, "id": "x"});
@@ -168,7 +168,7 @@ fn of_parallel_calls_of_one_id_the_second_is_renamed_and_gets_the_second_result(
 }
 
 #[test]
-fn a_call_that_is_repeated_word_for_word_goes() {
+fn an_exact_duplicate_of_a_call_is_removed() {
     let call =
         json!({"role": "assistant", "content": null, "tool_calls": [chat_call("c1", json!("{}"))]});
     let (out, faults) =
@@ -243,7 +243,7 @@ fn a_server_tools_result_needs_its_use_and_the_reverse() {
         user("hi"),
         answer(json!([used("srvtoolu_1"), result("srvtoolu_1"), text])),
         user("go on"),
-        // A turn that is not over may still get its result.
+        // A turn that has not ended may still get its result.
         answer(json!([used("srvtoolu_2")])),
     ];
     assert_eq!(mended("anthropic", &whole), (whole.to_vec(), Vec::new()));
@@ -332,7 +332,7 @@ fn bedrock_alternates_begins_with_the_user_and_takes_no_blank_text() {
 }
 
 #[test]
-fn gemini_is_put_right_with_and_without_ids_in_both_spellings() {
+fn gemini_is_corrected_with_and_without_ids_in_both_spellings() {
     let said = |role: &str, said: &str| json!({"role": role, "parts": [{"text": said}]});
     let call = |name: &str| json!({"functionCall": {"name": name, "args": {}}, "thoughtSignature": "c2ln"});
     let response = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"output": said}}});
@@ -340,14 +340,14 @@ fn gemini_is_put_right_with_and_without_ids_in_both_spellings() {
     let answers = json!({"role": "user", "parts": [response("f", "1"), response("g", "2"), response("f", "3")]});
     let whole = [said("user", "hi"), asks.clone(), answers, said("model", "done")];
     assert_eq!(mended("gemini", &whole), (whole.to_vec(), Vec::new()));
-    // A response is missing, and the user speaks in between.
+    // A response is missing, and a user message comes in between.
     let late = json!({"role": "user", "parts": [response("g", "2")]});
     let (out, faults) = mended("gemini", &[said("user", "hi"), asks, said("user", "so?"), late]);
     assert_eq!(out[2]["parts"].as_array().unwrap().len(), 3);
     assert_eq!(out[2]["parts"][0], response("g", "2"));
     assert_eq!(out[3], said("user", "so?"));
     assert_eq!(faults.len(), 3, "{faults:?}");
-    // In snake case, with ids of which one is of nothing, after a turn of the model.
+    // In snake case, with ids (one belongs to no call), after a turn of the model.
     let history = [
         said("user", "hi"),
         said("model", "let me see"),
@@ -384,14 +384,15 @@ fn a_whole_thread_of_the_vercel_sdk_stays_with_approvals_and_provider_tools() {
     let (out, faults) = mended("ai_sdk", &whole[..2]);
     assert_eq!(faults, ["message 1: a call without a result c2: a result is put in"]);
     assert_eq!(out[2]["content"].as_array().unwrap().len(), 1);
-    // With a message of the user behind it, the question is over.
+    // With a user message after it, the question is closed.
     let (_, faults) = mended("ai_sdk", &[whole[1].clone(), whole[0].clone()]);
     assert_eq!(faults.len(), 2, "{faults:?}");
 }
 
-/// What says nothing of its role, its type and its call was taken out, though it was the only place of a result.
+/// Regression: a block without role, type and call id was removed, although it was the only place
+/// of a result.
 #[test]
-fn a_block_without_type_and_id_keeps_what_it_says() {
+fn a_block_without_type_and_id_keeps_its_text() {
     let use_ = json!({"type": "tool_use", "id": "t1", "name": "f", "input": {}});
     let part = json!({"type": "tool-call", "toolCallId": "c1", "toolName": "f", "input": {}});
     let shapes = [
@@ -475,7 +476,8 @@ fn content_that_is_one_block_instead_of_a_list_is_kept() {
     assert_eq!(out[2]["content"], json!([result]));
 }
 
-/// The result of a call in OpenAI's older form was taken out where its content was no text or its name was lost.
+/// Regression: the result of a call in OpenAI's older form was removed if its content was not a
+/// text or its name was lost.
 #[test]
 fn a_result_of_the_older_function_call_is_kept() {
     let call =
@@ -493,7 +495,7 @@ fn a_result_of_the_older_function_call_is_kept() {
     );
 }
 
-/// A damaged member name left a block of Bedrock with two members; both are kept, each as a block.
+/// A damaged field name left a Bedrock block with two fields; both are kept, each as a block.
 #[test]
 fn a_bedrock_block_of_two_members_becomes_two_blocks() {
     let (out, faults) = mended(
@@ -515,10 +517,10 @@ fn a_bedrock_block_of_two_members_becomes_two_blocks() {
     assert!(faults.iter().any(|fault| fault.contains("block")), "{faults:?}");
 }
 
-/// A result among what the model said is moved out; the thinking before it is then the end of the answer, which
-/// Anthropic refuses. A second sanitising finds nothing more to do.
+/// A result inside a model's message is moved out; the thinking before it is then at the end of the
+/// answer, which Anthropic refuses. Sanitising again must find nothing more.
 #[test]
-fn thinking_that_a_moved_result_leaves_at_the_end_goes_at_once() {
+fn thinking_left_at_the_end_by_a_moved_result_is_removed_at_once() {
     let thinks = json!({"type": "thinking", "thinking": "hm", "signature": "c2ln"});
     let history = [
         user("go"),
@@ -537,9 +539,9 @@ fn thinking_that_a_moved_result_leaves_at_the_end_goes_at_once() {
     assert_eq!(mended("anthropic", &out), (out, Vec::new()));
 }
 
-/// A signature that is no text signs nothing.
+/// A signature that is not a text is invalid.
 #[test]
-fn thinking_whose_signature_is_no_text_goes() {
+fn thinking_with_an_invalid_signature_is_removed() {
     let thinks = json!({"type": "thinking", "thinking": "hm", "signature": {"a": 1}});
     let answer =
         json!({"role": "assistant", "content": [thinks, {"type": "text", "text": "done"}]});
@@ -554,7 +556,7 @@ fn thinking_whose_signature_is_no_text_goes() {
     assert_eq!(faults.len(), 1, "{faults:?}");
 }
 
-/// A member that is there twice was split off for ever, and the stack ran out.
+/// Regression: a repeated field was split off again and again until the stack overflowed.
 #[test]
 fn a_bedrock_block_that_repeats_its_member_ends() {
     let block = r#"{"text":"I look","text":"again"}"#;

@@ -1,4 +1,4 @@
-//! Whole histories that something was done to, as it happens between two programs.
+//! Complete histories with damage, as it happens between two programs.
 
 use super::generate::{FORMS, messages, turns, word};
 use super::sanitise::check_or_refuse;
@@ -7,19 +7,19 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-/// What is done to a history.
+/// One damage of a history.
 #[derive(Clone, Debug)]
 enum Damage {
     Drop(Index),
     Repeat(Index),
     Swap(Index, Index),
-    /// Another id, or none, at one of the places where one stands.
+    /// Another id, or none, in one of the id fields.
     Id(Index, Index, u8),
-    /// Arguments as a text instead of an object, or the reverse.
+    /// Arguments as a text instead of an object, or the other way round.
     Arguments(Index),
-    /// A field of any object is taken away.
+    /// One field of any object is removed.
     Field(Index, Index),
-    /// The fields of any object that say what it is and whose: its role, its type, its ids and its name.
+    /// The identifying fields of any object are removed: its role, its type, its ids and its name.
     Labels(Index, Index),
     Cut(Index),
 }
@@ -43,7 +43,7 @@ const IDS: [&str; 7] =
 const LABELS: [&str; 4] = ["role", "type", "name", "toolName"];
 const ARGUMENTS: [&str; 3] = ["arguments", "input", "args"];
 
-/// The places in this message for which it holds, as pointers.
+/// Collects the pointers of the values in a message that satisfy a condition.
 fn places(value: &Value, at: &str, holds: &dyn Fn(&str, &Value) -> bool, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -124,7 +124,8 @@ fn apply(history: &mut Vec<Value>, damage: &Damage) {
     }
 }
 
-/// Takes the labels of one of the objects in a message away, and the field around a result that names it as one.
+/// Removes the identifying fields of one object in a message, and the field around a result that
+/// identifies it.
 fn take_labels(message: &mut Value, which: Index) {
     let mut objects = found(message, &|_, inner| inner.is_object());
     let lists = found(message, &|_, inner| inner.is_array());
@@ -144,8 +145,8 @@ fn take_labels(message: &mut Value, which: Index) {
     }
 }
 
-/// The sanitised history is what its provider takes, says what every result said, and stays as it is; or the history is
-/// refused.
+/// Sanitises a history: its provider accepts the result, every result's text is kept, and
+/// sanitising again changes nothing; or the history is refused.
 fn judged(
     form: &str,
     history: &[Value],
@@ -158,7 +159,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: super::cases(512), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_damaged_history_is_put_right_and_no_result_is_lost(
+    fn a_damaged_history_is_corrected_without_losing_a_result(
         form in prop::sample::select(&FORMS[..]),
         steps in turns(),
         unique: bool,

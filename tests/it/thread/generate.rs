@@ -1,9 +1,9 @@
-//! Histories in every form: valid ones, and whatever else.
+//! Generates histories in every form: valid and invalid ones.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The forms, by their words; of Gemini with ids and in snake case too.
+/// The names of the forms; Gemini also with ids and in snake case.
 pub(crate) const FORMS: [&str; 10] = [
     "openai_chat",
     "openai_responses",
@@ -17,26 +17,27 @@ pub(crate) const FORMS: [&str; 10] = [
     "langchain_lc",
 ];
 
-/// The word of the form that is written so.
+/// The name under which the form is known to forge.
 pub(crate) fn word(form: &str) -> &str {
     form.trim_end_matches("_ids")
 }
 
-/// What happens in a history, whatever its form.
+/// A step of a history, independent of the form.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     System,
     User,
     Assistant,
-    /// Says something and calls these.
+    /// A message with a text and these calls.
     Calls(Vec<u8>, bool),
     Result(u8),
-    /// Results in one message, with or without a text before or behind them; where a form has none such, one by one.
+    /// Results in one message, with or without a text before or after them; one message each in
+    /// forms without such messages.
     Results(Vec<u8>, u8),
     Empty(u8),
-    /// Thinks, and then calls these or nothing.
+    /// Thinking, followed by these calls or by none.
     Thinks(Vec<u8>),
-    /// Something broken.
+    /// A broken message.
     Broken(u8),
 }
 
@@ -63,8 +64,8 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 0..14)
 }
 
-/// Steps that make a history as an agent writes it that nothing goes wrong with: what is said in each turn, how many
-/// calls it makes, and whether their results come in another order.
+/// Steps of a history without faults, as an agent writes it: the text of each turn, the number of
+/// its calls, and whether their results come in another order.
 pub(crate) fn turns() -> impl Strategy<Value = Vec<Step>> {
     let turn = (0..4_u8, any::<bool>(), any::<bool>()).prop_map(|(calls, says, turned)| {
         let ids: Vec<u8> = (0..calls).collect();
@@ -87,8 +88,8 @@ fn id(step: usize, id: u8, unique: bool) -> String {
     if unique { format!("call_{step}_{id}") } else { format!("call_{id}") }
 }
 
-/// The messages of these steps. `unique`: a call's id tells in which step of `Calls` it was made, and a result answers
-/// the last of those.
+/// The messages of these steps. `unique`: a call's id includes the number of its `Calls` step, and
+/// a result answers the last of those steps.
 pub(crate) fn messages(form: &str, steps: &[Step], unique: bool) -> Vec<Value> {
     let mut messages = Vec::new();
     let mut turn = 0;
@@ -254,10 +255,10 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
                 .map(|id| json!({"type": "tool_use", "id": id, "name": "f", "input": {}}))
                 .collect();
             let body = match (thinks, says) {
-                // As ChatAnthropic writes it.
+                // In the form that ChatAnthropic writes.
                 (true, _) => json!({"content": blocks, "tool_calls": calls}),
                 (false, Some(said)) => json!({"content": said, "tool_calls": calls, "id": "m"}),
-                // As it was before the list of calls was filled.
+                // The form before the list of calls was filled.
                 (false, None) => {
                     json!({"content": "", "additional_kwargs": {"tool_calls": functions}})
                 }
@@ -268,7 +269,7 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
 }
 
 fn results(form: &str, ids: &[String], text: u8, said: &str) -> Vec<Value> {
-    // What a result says tells it from every other one.
+    // The text of each result is unique.
     let done = |place: usize| format!("<result {place} of {said}>");
     let one = |(place, id): (usize, &String)| match form {
         "openai_chat" => json!({"role": "tool", "tool_call_id": id, "content": done(place)}),
@@ -295,7 +296,7 @@ fn results(form: &str, ids: &[String], text: u8, said: &str) -> Vec<Value> {
         "anthropic" => ("user", "content", json!({"type": "text", "text": said})),
         "bedrock" => ("user", "content", json!({"text": said})),
         "gemini" | "gemini_ids" => ("user", "parts", json!({"text": said})),
-        // In one message or in one each.
+        // In one message or in one message each.
         "ai_sdk" if text == 1 => {
             return results
                 .into_iter()

@@ -1,4 +1,5 @@
-//! Threads in a store: what is saved, what the guard says, who may write, what is known of calls after a crash.
+//! Threads in a store: what is saved, what the guard reports, which writer has the lease, and the
+//! state of calls after a crash.
 
 use super::generate::{FORMS, messages, steps};
 use super::rules;
@@ -112,7 +113,7 @@ fn the_guard_marks_refuses_or_holds_calls_without_results() {
 }
 
 #[test]
-fn after_a_crash_the_thread_goes_on_and_the_past_is_still_there() {
+fn after_a_crash_the_thread_continues_and_its_past_is_readable() {
     let thread = thread();
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     append(&thread, &[USER, ANSWER], AppendGuard::Mark).unwrap();
@@ -146,7 +147,7 @@ fn a_late_result_takes_the_place_of_the_one_that_was_put_in() {
 }
 
 #[test]
-fn what_was_recorded_of_a_call_says_what_becomes_of_it() {
+fn the_record_of_a_call_decides_what_happens_to_it() {
     let thread = thread();
     let two = CALL.replace("c1", "c2");
     let both = CALL.replace("}]}", &format!("}},{}", &two[two.find("[{").unwrap() + 1..]));
@@ -211,7 +212,7 @@ fn one_writer_at_a_time_and_not_for_ever() {
 }
 
 #[test]
-fn writers_beside_each_other_lose_nothing() {
+fn concurrent_writers_lose_nothing() {
     let thread = thread();
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -260,7 +261,8 @@ fn messages_can_be_put_between_two_any_number_of_times() {
     assert!(sanitize_history(&texts, &SanitizeOptions::default()).unwrap().is_clean());
 }
 
-/// Anthropic takes an answer without text as the last message only: what follows it makes it a fault.
+/// Anthropic accepts an answer without text only as the last message: any following message makes
+/// it a fault.
 #[test]
 fn an_answer_without_text_marks_the_thread_as_soon_as_something_follows() {
     let thread = thread();
@@ -282,8 +284,8 @@ fn an_answer_without_text_marks_the_thread_as_soon_as_something_follows() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: super::cases(96), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Saved in any pieces, sanitised at any time: the store holds what sanitising the same messages at once gives, and
-    /// what it says of pending calls is true.
+    /// Saved in any pieces and sanitised at any time, the store holds the result of sanitising the
+    /// same messages at once, and its pending calls are correct.
     #[test]
     fn a_thread_in_a_store_is_what_its_messages_are(
         form in prop::sample::select(&FORMS[..]),
@@ -307,12 +309,12 @@ proptest! {
             let status = thread.status(&head).unwrap();
             let Ok(pure) = sanitize_history(&given, &SanitizeOptions::default()) else { return Ok(()) };
             if pure.is_clean() {
-                // A call may wait for a person who is asked.
+                // A call may wait for a person's answer.
                 prop_assert!(status.pending.is_empty() || form == "ai_sdk");
             }
             let clean = status.pending.is_empty() && !status.marked;
-            // The ids of calls that were answered are not remembered, nor who spoke last; and the names of Gemini's calls,
-            // which need no ids, are used again and again.
+            // The ids of answered calls and the last role are not remembered; and the names of
+            // Gemini's calls, which need no ids, are reused.
             let unseen = ["doubled_call", "repeated_role", "no_user_first", "trailing_space"];
             if clean && status.form == pure.form && !form.starts_with("gemini") {
                 let seen = |fault: &&forge_store::systems::thread::ThreadFault| !unseen.contains(&fault.fault.word()) && fault.tool_call_id.as_deref() != Some("a3");

@@ -1,4 +1,4 @@
-//! Message threads, judged by rules that know nothing of the code.
+//! Message threads, checked by rules that are independent of the code.
 
 mod cases;
 mod damage;
@@ -7,7 +7,7 @@ mod kept;
 mod rules;
 mod sanitise;
 
-/// How many random histories are tried: so many, or as `FORGE_THREAD_CASES` says.
+/// The number of random histories: `otherwise`, or `FORGE_THREAD_CASES`.
 fn cases(otherwise: u32) -> u32 {
     let asked = std::env::var("FORGE_THREAD_CASES").ok().and_then(|cases| cases.parse().ok());
     asked.unwrap_or(otherwise)

@@ -1,4 +1,4 @@
-//! Whatever history goes in, what comes out is taken by its provider; and nothing valid is lost.
+//! For any history, the provider accepts the sanitised one; and nothing valid is lost.
 
 use super::generate::{FORMS, Step, messages, steps, turns, word};
 use super::rules;
@@ -17,7 +17,7 @@ fn parsed(messages: &[String]) -> Vec<Value> {
     messages.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
 }
 
-/// The laws that hold of every history that is taken, and every way to sanitise it.
+/// Checks the properties that hold for every accepted history and every way to sanitise it.
 fn check(
     form: &str,
     history: &[Value],
@@ -39,7 +39,7 @@ pub(super) fn check_or_refuse(
         Err(refused) => return Ok(Err(refused)),
     };
     let out = parsed(&done.messages);
-    // A history of which nothing shows the form is taken for a plain one, or for one that it looks like.
+    // A history without signs of its form is taken for a plain one, or for one of a similar form.
     let judged = if done.form.word() == "plain" { "plain" } else { word(form) };
     let judged = if messages_are_ambiguous(&done, form) { done.form.word() } else { judged };
     let story =
@@ -66,18 +66,18 @@ pub(super) fn check_or_refuse(
     Ok(Ok(done))
 }
 
-/// Whether so little is left of the form that another one was seen.
+/// Whether so little is left of the form that another one was detected.
 fn messages_are_ambiguous(done: &SanitizedHistory, form: &str) -> bool {
     done.form.word() != "plain" && done.form.word() != word(form)
 }
 
-/// What the results in a history say, which must be in what is made of it.
+/// The texts of the results in a history, which must be in the sanitised one.
 fn results(text: &str) -> Vec<String> {
     let found = text.split("<result ").skip(1).filter_map(|rest| rest.split_once('>'));
     found.map(|(said, _)| format!("<result {said}>")).collect()
 }
 
-/// What is said in these messages, in order.
+/// The texts in these messages, sorted.
 fn said(messages: &[Value]) -> Vec<String> {
     let text = serde_json::to_string(messages).unwrap();
     let mut found: Vec<String> = text
@@ -112,8 +112,8 @@ fn answered(steps: &[Step]) -> Vec<String> {
     answered
 }
 
-/// An item of a type that nobody knows was kept where a call beside it showed the form. With the call cut nothing did,
-/// so sanitising a second time threw the rest away. Fuzzing found it.
+/// Regression: an item of an unknown type was kept if a call next to it showed the form. Once the
+/// call was removed, nothing showed it, so sanitising again removed the rest. Found by fuzzing.
 #[test]
 fn items_of_unknown_types_go_at_once() {
     for kept in [json!({"type": "custom_to"}), json!({"type": "new", "role": "user"})] {
@@ -126,8 +126,8 @@ fn items_of_unknown_types_go_at_once() {
     assert_eq!(done.messages.len(), 1);
 }
 
-/// What stands beside blocks in a message of LangChain and is neither block nor text was sent on as it was. Fuzzing
-/// found it.
+/// Regression: what was next to the blocks in a LangChain message, and was neither a block nor a
+/// text, was kept. Found by fuzzing.
 #[test]
 fn what_is_no_block_goes_from_messages_of_langchain() {
     let untyped = json!({"tyme": "tool_use", "id": "c1", "name": "f", "input": {}});
@@ -145,10 +145,11 @@ fn what_is_no_block_goes_from_messages_of_langchain() {
     assert!(parsed(&done.messages)[1]["content"].as_str().unwrap().contains("tyme"));
 }
 
-/// A message whose sort is not written as LangChain writes it was kept where another one beside it showed the form. With
-/// that one cut nothing did, so sanitising a second time threw the rest away. Fuzzing found it.
+/// Regression: a message with a type that LangChain does not write was kept if another one next to
+/// it showed the form. Once that one was removed, nothing showed it, so sanitising again removed
+/// the rest. Found by fuzzing.
 #[test]
-fn a_sort_that_langchain_does_not_write_goes_at_once() {
+fn an_unknown_langchain_type_is_removed_at_once() {
     let odd = json!({"type": "humaN", "data": {"content": "hi", "type": "human", "id": "h"}});
     let result = json!({"type": "tool", "data": {"content": "r", "tool_call_id": "c2"}});
     let done = check("langchain", &[odd.clone(), result], OrphanPolicy::Remove).unwrap();
@@ -158,10 +159,10 @@ fn a_sort_that_langchain_does_not_write_goes_at_once() {
     assert_eq!(parsed(&done.messages), [known]);
 }
 
-/// Calls in the provider's own form count where the list of calls is empty. With the list's only call cut they came to count,
-/// and nobody had answered them. Fuzzing found it.
+/// Regression: calls in the provider's own form count if the list of calls is empty. Once the
+/// list's only call was removed, they counted, and had no results. Found by fuzzing.
 #[test]
-fn calls_that_nobody_looked_at_do_not_take_the_place_of_those_cut() {
+fn ignored_calls_do_not_replace_removed_ones() {
     let own =
         json!([{"id": "c1", "type": "function", "function": {"name": "w", "arguments": "{}"}}]);
     let asks = json!({"type": "ai", "content": "so", "tool_calls": [{"name": "f", "args": {}, "id": "c0"}],
@@ -174,9 +175,10 @@ fn calls_that_nobody_looked_at_do_not_take_the_place_of_those_cut() {
     );
 }
 
-/// A text cut in the middle of an emoji has half of it at its end, which no provider takes ("no low surrogate in string").
+/// A text cut in the middle of an emoji ends with half of it, which no provider accepts ("no low
+/// surrogate in string").
 #[test]
-fn half_of_a_character_becomes_one_that_stands_for_it() {
+fn half_of_a_character_becomes_a_replacement_character() {
     let text = |inside: &str| format!(r#"{{"role": "user", "content": "{inside}"}}"#);
     for (given, mended) in [
         (r"cut \ud83d", r"cut \ufffd"),
@@ -196,9 +198,9 @@ fn half_of_a_character_becomes_one_that_stands_for_it() {
     }
 }
 
-/// A block whose type is empty text was kept, and no provider takes it.
+/// Regression: a block with an empty type was kept, and no provider accepts it.
 #[test]
-fn a_block_of_an_empty_type_gets_one_or_goes() {
+fn a_block_with_an_empty_type_gets_one_or_is_removed() {
     let untyped = json!({"type": "", "text": "y"});
     let empty = json!({"type": "", "id": "t0"});
     let history = [
@@ -217,15 +219,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: super::cases(512), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_goes_in_a_valid_history_comes_out(
+    fn any_history_is_sanitised_to_a_valid_one(
         form in prop::sample::select(&FORMS[..]), steps in steps(), unique: bool, remove: bool,
     ) {
         let history = messages(form, &steps, unique);
         let orphans = if remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
         let Ok(done) = check_or_refuse(form, &history, orphans)? else { return Ok(()) };
         let out = parsed(&done.messages);
-        // What was said is still said: only broken messages have texts of other kinds. A chat that shows no form is not
-        // told apart from one of another form, and then its messages may be none.
+        // All texts are kept: only broken messages have texts of other kinds. A chat without signs
+        // of its form may be taken for another form, in which its messages may be invalid.
         if done.form.word() == word(form) {
             prop_assert_eq!(said(&history), said(&out));
         }
@@ -238,7 +240,7 @@ proptest! {
         let history = messages(form, &steps, true);
         let orphans = if remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
         let Ok(done) = check_or_refuse(form, &history, orphans)? else { return Ok(()) };
-        // A call of Gemini need not have an id.
+        // A call of Gemini needs no id.
         if done.form.word() == word(form) && form != "gemini" {
             let text = done.messages.join("\n");
             for id in answered(&steps) {

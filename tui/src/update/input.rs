@@ -1,4 +1,4 @@
-//! A line of text being written, and questions.
+//! Text inputs and questions.
 
 use super::{navigation, switch};
 use crate::app::{App, InputPurpose, OverlayPane};
@@ -6,10 +6,10 @@ use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest, WriteReq
 use crate::query::TimelineFilter;
 use crate::theme::TextTone;
 
-/// The longest line that is taken.
+/// The maximum length of an input, in characters.
 const MAX_LETTERS: usize = 1000;
 
-/// What is taken back.
+/// What is erased.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EraseRange {
     /// The last character.
@@ -27,7 +27,7 @@ pub(super) fn ask(app: &mut App, purpose: InputPurpose, text: &str) {
 
 pub(super) fn typed(app: &mut App, more: &str) -> Vec<AppEffect> {
     let Some(OverlayPane::Input { text, .. }) = app.fronts.last_mut() else { return Vec::new() };
-    // A pasted text may hold several lines; the line written here is one.
+    // A pasted text may have several lines; an input has one.
     let letters = more.chars().map(|c| if c.is_control() { ' ' } else { c });
     let room = MAX_LETTERS.saturating_sub(text.chars().count());
     text.extend(letters.take(room));

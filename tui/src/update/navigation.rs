@@ -1,4 +1,4 @@
-//! Standing elsewhere, and what has to be loaded for it.
+//! Moves the selection, and loads what it needs.
 
 use crate::answer::StateTab;
 use crate::app::{App, OverlayPane, PaneFocus};
@@ -8,14 +8,14 @@ use crate::query::TimelineLevel;
 use crate::sheet;
 use forge_store::store::HistoryPosition;
 
-/// So many rows are loaded at once.
+/// The number of rows that are loaded at once.
 pub(super) const PAGE_ROWS: usize = 120;
-/// More rows are loaded when fewer than these are left.
+/// More rows are loaded if fewer than this are left.
 const PREFETCH_ROWS: usize = 60;
-/// At most so many rows are kept.
+/// The maximum number of rows that are kept.
 pub(super) const MAX_ROWS: usize = 1200;
 
-/// How far a page goes.
+/// The number of rows in a page.
 pub(super) fn page(app: &App) -> isize {
     let rows = match app.fronts.last() {
         Some(_) => WindowLayout::sheet_rows(app),
@@ -25,7 +25,7 @@ pub(super) fn page(app: &App) -> isize {
     isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
 }
 
-/// Moves by so many rows, up if negative.
+/// Moves the selection by this many rows, up if negative.
 pub(super) fn move_by(app: &mut App, rows: isize) -> Vec<AppEffect> {
     let step = |cursor: usize, count: usize| {
         cursor.saturating_add_signed(rows).min(count.saturating_sub(1))
@@ -81,7 +81,7 @@ pub(super) fn click_front(app: &mut App, line: usize) {
     front_to(app, |_, count| (top + line).min(count.saturating_sub(1)));
 }
 
-/// To the top.
+/// Moves to the top.
 pub(super) fn first(app: &mut App) -> Vec<AppEffect> {
     if !app.fronts.is_empty() {
         return front_to(app, |_, _| 0);
@@ -97,7 +97,7 @@ pub(super) fn first(app: &mut App) -> Vec<AppEffect> {
     load(app, PageAnchor::Newest)
 }
 
-/// To the bottom.
+/// Moves to the bottom.
 pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
     if !app.fronts.is_empty() {
         return front_to(app, |_, count| count.saturating_sub(1));
@@ -111,7 +111,8 @@ pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
     load(app, PageAnchor::Oldest)
 }
 
-/// Folds or unfolds the section stood on, or all; in charts draws the line stood on, or all.
+/// Folds or unfolds the selected section, or all sections; in charts, draws or hides the selected
+/// line, or all lines.
 pub(super) fn fold(app: &mut App, all: bool) {
     if let Some(OverlayPane::Charts(charts)) = app.fronts.last_mut() {
         if all {
@@ -142,7 +143,7 @@ pub(super) fn fold(app: &mut App, all: bool) {
     scroll(app);
 }
 
-/// Keeps what is stood on within the window.
+/// Scrolls so that the selection is visible.
 pub(super) fn scroll(app: &mut App) {
     let clamp = |cursor: &mut usize, top: &mut usize, count: usize, rows: usize| {
         *cursor = (*cursor).min(count.saturating_sub(1));
@@ -169,7 +170,7 @@ pub(super) fn scroll(app: &mut App) {
     }
 }
 
-/// The moment that is shown now, as one that does not move on.
+/// Returns the moment that is shown, with the head replaced by its current revision.
 fn fixed(app: &App) -> Option<MomentTarget> {
     let view = app.state.view.as_ref()?;
     match (view.target, view.revision) {
@@ -179,7 +180,7 @@ fn fixed(app: &App) -> Option<MomentTarget> {
     }
 }
 
-/// Stands on another row.
+/// Selects another row.
 pub(super) fn move_to_row(app: &mut App, row: usize) -> Vec<AppEffect> {
     let moved = row != app.timeline.cursor;
     app.timeline.cursor = row;
@@ -193,13 +194,13 @@ pub(super) fn move_to_row(app: &mut App, row: usize) -> Vec<AppEffect> {
     effects
 }
 
-/// Asks for the state at the moment stood at.
+/// Requests the state at the selected moment.
 pub(super) fn state(app: &mut App) -> AppEffect {
     let (target, since, tab) = (app.target(), app.state.before, app.state.tab);
     app.ask(WorkerRequest::State { target, since, tab })
 }
 
-/// Asks for the state after the moment itself has moved on.
+/// Requests the state again after the head has moved.
 pub(super) fn follow(app: &mut App) -> AppEffect {
     app.state.before = fixed(app);
     state(app)
@@ -212,7 +213,7 @@ pub(super) fn show_tab(app: &mut App, tab: StateTab) -> Vec<AppEffect> {
     vec![state(app)]
 }
 
-/// Loads more rows where few are left.
+/// Loads more rows if few are left.
 pub(super) fn load_ahead(app: &mut App) -> Vec<AppEffect> {
     if app.timeline.loading {
         return Vec::new();
@@ -232,17 +233,17 @@ pub(super) fn load_ahead(app: &mut App) -> Vec<AppEffect> {
     Vec::new()
 }
 
-/// Asks for a part of the timeline.
+/// Requests a part of the timeline.
 pub(super) fn load(app: &mut App, from: PageAnchor) -> Vec<AppEffect> {
     app.timeline.loading = true;
     let filter = app.timeline.filter.clone();
-    // Words and kinds are looked for everywhere, whatever is shown else.
+    // Words and kinds are searched at every level of detail.
     let wide = !filter.words.is_empty() || !filter.kinds.is_empty();
     let level = if wide { TimelineLevel::Everything } else { app.timeline.level };
     vec![app.ask(WorkerRequest::Page { level, filter, from, limit: PAGE_ROWS })]
 }
 
-/// Loads the timeline again and stands where one stood.
+/// Loads the timeline again and keeps the selection.
 pub(super) fn reload(app: &mut App) -> Vec<AppEffect> {
     match app.row() {
         Some(row) if row.target != MomentTarget::Head => {
@@ -253,7 +254,7 @@ pub(super) fn reload(app: &mut App) -> Vec<AppEffect> {
     }
 }
 
-/// Goes to a place.
+/// Moves to a position.
 pub(super) fn seek(app: &mut App, place: HistoryPosition) -> Vec<AppEffect> {
     app.timeline.seek = Some(place);
     load(app, PageAnchor::Around(place))

@@ -1,4 +1,4 @@
-//! Answers of the worker.
+//! Handles the answers of the worker.
 
 use super::{navigation, strip};
 use crate::answer::{
@@ -136,7 +136,7 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
     }
     app.stage = AppStage::Browsing;
     if first {
-        // Without checkpoints there is only something to see among the revisions, or the facts.
+        // Without checkpoints, show the revisions; without revisions, show the facts.
         if app.session.checkpoints == 0 && app.timeline.level == TimelineLevel::Checkpoints {
             app.timeline.level = if app.session.count > 0 {
                 TimelineLevel::Revisions
@@ -144,7 +144,7 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
                 TimelineLevel::Everything
             };
         }
-        // An imported session holds no claims, but all that was done.
+        // An imported session has no claims, but it has facts.
         if app.session.claims == 0 && app.session.facts > 0 {
             app.state.tab = StateTab::Commands;
         }
@@ -154,7 +154,7 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
         return effects;
     }
     let mut effects = Vec::new();
-    // Where the newest rows are not loaded, nothing on the screen can have changed but tags.
+    // If the newest rows are not loaded, only tags can have changed on the screen.
     if app.timeline.at_newest && !app.timeline.loading {
         effects.extend(navigation::load(app, PageAnchor::Newest));
     } else if !app.timeline.loading && unmoved {
@@ -166,7 +166,7 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
     effects
 }
 
-/// The first row: all that is recorded.
+/// The first row, which is the head.
 fn head(app: &App) -> Option<TimelineRow> {
     let last = app.session.last?;
     let branch = app.session.branch.clone();
@@ -199,7 +199,7 @@ fn page(
             let empty = rows.is_empty();
             app.timeline.rows.extend(rows);
             app.timeline.older = older;
-            // A filter may leave nothing of a part: go on with the next.
+            // A filter may leave nothing of a part: continue with the next one.
             if empty && app.timeline.older.is_some() {
                 return navigation::load_ahead(app);
             }
@@ -247,13 +247,14 @@ fn page(
     effects
 }
 
-/// The row to stand on for a place: the newest at or before it.
+/// The row to select for a position: the newest one at or before it.
 fn row_at_place(rows: &[TimelineRow], place: HistoryPosition) -> usize {
     let found = rows.iter().position(|row| row.place <= place && row.target != MomentTarget::Head);
     found.unwrap_or(rows.len().saturating_sub(1))
 }
 
-/// Puts rows before the others, and the head before all where the newest are there. Returns how many there are more.
+/// Inserts rows at the front, and the head before them if the newest rows are loaded. Returns the
+/// number of inserted rows.
 fn put_front(app: &mut App, rows: Vec<TimelineRow>, newer: Option<HistoryPosition>) -> usize {
     let mut added = rows.len();
     app.timeline.rows.splice(0..0, rows);
@@ -269,7 +270,8 @@ fn put_front(app: &mut App, rows: Vec<TimelineRow>, newer: Option<HistoryPositio
     added
 }
 
-/// Takes in the newest rows: by those who stand at the top at once, by others without moving.
+/// Adds the newest rows. A selection of the head stays at the head; any other selection does not
+/// move.
 fn newest(
     app: &mut App,
     rows: Vec<TimelineRow>,
@@ -282,7 +284,7 @@ fn newest(
     let oldest_new = rows.last().map(|row| row.place);
     let first_old = old.iter().find(|row| row.target != MomentTarget::Head).map(|row| row.place);
     if !follows && was_newest && app.timeline.filter.is_empty() && first_old < oldest_new {
-        // More came in than one page holds: it is loaded when somebody goes there.
+        // There are more new rows than one page holds: they are loaded when the user scrolls there.
         app.timeline.rows = old;
         app.timeline.at_newest = false;
         app.timeline.newer = first_old;
@@ -296,7 +298,8 @@ fn newest(
         return;
     }
     let Some((place, _)) = stood else { return };
-    // What was loaded below joins what is new, unless more came in than one page holds.
+    // The rows loaded before continue after the new ones, unless there are more new rows than one
+    // page holds.
     let rest = old.into_iter().filter(|row| row.target != MomentTarget::Head);
     let rest: Vec<TimelineRow> =
         rest.filter(|row| oldest_new.is_some_and(|last| row.place < last)).collect();

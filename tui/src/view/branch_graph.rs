@@ -1,26 +1,27 @@
-//! The graph of branches beside the timeline: each branch is a lane; lanes that are over are used again.
+//! The graph of branches next to the timeline. Each branch has a lane; lanes of ended branches are
+//! reused.
 
 use crate::answer::TimelineRow;
 use crate::effect::MomentTarget;
 use crate::theme::Theme;
 use forge_store::store::{BranchTimeline, HistoryPosition, HistoryRank};
 
-/// More lanes are not drawn.
+/// The maximum number of lanes.
 const MAX_LANES: usize = 8;
 
 struct BranchLane<'a> {
     line: &'a BranchTimeline,
     column: usize,
-    /// It lies above this place.
+    /// The position after which the lane begins.
     from: Option<HistoryPosition>,
-    /// And up to this one.
+    /// The position at which the lane ends.
     top: Option<HistoryPosition>,
 }
 
 /// The lanes of all branches.
 pub(super) struct BranchGraph<'a> {
     lanes: Vec<BranchLane<'a>>,
-    /// How many columns they take.
+    /// The number of lanes side by side.
     pub(super) columns: usize,
 }
 
@@ -38,7 +39,7 @@ impl<'a> BranchGraph<'a> {
                     rank: HistoryRank::Sequence(0),
                 })
             });
-            // A branch without revisions of its own ends where it was made.
+            // A branch without revisions of its own ends where it was created.
             let made = HistoryPosition { time: line.created_at, rank: HistoryRank::Sequence(0) };
             let top = if line.name == current { Some(always) } else { line.head.max(Some(made)) };
             let taken = |column: usize| {
@@ -57,7 +58,7 @@ impl<'a> BranchGraph<'a> {
         self.lanes.iter().find(|lane| lane.line.name == name)
     }
 
-    /// The graph's part of a row, two characters for each lane; `newer` is the row above it.
+    /// Returns the graph's part of a row, two characters per lane; `newer` is the row above it.
     pub(super) fn cells(
         &self,
         row: &TimelineRow,

@@ -1,4 +1,4 @@
-//! Putting text into cells. Every text goes through the sanitiser on its way in.
+//! Writes text into cells. Every text passes the sanitiser first.
 
 use crate::theme::{TextTone, Theme};
 use forge_store::model::text::{NewlineMode, sanitise};
@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Puts a text on the first line of an area, cut where it ends; returns what is left of the area.
+/// Writes a text on the first line of an area, cut at its end; returns the rest of the area.
 pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> Rect {
     let area = area.intersection(buffer.area);
     if area.width == 0 || area.height == 0 {
@@ -22,7 +22,7 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> 
     Rect { x: area.x + used, width: area.width - used, ..area }
 }
 
-/// The beginning of a text that fits, with a sign that there is more.
+/// The beginning of a text that fits, with a sign if it was cut.
 fn cut(text: &str, room: usize) -> String {
     let mut columns = 0;
     let mut kept = String::new();
@@ -37,7 +37,7 @@ fn cut(text: &str, room: usize) -> String {
     kept
 }
 
-/// Puts lines into an area from the top, each broken where it is too long.
+/// Writes lines into an area from the top, and wraps long lines.
 pub(super) fn put_lines(
     buffer: &mut Buffer,
     area: Rect,
@@ -53,7 +53,7 @@ pub(super) fn put_lines(
     }
 }
 
-/// The line of an area so many rows from its top.
+/// The line of an area at this distance from its top.
 pub(super) fn below(area: Rect, rows: usize) -> Rect {
     let rows = u16::try_from(rows).unwrap_or(u16::MAX).min(area.height);
     Rect { y: area.y + rows, height: u16::from(rows < area.height), ..area }

@@ -1,4 +1,4 @@
-//! Charts, in letters: each hypothesis has its own.
+//! Charts made of letters: each hypothesis has its own letter.
 
 use super::canvas::{below, put};
 use super::strip;
@@ -10,10 +10,10 @@ use forge_store::model::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// The columns in front of a chart: its scale.
+/// The width of the scale to the left of a chart.
 const SCALE: u16 = 10;
 
-/// Hypotheses in the order of the data.
+/// The letters of the hypotheses, in the order of the data.
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 pub(super) fn draw(
@@ -66,7 +66,7 @@ pub(super) fn draw(
     put(buffer, below(area, 3), &span, theme.style(TextTone::Dim));
 }
 
-/// The hypotheses, those that are drawn with a cross.
+/// Draws the list of hypotheses, with a cross for those in the chart.
 fn list(app: &App, charts: &ChartsPane, data: &ChartValues, area: Rect, buffer: &mut Buffer) {
     let listed = data.confidence.iter().zip(LETTERS.chars()).enumerate();
     for (row, (place, (series, letter))) in
@@ -86,14 +86,14 @@ fn list(app: &App, charts: &ChartsPane, data: &ChartValues, area: Rect, buffer: 
     }
 }
 
-/// The column of a time.
+/// Returns the column of a time.
 fn place(time: Timestamp, data: &ChartValues, columns: usize) -> Option<usize> {
     let span = i128::from(data.to.micros_since(data.from)).max(1);
     let offset = i128::from(time.micros_since(data.from)).clamp(0, span);
     usize::try_from(offset * columns.saturating_sub(1) as i128 / span).ok()
 }
 
-/// Each hypothesis as a line of its letter, level until it changes.
+/// Draws each hypothesis as a line of its letter, which is level until the value changes.
 fn plot(app: &App, charts: &ChartsPane, data: &ChartValues, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     if data.confidence.is_empty() {

@@ -1,4 +1,4 @@
-//! What stands in front of timeline and state.
+//! Draws the panes in front of the timeline and the state.
 
 use super::canvas::{below, put, put_lines};
 use super::chart;
@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 pub(super) fn draw(app: &App, buffer: &mut Buffer) {
-    // A line of text is written in the status line; what it was called from stays in sight.
+    // A text input is drawn in the status line; the pane below it stays visible.
     let front = app.fronts.iter().rev().find(|front| !matches!(front, OverlayPane::Input { .. }));
     let Some(front) = front else { return };
     let area = WindowLayout::front(app).intersection(buffer.area);

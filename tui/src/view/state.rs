@@ -1,4 +1,4 @@
-//! The state at the moment stood at.
+//! Draws the state at the selected moment.
 
 use super::ago;
 use super::canvas::{below, put, put_lines};
@@ -77,7 +77,7 @@ fn tabs(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
         let word = format!("{}{number}{moved}", tab.word());
         if tab == app.state.tab { format!("[{word}]") } else { word }
     };
-    // The tab that is shown stays in sight: those before it go first.
+    // The selected tab stays visible: tabs before it are left out first.
     let room = usize::from(area.width);
     let chosen = StateTab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
     let mut from = 0;
@@ -95,7 +95,7 @@ fn tabs(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// How sure somebody is, as a bar and a number.
+/// The confidence as a bar and a number.
 fn bar(confidence: f64, theme: Theme) -> String {
     const CELLS: usize = 5;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 5")]
@@ -116,7 +116,7 @@ fn draw_item(app: &App, item: &StateItem, line: Rect, buffer: &mut Buffer) {
         let indent = "  ".repeat(usize::from(item.depth) - 1) + theme.glyph("└ ", "` ");
         rest = put(buffer, rest, &indent, theme.style(TextTone::Dim));
     }
-    // Ids of messages say nothing to a person; their times do.
+    // Ids of facts mean nothing to a person; their times do.
     if item.key.kind.is_claim() && item.key.kind != Kind::Dependency {
         rest = put(buffer, rest, &format!("{} ", item.key.id), theme.style(TextTone::Id));
     } else if !item.key.kind.is_claim() && line.width >= 50 {

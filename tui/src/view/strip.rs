@@ -1,4 +1,4 @@
-//! The strip: how much happened over the real time of the session, with its landmarks.
+//! Draws the activity strip: the number of events over the session's time, with its landmarks.
 
 use super::canvas::{below, put};
 use crate::app::App;
@@ -8,18 +8,18 @@ use forge_store::model::time_grammar::describe_distance;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// The heights of a bar, each for twice as much as the one before.
+/// The heights of a bar, each for twice the count of the one before.
 const BARS: [&str; 9] = ["·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const ASCII_BARS: [&str; 9] = [" ", ".", ".", ":", ":", "|", "|", "#", "#"];
 
-/// The bar for a count.
+/// Returns the bar for a count.
 pub(super) fn bar(count: u32, ascii: bool) -> &'static str {
     let height = (32 - count.leading_zeros()) as usize;
     let bars = if ascii { &ASCII_BARS } else { &BARS };
     bars.get(height.min(8)).copied().unwrap_or(" ")
 }
 
-/// The column of a time.
+/// Returns the column of a time.
 fn column(time: Timestamp, first: Timestamp, last: Timestamp, width: u16) -> u16 {
     let span = i128::from(last.micros_since(first)).max(1);
     let offset = i128::from(time.micros_since(first)).clamp(0, span);
@@ -74,7 +74,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The longest stretch in which nothing happened, in words.
+/// The longest interval without events, in words.
 fn longest_pause(counts: &[u32], first: Timestamp, last: Timestamp) -> String {
     let longest = counts.split(|count| *count > 0).map(<[u32]>::len).max().unwrap_or(0);
     if longest < 2 || counts.is_empty() {

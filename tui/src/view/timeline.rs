@@ -10,7 +10,7 @@ use crate::theme::{TextTone, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// The sign of a row, with what it means, for the legend in the documentation.
+/// Returns the sign of a row.
 pub(super) fn glyph(sign: RowSign, theme: Theme) -> &'static str {
     match sign {
         RowSign::Head => theme.glyph("○", "@"),

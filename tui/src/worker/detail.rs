@@ -1,4 +1,4 @@
-//! Everything about one entity or one moment.
+//! The details of one entity or one moment.
 
 use super::point;
 use super::row::{entity_title, one_line, trigger_word};
@@ -14,9 +14,9 @@ use forge_store::model::claim::references;
 use forge_store::model::{FactOrigin, Key, Kind, TextRef, Value};
 use forge_store::store::{ResolvedMoment, Session};
 
-/// Of a long text so many bytes are shown.
+/// How many bytes of a long text are shown.
 const MAX_TEXT_BYTES: usize = 200_000;
-/// So many steps of a history are shown.
+/// How many steps of a history are shown.
 const MAX_STEPS: usize = 200;
 
 pub(super) fn entity(
@@ -87,7 +87,7 @@ pub(super) fn entity(
     Ok(TextSheet { title: key.to_string(), command, id: key.id.clone(), sections })
 }
 
-/// The fields of a value, long texts whole.
+/// The fields of a value, with long texts in full.
 fn fields(
     value: &Value,
     lines: &mut Vec<SheetLine>,

@@ -1,4 +1,4 @@
-//! What changed between two moments: grouped by kind, with line diffs in texts.
+//! Compares two moments: changes grouped by kind, with line diffs of texts.
 
 use super::point;
 use super::row::{entity_title, one_line};
@@ -13,9 +13,9 @@ use forge_store::store::Session;
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeMap;
 
-/// A group longer than this is folded at first.
+/// A group with more entities than this is folded at first.
 const FOLDED_FROM: usize = 60;
-/// So many entities of a group are shown.
+/// How many entities of a group are shown.
 const MAX_ENTITIES: usize = 500;
 
 pub(super) fn sheet(
@@ -27,7 +27,7 @@ pub(super) fn sheet(
     let comparison = session.compare(&point(session, from)?, &point(session, to)?)?;
     let mut changes = comparison.changes;
     if preview {
-        // A restore leaves facts alone.
+        // A restore does not change facts.
         changes.retain(|change| change.kind.is_claim());
     }
     let any = !changes.is_empty();
@@ -101,7 +101,7 @@ fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
     text_difference(&old, &new, lines);
 }
 
-/// The lines in which two texts differ, with one line around.
+/// The lines in which two texts differ, with one line of context.
 fn text_difference(old: &str, new: &str, lines: &mut Vec<SheetLine>) {
     let difference = TextDiff::from_lines(old, new);
     for group in difference.grouped_ops(1) {

@@ -1,4 +1,4 @@
-//! Finding the next thing of a sort, and moments by what was typed.
+//! Finds the next landmark, and moments by a typed text.
 
 use super::row;
 use crate::answer::WorkerAnswer;
@@ -11,7 +11,7 @@ use forge_store::store::{
     HistoryPosition, PageDirection, PageItem, PageItemContent, PageKinds, Session,
 };
 
-/// So many things are looked at before it is said that there is none nearby.
+/// How many items are searched before the search gives up.
 const MAX_SEARCHED_ITEMS: usize = 20_000;
 
 pub(super) fn next(
@@ -46,7 +46,7 @@ pub(super) fn next(
 fn is_landmark(item: &PageItem, wanted: LandmarkKind) -> bool {
     match (&item.what, wanted) {
         (PageItemContent::Checkpoint(_), LandmarkKind::Checkpoint) => true,
-        // Those that forge puts on what it makes by itself are no landmarks.
+        // Tags that forge itself adds are not landmarks.
         (PageItemContent::Checkpoint(checkpoint), LandmarkKind::Tag) => {
             checkpoint.tags.iter().any(|tag| !matches!(tag.as_str(), "auto" | "time"))
         }

@@ -6,7 +6,7 @@ use crate::query::TimelineFilter;
 use forge_store::model::{AutoTrigger, CheckpointTrigger, EntryChange, Fact, Kind, Value};
 use forge_store::store::{PageItem, PageItemContent};
 
-/// A trigger as a person reads it.
+/// The display name of a trigger.
 pub(super) const fn trigger_word(trigger: CheckpointTrigger) -> &'static str {
     match trigger {
         CheckpointTrigger::Manual => "manual",
@@ -24,7 +24,7 @@ pub(super) const fn trigger_word(trigger: CheckpointTrigger) -> &'static str {
     }
 }
 
-/// What an entity says, in a line.
+/// The text of an entity in one line.
 pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
     let names: &[&str] = match kind {
         Kind::Message | Kind::Prompt => &["text"],
@@ -51,7 +51,7 @@ pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
     one_line(&said)
 }
 
-/// A text as one line.
+/// A text in one line.
 pub(super) fn one_line(text: &str) -> String {
     const MOST: usize = 400;
     let mut line = String::new();
@@ -68,7 +68,7 @@ pub(super) fn one_line(text: &str) -> String {
     line
 }
 
-/// A change in a few words: what a person scans a timeline for.
+/// A change in a few words, and how important it is.
 fn change_words(change: &EntryChange) -> (String, u8) {
     let id = &change.key.id;
     let kind = change.key.kind;
@@ -103,12 +103,12 @@ fn change_words(change: &EntryChange) -> (String, u8) {
     }
 }
 
-/// Whether a change is one of a status.
+/// Whether a change is a change of status.
 pub(super) fn changes_status(change: &EntryChange) -> bool {
     change_words(change).1 == 2
 }
 
-/// The line of an item.
+/// The timeline row of an item.
 pub(super) fn row(item: &PageItem) -> TimelineRow {
     let row = TimelineRow {
         place: item.place,
@@ -163,7 +163,7 @@ pub(super) fn row(item: &PageItem) -> TimelineRow {
                 (None, None) if weight == 2 => RowSign::Status,
                 _ => RowSign::Revision,
             };
-            // What matters most is said, the rest counted.
+            // The most important change is named; the others are counted.
             let first =
                 words.iter().max_by_key(|(_, weight)| *weight).map(|(words, _)| words.clone());
             let title = match (entry.reset_to, first) {

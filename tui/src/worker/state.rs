@@ -1,4 +1,4 @@
-//! The state at a moment, as lines.
+//! Builds the lines of the state at a moment.
 
 use super::row::{entity_title, one_line};
 use crate::answer::{ConfidenceSeries, ItemNovelty, StateItem, StateTab, StateView, text_of};
@@ -11,9 +11,9 @@ use forge_store::model::{ClaimEntry, Fact, Key, Kind, Timestamp, Value};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many lines of one kind are shown.
+/// How many lines of one kind are shown.
 const MAX_ITEMS: usize = 2000;
-/// So many facts of one kind are read.
+/// How many facts of one kind are read.
 const MAX_FACTS: usize = 300;
 
 pub(super) fn view(
@@ -113,7 +113,7 @@ fn claims(
     Ok(())
 }
 
-/// Beliefs as a tree: what rests on a belief stands under it.
+/// The beliefs as a tree: a belief is below the one that it rests on.
 fn beliefs(
     state: &StateAt,
     all: &[(String, ClaimEntry)],
@@ -133,7 +133,7 @@ fn beliefs(
     let entries: BTreeMap<&str, &ClaimEntry> =
         all.iter().map(|(id, entry)| (id.as_str(), entry)).collect();
     let mut seen = BTreeSet::new();
-    // Those that rest on nothing first; then whatever only circles lead to.
+    // Beliefs that rest on nothing come first, then those that only cycles lead to.
     let roots = all.iter().filter(|(id, _)| !rests.contains(id)).chain(all);
     for (id, _) in roots {
         let mut waiting = vec![(id.as_str(), 0)];
@@ -236,13 +236,13 @@ fn fact_item(fact: &Fact, new: bool) -> StateItem {
     }
 }
 
-/// How sure somebody was of each hypothesis, over time.
+/// The confidence of each hypothesis over time.
 pub(super) fn confidence(
     session: &Session,
     point: &ResolvedMoment,
     to: Timestamp,
 ) -> Result<Vec<ConfidenceSeries>> {
-    // As many as there are letters.
+    // As many as there are letters for the chart.
     const MOST: usize = 52;
     let state = session.state(point)?;
     let mut series = Vec::new();

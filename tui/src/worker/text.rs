@@ -1,18 +1,19 @@
-//! Long texts, read where they stand.
+//! Reads long texts from their sources.
 
 use forge_store::error::Result;
 use forge_store::model::TextRef;
 use forge_store::store::Session;
 
-/// The whole text that a reference stands for. Of an imported one the source has the line it stood in.
+/// Returns the whole text of a reference. For an imported text, the source has the line that
+/// contains it.
 ///
 /// # Errors
-/// Corrupt if it is not where it should be; as every read.
+/// `ErrorKind::Corrupt` if the text is missing, and the errors of every read.
 pub(super) fn read(session: &Session, source: Option<&str>, text: &TextRef) -> Result<String> {
     session.text(source, text, &forge_agents::resolve)
 }
 
-/// As [`read`], of a checkpoint's body, which does not say from which source it comes.
+/// Reads like [`read`], for a checkpoint's body, which does not name its source.
 ///
 /// # Errors
 /// As [`read`].

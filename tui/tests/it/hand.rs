@@ -1,4 +1,4 @@
-//! A hand on the keys: effects run at once, screens come out as text.
+//! Drives the browser in tests: effects run at once, and screens are text.
 
 use chrono::FixedOffset;
 use forge_store::model::Timestamp;
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 pub(crate) struct Hand {
     pub(crate) app: App,
     worker: StoreWorker,
-    /// What was copied.
+    /// The text that was copied.
     pub(crate) copied: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn at(text: &str) -> Timestamp {
 }
 
 impl Hand {
-    /// A browser on this store, an hour after the example's end.
+    /// Opens a browser on this store, one hour after the example's end.
     pub(crate) fn on(store: Store, width: u16, height: u16) -> Self {
         let zone = DisplayZone::Fixed(FixedOffset::east_opt(0).unwrap());
         let app = App::new(width, height, at("2025-03-11T13:11:00Z"), zone);
@@ -36,7 +36,7 @@ impl Hand {
         hand
     }
 
-    /// A browser on the example.
+    /// Opens a browser on the example.
     pub(crate) fn on_example(width: u16, height: u16) -> Self {
         let store = Store::in_memory().unwrap();
         forge_testkit::example::fill(&store).unwrap();
@@ -57,14 +57,14 @@ impl Hand {
         }
     }
 
-    /// Something happens.
+    /// Handles an event.
     pub(crate) fn act(&mut self, action: BrowserAction) -> &mut Self {
         let effects = update(&mut self.app, action);
         self.settle(effects);
         self
     }
 
-    /// Keys are pressed.
+    /// Presses keys.
     pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
         for chord in KeyChord::parse_all(keys).unwrap() {
             self.act(BrowserAction::Key(chord));
@@ -72,12 +72,12 @@ impl Hand {
         self
     }
 
-    /// A text is typed, blanks included.
+    /// Types a text, with its blanks.
     pub(crate) fn type_in(&mut self, text: &str) -> &mut Self {
         self.act(BrowserAction::Paste(text.to_owned()))
     }
 
-    /// The screen, blanks at the ends of lines left out. Ids, which are made by chance, are named.
+    /// Returns the screen without trailing blanks. Random ids are replaced by names.
     pub(crate) fn screen(&self) -> String {
         let mut screen = "\n".to_owned();
         for word in view::text(&self.app).split_inclusive([' ', '\n']) {

@@ -1,4 +1,4 @@
-//! Whatever is pressed, the screen stays whole.
+//! For any keys, the screen stays valid.
 
 use crate::hand::{Hand, at};
 use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
@@ -74,7 +74,7 @@ enum Step {
     Wheel(i16),
 }
 
-/// A store with texts that no terminal should see as they are.
+/// A store with texts that must not reach a terminal unchanged.
 fn store(what: u8, text: &str) -> Store {
     let store = Store::in_memory().unwrap();
     if what == 0 {

@@ -444,7 +444,7 @@ fn which_hypotheses_a_chart_draws_is_chosen() {
     assert!(listed.contains("(1 of 6 drawn)") && listed.contains("> [x] F H6"), "{listed}");
     hand.act(BrowserAction::Click { x: 9, y: 14 });
     assert!(hand.screen().contains("(2 of 6 drawn)"), "{}", hand.screen());
-    // What is stood on opens in full, and closes to the chart.
+    // The selected hypothesis opens in full, and closing it returns to the chart.
     let opened = hand.press("<enter>").screen();
     assert!(opened.contains("hypothesis H"), "{opened}");
     assert!(hand.press("<esc>").screen().contains("of 6 drawn)"));

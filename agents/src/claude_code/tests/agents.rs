@@ -82,7 +82,7 @@ fn a_sub_agents_work_is_the_sessions_and_its_messages_are_its_own() {
 }
 
 #[test]
-fn side_chains_without_a_name_are_told_apart_by_their_parents() {
+fn unnamed_side_chains_are_distinguished_by_their_parents() {
     let side = |fields: Json, message: Json| {
         let mut line = json!({ "isSidechain": true, "message": message });
         line.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -184,7 +184,7 @@ fn an_agent_that_was_started_by_an_agent_names_it() {
 }
 
 #[test]
-fn other_progress_says_nothing() {
+fn other_progress_is_ignored() {
     let piece = Script::new()
         .line("progress", json!({ "data": { "type": "bash_progress", "output": "x" } }))
         .line("progress", json!({ "data": "odd" }))

@@ -87,7 +87,7 @@ fn a_last_line_waits_until_it_is_whole() {
 }
 
 #[test]
-fn text_behind_a_line_that_was_taken_is_reported() {
+fn text_after_a_line_that_was_taken_is_reported() {
     let mut reader = TranscriptReader::new(TranscriptOptions::default());
     reader.read(b"{}", InputEnding::File, RECORDED_AT).unwrap();
     assert_eq!(reader.read(b" junk", InputEnding::File, RECORDED_AT).unwrap().taken, 0);

@@ -50,7 +50,7 @@ fn an_error_without_exit_code_failed_for_an_unknown_one() {
 }
 
 #[test]
-fn a_command_that_took_too_long_says_so() {
+fn a_command_with_a_time_out_is_recorded_as_such() {
     let told = "Exit code 143\nCommand timed out after 2m 0s\nhalf of it";
     let value = &only(&Script::new().failed("make test", told).read(), Kind::Command).value.clone();
     assert_eq!(text(value, "outcome"), Some("timed_out"));
@@ -67,7 +67,7 @@ fn an_exit_code_that_the_client_reads_in_its_own_way_is_not_known() {
 }
 
 #[test]
-fn a_refused_call_did_not_run_and_says_why() {
+fn a_refused_call_did_not_run_and_has_a_reason() {
     let told = "The user doesn't want to proceed with this tool use. The tool use was rejected. \
                 To tell you how to proceed, the user said:\nnot yet";
     for noted in [json!(format!("Error: {told}")), json!("User rejected tool use")] {
@@ -119,7 +119,7 @@ fn a_call_without_result_and_another_tools_call_are_no_commands() {
 }
 
 #[test]
-fn several_results_in_a_line_are_taken_as_told() {
+fn several_results_in_a_line_use_the_text_for_the_agent() {
     let script = Script::new().call("a", "Bash", json!({ "command": "one" })).call(
         "b",
         "Bash",
@@ -137,7 +137,7 @@ fn several_results_in_a_line_are_taken_as_told() {
 }
 
 #[test]
-fn a_long_output_is_referred_to_where_it_stands() {
+fn a_long_output_is_a_reference_to_its_source() {
     let long = "line of output\n".repeat(50);
     let script = Script::new().failed("x", &format!("Exit code 1\n{long}"));
     let value = &only(&script.read(), Kind::Command).value.clone();
@@ -184,7 +184,7 @@ fn each_check_of_a_list_is_a_verification() {
         (id.to_owned(), name.to_owned(), "passed".to_owned(), "/work/sub".to_owned())
     };
     assert_eq!(told, [expected("c", "cargo clippy"), expected("c/2", "cargo test")]);
-    // What did not run after a failure has none.
+    // A check that did not run after a failure has no verification.
     let output = "Exit code 101\nerror: could not compile `a` (lib) due to 1 previous error";
     let piece = Script::new().failed("cargo fmt --check && cargo clippy && pytest", output).read();
     let ids: Vec<_> = of_kind(&piece, Kind::Verification)
@@ -311,7 +311,7 @@ fn the_kind_of_a_refusal_counts_before_its_words() {
 }
 
 #[test]
-fn what_a_tool_was_asked_is_kept_with_how_it_ended() {
+fn the_input_of_a_tool_is_kept_with_its_outcome() {
     let long = "x".repeat(300);
     let input = json!({ "pattern": "fn main", "path": "/w/src", "note": long, "-A": 3,
                         "deep": { "a": { "b": { "c": 1 } } } });

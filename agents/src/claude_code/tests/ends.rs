@@ -23,7 +23,7 @@ fn notified(text: &str) -> Json {
 }
 
 #[test]
-fn a_command_in_the_background_ends_when_its_notice_comes() {
+fn a_background_command_ends_with_its_notice() {
     for (status, summary, outcome, code) in [
         ("failed", "failed with exit code 101", "failed", Some(101)),
         ("completed", "completed (exit code 0)", "finished", Some(0)),
@@ -48,7 +48,7 @@ fn a_command_in_the_background_ends_when_its_notice_comes() {
 }
 
 #[test]
-fn a_notice_that_comes_several_times_ends_the_command_once() {
+fn repeated_notices_end_a_command_once() {
     let text = notice("failed", "failed with exit code 3");
     let queued =
         json!({ "type": "queued_command", "prompt": text, "commandMode": "task-notification" });
@@ -75,7 +75,7 @@ fn a_note_that_a_command_still_runs_ends_nothing() {
 }
 
 #[test]
-fn who_asks_for_a_task_or_stops_it_hears_how_it_ended() {
+fn querying_or_stopping_a_task_reports_its_end() {
     let task = |status: &str, code: Json| {
         json!({ "retrieval_status": "success", "task": { "task_id": "b1", "task_type": "local_bash",
                 "status": status, "output": "boom", "exitCode": code } })

@@ -1,4 +1,4 @@
-//! Messages, prompts and what is known of the session.
+//! Messages, prompts and the data of the session.
 
 use super::script::{Script, called, time};
 use super::*;
@@ -47,7 +47,7 @@ fn several_texts_are_one() {
 }
 
 #[test]
-fn flags_are_there_when_they_are_so() {
+fn flags_are_present_only_if_true() {
     let said = json!({ "content": "x" });
     let piece = Script::new()
         .line("user", json!({ "message": said, "isMeta": true }))
@@ -127,7 +127,7 @@ fn the_last_session_id_counts_and_none_is_no_error() {
 }
 
 #[test]
-fn the_order_of_lines_behind_each_other_in_time_is_kept_in_the_place() {
+fn the_order_of_lines_with_decreasing_times_is_kept_in_the_place() {
     let piece = Script::new().user("a").after(-30).user("b").read();
     let found: Vec<_> = of_kind(&piece, Kind::Message).iter().map(|it| (it.at, it.place)).collect();
     assert_eq!((found[0].0, found[1].0), (time(1), time(-28)));
@@ -135,7 +135,7 @@ fn the_order_of_lines_behind_each_other_in_time_is_kept_in_the_place() {
 }
 
 #[test]
-fn a_line_that_stands_twice_says_the_same_thing() {
+fn a_repeated_line_gives_the_same_fact() {
     let script = Script::new().bash("ls", "x", json!({ "stdout": "x" }));
     let twice = at_once(script.text.repeat(2).as_bytes());
     let once = script.read();

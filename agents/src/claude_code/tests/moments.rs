@@ -1,4 +1,4 @@
-//! Checkpoints: compactions, commits, the passing of time.
+//! Checkpoints: compactions, commits, time intervals.
 
 use super::script::{Script, time};
 use super::*;
@@ -41,7 +41,7 @@ fn a_compaction_is_one_checkpoint_with_its_summary() {
 }
 
 #[test]
-fn a_compaction_says_which_messages_it_kept() {
+fn a_compaction_names_the_messages_that_it_kept() {
     let metadata = json!({
         "trigger": "manual", "preTokens": 1520, "postTokens": 329,
         "preservedMessages": { "uuids": ["m1"], "allUuids": ["m1", null, "m2"] },
@@ -57,7 +57,7 @@ fn a_compaction_says_which_messages_it_kept() {
 }
 
 #[test]
-fn a_summary_that_comes_later_completes_the_checkpoint() {
+fn a_later_summary_completes_the_checkpoint() {
     let before = boundary(Script::new());
     let cut = before.text.len();
     let whole = summary(before);
@@ -141,7 +141,7 @@ fn time_counts_from_commits_and_compactions_too_in_the_order_of_the_file() {
     let out = "[main 49f6518] x";
     let script =
         Script::new().user("start").after(290).bash("git commit", out, json!({ "stdout": out }));
-    // The line of 300 stands behind one of 500, which has made a checkpoint.
+    // The line at second 300 follows one at second 500, which has made a checkpoint.
     let script = script.after(206).user("500").after(-201).user("300").after(302).user("603");
     let piece = boundary(script.after(300)).user("after it").read();
     assert_eq!(keys(&piece), [("commit:c", 293), ("time:m6", 603), ("compaction:m7", 904)]);

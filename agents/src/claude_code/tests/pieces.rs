@@ -1,4 +1,4 @@
-//! Law: reading in pieces, whatever the cuts, gives what reading at once gives.
+//! Reading in pieces, whatever the cuts, gives what reading at once gives.
 
 use super::*;
 use crate::piece::{CheckpointDraft, SkippedLine};
@@ -13,7 +13,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds a piece; a checkpoint's later draft takes the place of its earlier one.
+    /// Adds a piece; a later draft of a checkpoint replaces the earlier one.
     fn add(&mut self, piece: TranscriptPiece) {
         self.facts.extend(piece.facts);
         for draft in piece.checkpoints {
@@ -33,7 +33,7 @@ impl Sum {
     }
 }
 
-/// Saves of the file up to each cut, imported one after the other; the carry is written down in between.
+/// Imports the file in several saves, each up to one cut; the carry is serialised in between.
 fn in_saves(bytes: &[u8], cuts: &[usize]) -> Sum {
     let mut sum = Sum::default();
     let mut carry = Vec::new();
@@ -47,7 +47,7 @@ fn in_saves(bytes: &[u8], cuts: &[usize]) -> Sum {
     sum
 }
 
-/// How a caller keeps a carry: any serde format does.
+/// How a caller saves a carry: any serde format works.
 mod kept {
     use crate::claude_code::TranscriptState;
 
@@ -64,7 +64,7 @@ mod kept {
     }
 }
 
-/// The file streamed in blocks of this size, made longer only where a line needs it.
+/// Reads the file in blocks of this size, made longer only where a line needs it.
 fn in_blocks(bytes: &[u8], block: usize) -> Sum {
     let mut sum = Sum::default();
     let mut reader = TranscriptReader::new(TranscriptOptions::default());
@@ -101,13 +101,13 @@ fn a_cut_at_any_line_of_a_recorded_session_changes_nothing() {
     for &end in &ends {
         assert_eq!(in_saves(&bytes, &[end]), whole, "cut at {end}");
     }
-    // Between an object and its line break, too.
+    // Also cuts between an object and its line break.
     ends = ends.iter().flat_map(|end| [end - 1, *end]).collect();
     assert_eq!(in_saves(&bytes, &ends), whole);
 }
 
 #[test]
-fn blanks_behind_an_object_without_its_line_break_are_taken_too() {
+fn blanks_after_an_object_without_a_line_break_are_taken_too() {
     let bytes = b"{\"type\":\"summary\",\"summary\":\"x\"}\r";
     let whole = Sum::at_once(bytes);
     assert_eq!(whole.taken, bytes.len() as u64);
@@ -149,7 +149,8 @@ proptest! {
             bytes.extend(if line.contains('\u{fffd}') { LINES[*pick].to_vec() } else { line.into() });
             bytes.push(b'\n');
         }
-        // A last line that goes on after whole records waits for its end; a save between them has taken those.
+        // A last line with text after complete records waits for its end; a save in between has
+        // taken the records.
         if !ended && picks.last() != Some(&GOES_ON) {
             bytes.pop();
         }
@@ -160,9 +161,9 @@ proptest! {
     }
 }
 
-/// The place of a line with text after its whole records.
+/// The index of a line with text after its complete records.
 const GOES_ON: usize = 12;
-/// Lines that depend on each other, and such as cannot be read.
+/// Lines that depend on each other, and lines that cannot be read.
 const LINES: &[&[u8]] = &[
     br#"{"type":"user","uuid":"p<n>","sessionId":"s<n>","timestamp":"2026-01-01T01:<n>:00Z","message":{"content":"go on"}}"#,
     br#"{"type":"assistant","uuid":"a<n>","timestamp":"2026-01-01T00:<n>:00Z","message":{"content":[{"type":"tool_use","id":"c","name":"Bash","input":{"command":"git commit -m x"}}]}}"#,

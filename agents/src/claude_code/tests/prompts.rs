@@ -1,4 +1,4 @@
-//! Prompts, and what is none.
+//! Prompts, and texts that are not prompts.
 
 use super::script::{Script, answered, time};
 use super::*;
@@ -40,16 +40,16 @@ fn a_prompt_typed_while_the_agent_works_is_kept_at_its_own_time() {
     }
     let without = json!({ "attachment": { "type": "queued_command", "prompt": text } });
     assert_eq!(prompts(&works().line("attachment", without).read()), one(text, 2));
-    // Older clients only say that it left the queue.
+    // Older clients write only that the text left the queue.
     let script = works().line("queue-operation", queue("enqueue", Some(text)));
     let piece = script.clone().line("queue-operation", queue("remove", None)).read();
     assert_eq!(prompts(&piece), one(text, 2));
     assert_eq!(text_of_place(&script), text);
-    // It may wait while the model is asked again.
+    // It may still wait when the model is called again.
     assert_eq!(prompts(&goes_on(script).read()), one(text, 2));
 }
 
-/// The text at the place of the first prompt in the queue.
+/// The text at the pointer of the first prompt in the queue.
 fn text_of_place(script: &Script) -> String {
     let piece = script.clone().line("queue-operation", queue("remove", None)).read();
     let fact = only(&piece, Kind::Prompt);
@@ -58,7 +58,7 @@ fn text_of_place(script: &Script) -> String {
 }
 
 #[test]
-fn a_prompt_that_comes_by_several_lines_is_kept_once() {
+fn a_prompt_in_several_lines_is_recorded_once() {
     let text = "use decimal";
     let enqueued = || works().line("queue-operation", queue("enqueue", Some(text)));
     let mut removed = queue("remove", Some(text));
@@ -68,7 +68,7 @@ fn a_prompt_that_comes_by_several_lines_is_kept_once() {
     let script = script.line("attachment", queued(&json!(text)));
     assert_eq!(prompts(&goes_on(script.clone()).read()), one(text, 4));
     assert_eq!(only(&script.read(), Kind::Prompt).id, "m4");
-    // What it was is known by its line: here a notice.
+    // Its own line says what it was: here a notice.
     let mut notice = queued(&json!(text));
     notice["attachment"]["commandMode"] = json!("task-notification");
     let script = enqueued().line("queue-operation", removed.clone()).line("attachment", notice);
@@ -77,7 +77,7 @@ fn a_prompt_that_comes_by_several_lines_is_kept_once() {
     let script = enqueued().line("attachment", queued(&json!(text)));
     let script = script.line("queue-operation", removed);
     assert_eq!(prompts(&goes_on(script).read()), one(text, 3));
-    // It waits until the turn ends and has a turn of its own.
+    // It waits until the turn ends, and gets a turn of its own.
     let script = enqueued().line("queue-operation", queue("dequeue", None)).user(text);
     assert_eq!(prompts(&goes_on(script).read()), one(text, 4));
     let script = goes_on(enqueued()).line("queue-operation", queue("dequeue", None)).user(text);
@@ -85,7 +85,7 @@ fn a_prompt_that_comes_by_several_lines_is_kept_once() {
 }
 
 #[test]
-fn a_prompt_that_was_taken_back_is_none() {
+fn a_prompt_moved_back_to_the_input_is_not_recorded() {
     let text = "use decimal";
     for operation in
         [queue("popAll", Some(text)), queue("popOne", Some(text)), queue("popAll", None)]
@@ -93,7 +93,7 @@ fn a_prompt_that_was_taken_back_is_none() {
         let script = works().line("queue-operation", queue("enqueue", Some(text)));
         let script = goes_on(script.line("queue-operation", operation));
         assert_eq!(prompts(&script.read()), []);
-        // What is typed then is a prompt, though it is the same again.
+        // The same text typed again afterwards is another prompt.
         assert_eq!(prompts(&script.user(text).read()), one(text, 6));
     }
     let shown = "<ide_selection>x</ide_selection>\nuse decimal";
@@ -118,7 +118,7 @@ fn the_same_words_typed_again_are_another_prompt() {
 }
 
 #[test]
-fn text_beside_a_tools_result_is_a_prompt() {
+fn text_next_to_the_result_of_a_tool_is_a_prompt() {
     let mut message = answered("c", "ok", false);
     let content = message["content"].as_array_mut().unwrap();
     content.push(json!({ "type": "text", "text": "<system-reminder>x</system-reminder>" }));
@@ -129,7 +129,7 @@ fn text_beside_a_tools_result_is_a_prompt() {
 }
 
 #[test]
-fn the_words_of_a_prompt_are_found_behind_the_editors_context() {
+fn the_words_of_a_prompt_are_found_after_the_context_of_the_editor() {
     let context =
         "<ide_opened_file>The user opened the file /w/a.toml in the IDE.</ide_opened_file>";
     let long = "add a code owners file ".repeat(20).trim().to_owned();
@@ -151,7 +151,7 @@ fn the_words_of_a_prompt_are_found_behind_the_editors_context() {
 }
 
 #[test]
-fn the_origin_says_who_spoke() {
+fn the_origin_names_the_author() {
     let line = |text: &str, origin: &str| {
         let message = json!({ "message": { "content": text }, "origin": { "kind": origin } });
         Script::new().line("user", message).read()
@@ -181,7 +181,7 @@ fn a_copy_of_another_sessions_line_is_a_message_and_no_prompt() {
 }
 
 #[test]
-fn what_happened_beside_the_conversation_is_a_notice_or_an_edit_from_outside() {
+fn events_outside_the_conversation_are_notices_or_external_edits() {
     let attachment = |attachment: Json| json!({ "attachment": attachment });
     let found = json!([{ "uri": "file:///w/a.rs", "diagnostics": [
         { "message": "unused", "severity": "Warning", "range": { "start": { "line": 4 } } }, null] }]);

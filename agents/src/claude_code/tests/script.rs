@@ -1,11 +1,11 @@
-//! Transcripts written for a test.
+//! Builds transcripts for tests.
 
 #![expect(clippy::needless_pass_by_value, reason = "`json!` in a call reads better without `&`")]
 
 use super::*;
 use serde_json::{Value as Json, json};
 
-/// A transcript, line by line. Each line has its number as uuid (`m1`, ...) and a time of its own.
+/// A transcript, built line by line. Each line has its number as uuid (`m1`, ...) and its own time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Script {
     pub(super) text: String,
@@ -18,7 +18,8 @@ impl Script {
         Self::default()
     }
 
-    /// Lets time pass before the next line, which comes a second later anyway; backwards too.
+    /// Adds seconds (negative ones too) before the next line, which comes one second later in any
+    /// case.
     pub(super) fn after(mut self, seconds: i64) -> Self {
         self.seconds += seconds;
         self
@@ -51,7 +52,7 @@ impl Script {
         self.line("assistant", json!({ "message": called(id, tool, input) }))
     }
 
-    /// A result without error that the tool noted as `noted`.
+    /// Adds a result without an error, with `noted` as its `toolUseResult`.
     pub(super) fn result(self, id: &str, told: &str, noted: Json) -> Self {
         self.line("user", json!({ "message": answered(id, told, false), "toolUseResult": noted }))
     }
@@ -69,7 +70,7 @@ impl Script {
         self.call("c", "Bash", json!({ "command": command })).error("c", told, noted)
     }
 
-    /// A line of a sub-agent inside a progress line of the call `task`.
+    /// Adds a line of a sub-agent inside a progress line of the call `task`.
     pub(super) fn progress(mut self, agent: &str, kind: &str, message: &Json) -> Self {
         let nested = json!({
             "type": kind,
@@ -80,7 +81,7 @@ impl Script {
         let data = json!({
             "type": "agent_progress", "agentId": agent, "prompt": "look around", "message": nested,
         });
-        // The line itself is written later than what it holds.
+        // The line itself is written later than the message inside it.
         self.seconds += 10;
         let mut script = self.line("progress", json!({ "data": data, "parentToolUseID": "task" }));
         script.seconds -= 10;
@@ -109,7 +110,7 @@ pub(super) fn answered(id: &str, told: &str, error: bool) -> Json {
     })
 }
 
-/// So many seconds into the transcript.
+/// The time this many seconds after the transcript's start.
 pub(super) fn time(seconds: i64) -> Timestamp {
     Timestamp::parse_rfc3339("2026-01-01T00:00:00Z").unwrap().plus_micros(seconds * 1_000_000)
 }

@@ -43,7 +43,7 @@ fn a_task_has_a_version_for_each_change() {
 }
 
 #[test]
-fn a_task_whose_number_is_only_told_is_found_by_it() {
+fn a_task_is_found_by_a_number_in_the_result() {
     let piece = Script::new()
         .call("a", "TaskCreate", json!({ "subject": "x" }))
         .result("a", "Task #12 created successfully: x", json!(null))

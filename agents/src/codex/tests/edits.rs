@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the edits say: id, path, lines added and removed.
+/// The edits: id, path, lines added and removed.
 fn edits(piece: &TranscriptPiece) -> Vec<(String, String, i64, i64)> {
     let code = of(piece, Kind::Code).into_iter().map(|fact| {
         let number = |name| field(fact, name).and_then(Value::as_i64).unwrap();
@@ -50,7 +50,7 @@ fn a_patch_in_a_command_line_counts_from_where_it_is_applied() {
 }
 
 #[test]
-fn the_result_of_a_patch_may_stand_in_the_output_of_a_command() {
+fn the_result_of_a_patch_may_be_in_the_output_of_a_command() {
     let asked = call(
         1,
         "exec_command",
@@ -76,7 +76,7 @@ fn the_result_of_a_patch_may_stand_in_the_output_of_a_command() {
 }
 
 #[test]
-fn a_patch_beside_other_commands_is_an_edit_and_a_command() {
+fn a_patch_next_to_other_commands_is_an_edit_and_a_command() {
     let line = format!("apply_patch <<'EOF'\n{PATCH}\nEOF\ncargo test");
     let told = |code: i64, output: &str| {
         json!(format!("Process exited with code {code}\nOutput:\n{output}"))
@@ -155,7 +155,7 @@ fn changes_that_only_an_item_or_an_event_reports_are_edits() {
 }
 
 #[test]
-fn a_long_change_is_found_again_where_it_stands() {
+fn a_long_change_is_resolved_from_its_source() {
     let content = "line of text\n".repeat(40);
     let script = meta()
         + &at(

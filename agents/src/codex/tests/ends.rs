@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the versions of the commands say: command, outcome, exit code and time.
+/// The versions of the commands: command, outcome, exit code and time.
 fn ends(piece: &TranscriptPiece) -> Vec<(String, String, Option<i64>, String)> {
     let commands = of(piece, Kind::Command).into_iter().map(|fact| {
         let code = field(fact, "exit_code").and_then(Value::as_i64);
@@ -58,7 +58,7 @@ fn execution(id: &str, process: &str, command: &str, status: &str, code: Option<
 }
 
 #[test]
-fn a_command_in_the_background_ends_in_the_poll_that_says_so() {
+fn a_background_command_ends_with_the_poll_that_reports_it() {
     let script = [
         meta(),
         runs(1, "k1", "cargo test"),
@@ -74,14 +74,14 @@ fn a_command_in_the_background_ends_in_the_poll_that_says_so() {
         [end("k1", "background", None, "00:12"), end("k1", "failed", Some(101), "00:50")]
     );
     let last = of(&piece, Kind::Command)[1];
-    // The last poll printed nothing: what was printed last is shown.
+    // The last poll printed nothing: the last output is shown.
     assert_eq!(text(last, "stdout_preview").as_deref(), Some("test result: ok\n"));
     assert_eq!(field(last, "duration_ms"), Some(&49_000_i64.into()));
     assert_eq!(verdicts(&piece), ["unknown", "failed"]);
 }
 
 #[test]
-fn a_poll_that_finds_no_process_says_nothing() {
+fn a_poll_without_a_process_reports_nothing() {
     for told in [
         "write_stdin failed: Unknown process id 7",
         "write_stdin failed: UnknownSessionId { session_id: 7 }",
@@ -162,7 +162,7 @@ fn a_process_that_was_stopped_is_no_verdict() {
         runs(1, "k1", "cargo test"),
         goes_on(2, "k1", 7, ""),
         item_of(9, &execution("k1", "7", "cargo test", "failed", Some(-1))),
-        // Before the call's own result: what that says counts more.
+        // Before the call's own result, which has priority.
         runs(10, "k2", "make test"),
         item_of(11, &execution("k2", "8", "make test", "failed", Some(-1))),
         output(12, "k2", &json!("Wall time: 1.0 seconds\naborted by user")),
@@ -185,7 +185,7 @@ fn a_process_that_was_stopped_is_no_verdict() {
             end("k3", "timed_out", Some(124), "00:14"),
         ]
     );
-    // The first verdict of `k1` is that it runs in the background.
+    // The first verdict of `k1` is given while it runs in the background.
     assert_eq!(verdicts(&piece), ["unknown", "unknown", "unknown", "unknown", "timed_out"]);
 }
 
@@ -214,7 +214,7 @@ fn commands_of_a_script_are_read_from_their_items() {
         ),
         item_of(8, &execution("exec-1", "7", "cargo test", "failed", Some(101))),
         printed(9, "s1", "printed"),
-        // A command that goes on after its script ended.
+        // A command that still runs after its script ended.
         script_call(10, "s2", "tools.exec_command({cmd: 'make test'}); text('started')"),
         printed(11, "s2", "started"),
         item_of(30, &execution("exec-2", "8", "make test", "completed", Some(0))),
@@ -243,7 +243,7 @@ fn a_script_without_items_leaves_its_commands_unknown() {
     assert_eq!(verdicts(&piece), ["unknown"]);
     let command = of(&piece, Kind::Command)[0];
     assert_eq!(text(command, "working_dir").as_deref(), Some("/w/b"));
-    // An item that comes later is its end, under the name that the fact has.
+    // A later item reports its end, under the id that the fact has.
     let late = item_of(3, &execution("exec-9", "7", "make lint; exit 3", "failed", Some(3)));
     let piece = read(&(script.concat() + &late));
     assert_eq!(
@@ -253,7 +253,7 @@ fn a_script_without_items_leaves_its_commands_unknown() {
 }
 
 #[test]
-fn a_script_that_goes_on_is_judged_by_what_it_prints_at_its_end() {
+fn a_running_script_is_judged_by_its_final_output() {
     let input = "const [a, b] = await Promise.all([tools.exec_command({cmd: 'git status'}), tools.exec_command({cmd: 'pytest -q'})]); text(b.output)";
     let asked =
         json!({"type": "custom_tool_call", "name": "exec", "call_id": "s1", "input": input});

@@ -1,4 +1,4 @@
-//! Rollouts, read from lines made here.
+//! Rollouts, read from lines built in the tests.
 
 mod edits;
 mod ends;
@@ -65,10 +65,12 @@ fn text(fact: &Fact, name: &str) -> Option<String> {
     field(fact, name).and_then(Value::as_text).map(str::to_owned)
 }
 
-/// Checks that a rollout in two pieces, whatever the cut, gives what it gives as a whole.
+/// Checks that reading a rollout in two pieces, whatever the cut, gives the same as reading it at
+/// once.
 fn same_in_pieces(script: &str) {
     let whole = read(script);
-    // Every place of a short one; of a long one so many that no line is always cut at the same place.
+    // A short rollout is cut at every byte; a long one at steps that cut each line at a different
+    // place.
     let step = if script.len() < 1500 { 1 } else { 37 };
     for cut in (0..script.len()).step_by(step) {
         let mut first = TranscriptReader::new(options());
@@ -79,7 +81,7 @@ fn same_in_pieces(script: &str) {
         let taken = usize::try_from(piece.taken).unwrap();
         facts.extend(piece.facts);
         checkpoints.extend(piece.checkpoints);
-        // What goes on is another process.
+        // Another process continues, from the serialised carry.
         let carry = serde_json::from_slice(&serde_json::to_vec(first.carry()).unwrap()).unwrap();
         let piece = TranscriptReader::resume(options(), carry)
             .read(&script.as_bytes()[taken..], InputEnding::File, Timestamp::default())
@@ -91,7 +93,7 @@ fn same_in_pieces(script: &str) {
 }
 
 #[test]
-fn a_session_a_prompt_and_what_was_said() {
+fn a_session_with_a_prompt_and_messages() {
     let user = json!({"type": "message", "role": "user",
         "content": [{"type": "input_text", "text": "fix the cache"}]});
     let surroundings = json!({"type": "message", "role": "user",
@@ -123,7 +125,7 @@ fn a_session_a_prompt_and_what_was_said() {
         (Some("/w/sub"), Some("main"))
     );
     assert_eq!(session.title.as_deref(), Some("fix the cache"));
-    // The same words twice are two prompts; each is told by two lines and comes once.
+    // The same words twice are two prompts. Two lines report each prompt, which is recorded once.
     assert_eq!(of(&piece, Kind::Prompt).len(), 2);
     let messages = of(&piece, Kind::Message);
     assert_eq!(messages.len(), 5);
@@ -265,7 +267,7 @@ fn the_plan_is_tasks_and_a_compaction_a_checkpoint() {
 }
 
 #[test]
-fn a_long_text_is_found_again_where_it_stands() {
+fn a_long_text_is_resolved_from_its_source() {
     let long = "x".repeat(400);
     let line = format!("echo {long}");
     let script = [

@@ -1,4 +1,4 @@
-//! Who spoke: prompts, and what Codex writes in the person's name.
+//! Authors of user messages: prompts, and what Codex writes in the person's name.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn completed(second: u32, texts: &[&str]) -> String {
 }
 
 #[test]
-fn the_record_says_who_spoke() {
+fn the_record_names_the_author() {
     let script = [
         meta(),
         said(
@@ -62,7 +62,7 @@ fn the_record_says_who_spoke() {
 fn a_prompt_is_one_whichever_lines_report_it() {
     let script = [
         meta(),
-        // All three, one only, and two prompts at once.
+        // All three kinds of lines, only one kind, and two prompts at once.
         said(1, &["one"], &["user.text"]),
         shown(1, "one"),
         completed(1, &["one"]),
@@ -72,7 +72,7 @@ fn a_prompt_is_one_whichever_lines_report_it() {
         shown(30, "five"),
         said(31, &["four"], &[]),
         said(31, &["five"], &[]),
-        // The same again, and the same word by word in parts.
+        // The same text again, and the same text in parts.
         said(40, &["one"], &["user.text"]),
         shown(40, "one"),
         said(50, &["a", "b"], &["user.text", "user.text"]),
@@ -146,7 +146,7 @@ fn first(id: &str, more: &Json) -> String {
 
 #[test]
 fn what_a_fork_copied_are_no_prompts_of_its_own() {
-    // A turn of before the fork, and one of after it: their names tell when they were made.
+    // A turn from before the fork, and one from after it: their ids contain when they were made.
     let old = "019de2ec-0000-7000-8000-000000000000";
     let new = "019e6000-0000-7000-8000-000000000000";
     let turn =
@@ -167,7 +167,7 @@ fn what_a_fork_copied_are_no_prompts_of_its_own() {
     assert_eq!(title(&piece).as_deref(), Some("asked here"));
     assert_eq!(piece.session.unwrap().agent_session, "f2");
     same_in_pieces(&script);
-    // Without such names: copies are written in one go, or have times of before.
+    // Without such ids: copies come without a pause, or have times from before the fork.
     let script = [
         first("f2", &json!({"forked_from_id": "f1"})),
         first("f1", &json!({})),

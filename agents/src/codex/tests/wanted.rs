@@ -1,4 +1,4 @@
-//! Uses of tools, sub-agents, notices, tokens, and what a compaction kept.
+//! Tool uses, sub-agents, notices, tokens, and the messages that a compaction kept.
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
 }
 
 #[test]
-fn sub_agents_start_and_end_as_their_parent_is_told() {
+fn sub_agents_start_and_end_as_the_parent_rollout_says() {
     let spawn = json!({"agent_type": "explorer", "message": "find the lexer"});
     let script = [
         meta(),
@@ -126,7 +126,7 @@ fn sub_agents_start_and_end_as_their_parent_is_told() {
 }
 
 #[test]
-fn what_a_session_is_told_beside_its_messages_are_notices() {
+fn other_events_of_a_session_become_notices() {
     let script = [
         meta(),
         at(1, "turn_context", &json!({"model": "gpt-8"})),
@@ -167,7 +167,7 @@ fn a_message_has_the_tokens_of_its_response() {
         meta(),
         says(1, "m1"),
         count(2, &usage(100, 40, 7), &usage(100, 40, 7)),
-        // The event comes again when a limit changes.
+        // The event is repeated when a limit changes.
         says(3, "m2"),
         count(3, &usage(100, 40, 7), &usage(100, 40, 7)),
         at(4, "token_usage_record", &json!({"usage": usage(50, 0, 9)})),
@@ -192,7 +192,7 @@ fn a_message_has_the_tokens_of_its_response() {
 }
 
 #[test]
-fn a_compaction_tells_what_was_kept() {
+fn a_compaction_lists_the_kept_messages() {
     let message = |role: &str, text: &str| {
         json!({"type": "message", "role": role,
         "content": [{"type": "input_text", "text": text}]})
@@ -212,7 +212,7 @@ fn a_compaction_tells_what_was_kept() {
     let (offset, length) = found.place.unwrap();
     let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());
     assert_eq!(resolve(&script.as_bytes()[from..to], &found.pointer), Some(long));
-    // The newest form names messages that stand in the file.
+    // The newest form names messages that are in the file.
     let entries = json!([{"type": "reference", "item_id": "msg_1"}, {"type": "inline", "item": message("user", "go on")}]);
     let script = [
         meta(),

@@ -1,8 +1,9 @@
-//! Trajectories of OpenHands: its events, as one list or one a line.
+//! Trajectories of OpenHands: its events, as one list or one per line.
 //!
-//! There are two forms. The events of the server have `action` or `observation`; an observation names the action it
-//! answers in `cause`. The events of the agent SDK have a `kind`; an answer names its action in `action_id`. The list
-//! may be the document, or the `trajectory` or `history` of an object. Times have no zone: they are taken as UTC.
+//! There are two forms. The events of the server have `action` or `observation`; an observation
+//! names the action that it answers in `cause`. The events of the agent SDK have a `kind`; an
+//! answer names its action in `action_id`. The list may be the document, or the `trajectory` or
+//! `history` of an object. Times have no zone and are read as UTC.
 
 mod sdk;
 mod server;
@@ -27,7 +28,7 @@ use std::collections::BTreeMap;
 
 const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::OpenHands;
 
-/// An event, as far as both forms have the same.
+/// An event, with the fields that both forms share.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct OpenHandsEvent<'a> {
@@ -56,7 +57,7 @@ struct EventContainer<'a> {
     events: Option<&'a RawValue>,
 }
 
-/// What a shell said of itself after a command.
+/// The metadata of the shell after a command.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ShellMetadata {
@@ -64,7 +65,7 @@ struct ShellMetadata {
     working_dir: LenientId,
 }
 
-/// The JSON of an event, where its document is, and what leads to the event there.
+/// The JSON of an event, the position of its document, and the pointer to the event there.
 struct EventLocation<'a> {
     json: &'a RawValue,
     place: SourceSpan,
@@ -78,7 +79,7 @@ enum OpenHandsRequest {
         command: Value,
         working_dir: Option<String>,
     },
-    /// An input to the command that runs, or a look at it.
+    /// Input for the running command, or a look at it.
     Poll {
         stops: bool,
     },
@@ -98,24 +99,24 @@ enum OpenHandsRequest {
 struct OpenHandsOpenCall {
     moment: StepMoment,
     asked: OpenHandsRequest,
-    /// The id of the call, which is not that of its event.
+    /// The id of the call, which differs from the id of its event.
     call: Option<String>,
 }
 
-/// How a call was answered.
+/// The answer to a call.
 #[derive(Default)]
 struct OpenHandsCallResult<'a> {
-    /// `finished`, `failed` or `refused`; of a command that ended, see `exit_code`.
+    /// `finished`, `failed` or `refused`; for a command that ended, `exit_code` decides.
     outcome: &'static str,
     text: &'a str,
-    /// What leads to the text from the document.
+    /// The pointer from the document to the text.
     pointer: String,
     exit_code: Option<i64>,
     working_dir: Option<String>,
-    /// The command was not waited for any longer; it goes on.
+    /// Whether waiting for the command ended while it still runs.
     goes_on: bool,
     timed_out: bool,
-    /// What an edit shows of itself.
+    /// The fields of an edit.
     edit: FieldMap,
     tasks: Option<BTreeMap<String, FieldMap>>,
 }
@@ -141,7 +142,7 @@ pub(super) fn read(
         return Err(NotATrajectory::unlike(AUTHOR, "no event"));
     }
     reading.finish();
-    // A longer save of the same run begins alike.
+    // A longer save of the same run has the same first event.
     let first = spots.first().map_or("", |spot| spot.json.get());
     Ok(reading.run.piece(hash(first), started_at))
 }
@@ -159,7 +160,7 @@ fn spots<'a>(document: &TrajectoryDocument<'a>) -> Result<Vec<EventLocation<'a>>
         let mut spots = Vec::new();
         for (index, json) in items.into_iter().enumerate() {
             let base = format!("{base}/{index}");
-            // Early versions kept pairs of an action and its observation.
+            // Early versions stored pairs of an action and its observation.
             if json.get().starts_with('[') {
                 let pair: Vec<&RawValue> = serde_json::from_str(json.get()).unwrap_or_default();
                 let pair = pair.into_iter().enumerate();
@@ -187,7 +188,7 @@ fn spots<'a>(document: &TrajectoryDocument<'a>) -> Result<Vec<EventLocation<'a>>
     })
 }
 
-/// The list of events that an object holds, and what leads to it.
+/// The list of events in an object, and the pointer to it.
 fn event_list<'a>(holder: &EventContainer<'a>) -> Option<(&'a RawValue, &'static str)> {
     let lists = [
         (holder.trajectory, "/trajectory"),
@@ -199,7 +200,7 @@ fn event_list<'a>(holder: &EventContainer<'a>) -> Option<(&'a RawValue, &'static
         .find_map(|(raw, base)| Some((raw.filter(|raw| raw.get().starts_with('['))?, base)))
 }
 
-/// One event a line. A line that is none is passed over.
+/// Reads one event per line. Other lines are skipped.
 fn by_line<'a>(
     document: &TrajectoryDocument<'a>,
 ) -> Result<Option<Vec<EventLocation<'a>>>, NotATrajectory> {
@@ -232,9 +233,9 @@ fn time(text: &str) -> Option<Timestamp> {
 
 struct OpenHandsReader {
     run: TrajectoryRun,
-    /// Calls by the name that their answers use.
+    /// Open calls, by the name that their answers use.
     open: BTreeMap<String, OpenHandsOpenCall>,
-    /// The command that was not waited for any longer.
+    /// The command that still runs, although waiting for it ended.
     running: Option<(String, OpenHandsOpenCall)>,
     moment: StepMoment,
     /// Whether an event had a time.
@@ -242,7 +243,7 @@ struct OpenHandsReader {
 }
 
 impl OpenHandsReader {
-    /// Reads an event. Says whether it is one of OpenHands.
+    /// Reads an event. Returns whether it is one of OpenHands.
     fn event(&mut self, spot: &EventLocation<'_>) -> bool {
         if !spot.json.get().starts_with('{') {
             return false;
@@ -316,7 +317,7 @@ impl OpenHandsReader {
         }
     }
 
-    /// What was said about the command that goes on.
+    /// Handles the answer to a poll of the running command.
     fn polled(&mut self, stops: bool, answer: &OpenHandsCallResult<'_>) {
         if answer.goes_on {
             return;
@@ -399,7 +400,7 @@ impl OpenHandsReader {
         self.run.fact(&moment, kind, name, value);
     }
 
-    /// Calls that nothing answered: nobody knows how they ended.
+    /// Records calls without an answer, with an unknown outcome.
     fn finish(&mut self) {
         for (name, open) in std::mem::take(&mut self.open) {
             self.moment = open.moment.clone();
@@ -415,7 +416,7 @@ impl OpenHandsReader {
         }
     }
 
-    /// A compaction: what came before is no longer shown to the model.
+    /// Records a compaction: earlier messages are no longer shown to the model.
     fn condensed(&mut self, id: &str, summary: Option<Value>) {
         let moment = self.moment.clone();
         self.run.at(&moment, |work, scene| work.single_line_compaction(scene, id, summary));
@@ -446,7 +447,7 @@ impl OpenHandsReader {
     }
 }
 
-/// How a command ended that is not waited for any longer.
+/// How a command ended that still ran when waiting for it ended.
 fn ended(answer: &OpenHandsCallResult<'_>) -> &'static str {
     match answer.exit_code {
         _ if matches!(answer.outcome, REFUSED | "failed") => answer.outcome,
@@ -457,7 +458,8 @@ fn ended(answer: &OpenHandsCallResult<'_>) -> &'static str {
     }
 }
 
-/// What the text of an answer says of a command without an exit code: whether it goes on, or was stopped for its time.
+/// Parses the answer of a command without an exit code: whether it still runs, and whether it was
+/// stopped by the time limit.
 fn without_code(told: &str) -> (bool, bool) {
     let asks = told.contains("[The command has no new output after ")
         || (told.contains("[The command timed out after ") && told.contains("You may wait longer"));
@@ -466,7 +468,7 @@ fn without_code(told: &str) -> (bool, bool) {
     (asks || still, !asks && told.contains("[The command timed out after "))
 }
 
-/// What a shell is sent to stop the command that runs.
+/// Whether this input stops the running command.
 fn stops(input: &str) -> bool {
     matches!(input.trim(), "C-c" | "C-d" | "C-z")
 }

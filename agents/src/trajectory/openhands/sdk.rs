@@ -1,4 +1,4 @@
-//! Events of OpenHands' agent SDK, told apart by their `kind`.
+//! Events of OpenHands' agent SDK, which have a `kind`.
 
 use super::{
     EventLocation, OpenHandsCallResult, OpenHandsEvent, OpenHandsReader, OpenHandsRequest,
@@ -68,7 +68,7 @@ struct SdkAction<'a> {
 struct SdkObservation<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    /// The text of earlier versions.
+    /// The text in earlier versions.
     #[serde(borrow)]
     output: Option<&'a RawValue>,
     exit_code: LenientInteger,
@@ -84,7 +84,7 @@ struct SdkObservation<'a> {
     task_list: Option<&'a RawValue>,
 }
 
-/// Reads an event of the SDK. Says whether it is one.
+/// Reads an event of the SDK. Returns whether it is one.
 pub(super) fn event(
     reading: &mut OpenHandsReader,
     spot: &EventLocation<'_>,
@@ -114,7 +114,7 @@ pub(super) fn event(
                 pointer: format!("{}/error", spot.base),
                 ..OpenHandsCallResult::default()
             };
-            // It may name the call alone, not the event that made it.
+            // It may name only the call, not the event that made it.
             let name = reading.called(&answers).unwrap_or(answers);
             reading.answer(&name, answer);
         }
@@ -154,7 +154,7 @@ fn message(
         ("meta", flag(role == "user" && !by_user)),
     ]);
     reading.message(id, fact);
-    // Another agent may speak in the user's place.
+    // Another agent may speak in the user's name.
     if let (true, None, Some((text, _)), Some(value)) = (by_user, &line.sender.0, said, value) {
         let moment = reading.moment.clone();
         reading.run.prompt(&moment, id, &text, value);
@@ -241,7 +241,7 @@ fn asked(
         "MCPToolAction" => OpenHandsRequest::Tool {
             fields: reading.input(tool, action.data, &format!("{pointer}/data")),
         },
-        // A call that was not valid has no action.
+        // An invalid call has no action.
         _ if event.action.is_none_or(|raw| raw.get() == "null") => OpenHandsRequest::Tool {
             fields: reading.input(tool, line.tool_call, &format!("{}/tool_call", spot.base)),
         },
@@ -267,7 +267,7 @@ fn observation(
     let code = seen.exit_code.0.or(metadata.exit_code.0).filter(|code| *code != -1);
     let (mut goes_on, timed_out) =
         if code.is_none() { without_code(&told) } else { (false, false) };
-    // A time-out is soft: the command goes on until it is stopped.
+    // A time-out does not stop the command: it still runs.
     goes_on |= code.is_none() && seen.timeout.0;
     let tasks = seen
         .task_list

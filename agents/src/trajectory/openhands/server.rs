@@ -99,7 +99,7 @@ pub(super) struct OpenHandsTask<'a> {
     pub(super) status: LenientText<'a>,
 }
 
-/// Reads an event of the server. Says whether it is one.
+/// Reads an event of the server. Returns whether it is one.
 pub(super) fn event(
     reading: &mut OpenHandsReader,
     spot: &EventLocation<'_>,
@@ -107,7 +107,7 @@ pub(super) fn event(
     id: &str,
 ) -> bool {
     let line: ServerEvent<'_> = object(Some(spot.json));
-    // What a call and its answer name it by.
+    // The name that a call and its answer share.
     let name = line.id.0.clone().unwrap_or_else(|| id.to_owned());
     match (line.action.text(), line.observation.text()) {
         (Some(action), _) => {
@@ -174,7 +174,7 @@ fn action(
                 args.summary.text().map(|it| long_text::value(it, place, || at("summary")));
             return reading.condensed(id, summary);
         }
-        // The server's own doings.
+        // Internal events of the server.
         "null"
         | "recall"
         | "change_agent_state"

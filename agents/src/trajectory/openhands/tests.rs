@@ -27,7 +27,7 @@ fn time(second: u32) -> String {
     format!("2026-05-01T10:00:{second:02}.500000")
 }
 
-/// A run that is told by the events of the server.
+/// A run as events of the server.
 fn server() -> Vec<Json> {
     let action = |id: u32, action: &str, args: Json| json!({"id": id, "timestamp": time(id), "source": "agent", "action": action, "args": args});
     let observed = |id: u32, cause: u32, observation: &str, content: &str, extras: Json| {
@@ -139,7 +139,7 @@ fn the_events_of_the_server_are_read_as_a_list_and_as_lines() {
     let lines = read(&lines);
     check_server(&lines);
     assert_eq!(lines.session.unwrap().agent_session, list.session.unwrap().agent_session);
-    // Early versions kept pairs.
+    // Early versions stored pairs.
     let pairs: Vec<Json> = events.chunks(2).map(|pair| json!(pair)).collect();
     check_server(&read(&json!(pairs).to_string()));
 }
@@ -276,7 +276,7 @@ fn the_events_of_the_sdk_are_read() {
 }
 
 #[test]
-fn what_holds_no_event_is_refused() {
+fn a_document_without_events_is_refused() {
     for text in ["", "3", "[]", "{}", "[3,null]", "{\"a\":1}\n{\"b\":2}\n", "[{\"role\":\"user\"}]"]
     {
         assert!(

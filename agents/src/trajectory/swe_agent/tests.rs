@@ -49,7 +49,7 @@ fn a_step_is_a_message_and_a_command_and_its_edit_is_code() {
         (field(4, "path"), field(4, "applied")),
         (Some("/w/a.py".into()), Some(false.into()))
     );
-    // Nothing says that it was made.
+    // Nothing says that the edit was applied.
     assert_eq!((field(7, "path"), field(7, "applied")), (Some("b.py".into()), None));
     assert_eq!(field(8, "paths"), Some(vec!["s/a.py"].into()));
 }
@@ -100,7 +100,7 @@ fn the_recorded_runs_have_their_steps_and_every_reference_leads_to_its_text() {
 }
 
 #[test]
-fn every_tool_that_edits_makes_code_and_says_whether_it_was_made() {
+fn every_editing_tool_makes_code_with_its_success() {
     let step = |action: &str, observation: &str| {
         serde_json::json!({"action": action, "observation": observation, "execution_time": 1.0,
             "state": {"open_file": "/r/a.py", "working_dir": "/r"}})
@@ -128,7 +128,7 @@ fn every_tool_that_edits_makes_code_and_says_whether_it_was_made() {
         ("c.py", false),
     ];
     assert_eq!(code, expected.map(|(path, applied)| (Some(path.into()), Some(applied.into()))));
-    // Text that is put into a file is no check.
+    // A text that is written to a file is not a check.
     let checks: Vec<_> = of(Kind::Verification).map(|fact| told(fact, "name")).collect();
     assert_eq!(checks, [Some("pytest".into())]);
     let last = of(Kind::Command).next_back().unwrap();
@@ -162,7 +162,7 @@ fn several_attempts_are_one_session() {
         (chosen.value.field("attempt"), chosen.value.field("chosen")),
         (Some(&2_i64.into()), Some(&true.into()))
     );
-    // Before the last attempt has ended there is no choice yet.
+    // Before the last attempt has ended, no attempt is chosen yet.
     document.as_object_mut().unwrap().retain(|name, _| name == "attempts");
     let piece = self::piece(&document.to_string());
     assert_eq!(at(&piece, Kind::Command).len(), 3);

@@ -39,7 +39,7 @@ pub struct MergeArgs {
     pub dry_run: bool,
 }
 
-/// Takes what one branch changed over into another.
+/// Merges the changes of one branch into another.
 pub fn run(args: &MergeArgs, context: &mut Context) -> Result<(), CommandError> {
     let mut merging = MergeRequest {
         source: args.source.as_str().to_owned(),
@@ -87,7 +87,8 @@ fn show(
     context.out.emit(&report)
 }
 
-/// Reads how conflicts are settled: which there are says where a name ends, whatever characters an id has.
+/// Parses how conflicts are settled. The existing conflicts tell where an id ends, because an id
+/// may contain any characters.
 fn settle(
     session: &Session,
     merging: &mut MergeRequest,
@@ -128,13 +129,13 @@ fn value_of<'a>(text: &'a str, conflict: &ClaimConflict) -> Option<&'a str> {
     text.strip_prefix(&name(conflict))?.strip_prefix('=')
 }
 
-/// What was written as a value of a field: a text where the field is one on any side, else as JSON has it.
+/// Parses the value of a field: a text if the field is a text on any side, otherwise JSON.
 fn field_value(text: &str, conflict: &ClaimConflict) -> Value {
     let json = serde_json::from_str::<Value>(text).ok();
     let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
     let is_text = sides.into_iter().flatten().any(|value| value.as_text().is_some());
     match json {
-        // In quotes it may be any text, `ours` too.
+        // In quotes it may be any text, even `ours`.
         Some(value) if !is_text || value.as_text().is_some() || value == Value::Null => value,
         _ => text.into(),
     }

@@ -12,11 +12,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Standard input is kept in memory while it is imported.
+/// The maximum size of standard input, which is kept in memory while it is imported.
 const MAX_STDIN_BYTES: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What is to be read, as often as it takes.
+/// The input, which can be read several times.
 enum Input {
     File(File),
     Bytes(Vec<u8>),
@@ -35,13 +35,13 @@ impl Input {
     }
 }
 
-/// Does it.
+/// Runs `forge import events`.
 pub(super) fn run(args: &EventsArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
     let shown = args.file.display().to_string();
     let (mut input, bytes, source, name) = if args.file == Path::new("-") {
         let bytes = standard_input()?;
-        // Another stream is another source; one that has grown begins alike.
+        // Another stream is another source; a stream that has grown begins with the same line.
         let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
         let source = format!("events:-{:016x}", fnv_1a(first));
         let length = bytes.len() as u64;
@@ -93,7 +93,7 @@ fn standard_input() -> Result<Vec<u8>, CommandError> {
     Ok(bytes)
 }
 
-/// A hash that is the same in every version (FNV-1a, 64 bits).
+/// A hash that is the same in all versions of forge (FNV-1a, 64 bits).
 fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -18,12 +18,13 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// So often an import is begun again because somebody else has taken the same run meanwhile.
+/// How often an import is retried because another process has imported the same run in the
+/// meantime.
 const MAX_ATTEMPTS: usize = 8;
-/// A trajectory is read whole.
+/// The maximum size of a trajectory, which is read completely.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Does it.
+/// Imports the trajectories in the arguments.
 pub(super) fn run(
     author: TrajectoryAuthor,
     args: &TrajectoryArgs,
@@ -31,7 +32,7 @@ pub(super) fn run(
 ) -> Result<(), CommandError> {
     for _ in 1..MAX_ATTEMPTS {
         match once(author, args, context) {
-            // Somebody else imports the same run, and was faster.
+            // Another process imported the same run first.
             Err(error) if error.kind() == ErrorKind::Conflict => {}
             done => return done,
         }
@@ -87,7 +88,7 @@ fn once(
     Ok(())
 }
 
-/// The whole file.
+/// Reads the whole file.
 fn content(author: TrajectoryAuthor, path: &Path, folder: &Path) -> Result<Vec<u8>, CommandError> {
     let wanted = FileFormat::Trajectory(author);
     let opened = Opened::new(path, Some(wanted), folder)?;
@@ -107,7 +108,7 @@ fn content(author: TrajectoryAuthor, path: &Path, folder: &Path) -> Result<Vec<u
     Ok(content)
 }
 
-/// Whether a file is what was taken before, and no longer save of the same run.
+/// Whether a file equals what was imported before, and is not a longer save of the same run.
 fn is_same(store: &Store, known: &SourceBookmark, clean: &RedactedSource<'_>) -> bool {
     let source = clean.source();
     known.bytes == source.len() as u64

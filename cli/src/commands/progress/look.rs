@@ -1,4 +1,4 @@
-//! Questions about progress.
+//! Queries about progress.
 
 use super::{Of, found, named};
 use crate::args::value::Name;
@@ -146,7 +146,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<(), Command
         return context.out.emit(&Show::new(&execution, &document));
     }
     let execution = match &args.of.execution {
-        // What was cleaned up has a history too.
+        // An execution that was cleaned up has a history too.
         Some(name) => named(&store, &args.of.review, name)?,
         None => found(&store, &args.of)?.0,
     };

@@ -1,4 +1,4 @@
-//! Saving: one document, or a stream of them in one long process.
+//! Saves one document, or a stream of them in one long-running process.
 
 use super::named;
 use crate::args::value::{self, Name};
@@ -52,7 +52,7 @@ pub struct SaveArgs {
     pub error: Option<String>,
 }
 
-/// Does it.
+/// Runs `forge progress save`.
 pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
     match args.file.as_deref() {
         Some(path) if path == Path::new("-") => stream(args, context),
@@ -62,7 +62,7 @@ pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandE
             let value = serde_json::from_str(&text).map_err(|error| {
                 CommandError::invalid(format!("'{shown}' is no JSON document")).caused_by(error)
             })?;
-            // What cannot be saved makes nothing.
+            // A document that cannot be saved must create nothing.
             let news = News::read(value, args.stage.as_ref())?;
             let store = workplace::open(context, Access::Write)?;
             take(args, context, &store, context.now, news)?;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandE
     }
 }
 
-/// One thing that is said on standard input.
+/// One message on standard input.
 enum News {
     Document(Box<ProgressDocument>),
     Item(String, ItemReport),
@@ -97,7 +97,7 @@ impl News {
     }
 }
 
-/// Serves one long process: each document is durable before its line is answered.
+/// Serves one long-running process: each document is durable before its line is answered.
 fn stream(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
     let maintainer = store.maintainer();
@@ -120,8 +120,8 @@ fn stream(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Takes one piece of news, which makes the execution where there is none. Without a stage an item makes nothing:
-/// something has to be saved already that says which.
+/// Handles one message, and creates the execution if there is none. An item without a stage creates
+/// nothing: an earlier document must have named the stage.
 fn take(
     args: &SaveArgs,
     context: &mut Context,
@@ -152,7 +152,7 @@ fn take(
     }
 }
 
-/// Takes the items named in the arguments.
+/// Saves the items in the arguments.
 fn items(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
     let failed = ItemReport::Failed { class: args.class, error: args.error.clone() };

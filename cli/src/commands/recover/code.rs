@@ -1,4 +1,4 @@
-//! The code of a recovery: shown first, made in git when somebody says yes.
+//! The code of a recovery point: shown first, and restored in git after consent.
 
 use super::RecoverArgs;
 use crate::context::Context;
@@ -15,11 +15,11 @@ use forge_store::model::Value;
 use forge_store::store::RecoverySummary;
 use std::path::{Path, PathBuf};
 
-/// What the code was, and what would come of making it again here.
+/// Returns the recorded state of the code, and the result of restoring it here.
 ///
 /// # Errors
 ///
-/// As every read; that it cannot be made here is part of the answer.
+/// As every read. That it cannot be restored here is part of the result.
 pub(super) fn step(
     reading: &Reading,
     found: &RecoverySummary,
@@ -45,11 +45,11 @@ pub(super) fn step(
     Ok(code)
 }
 
-/// Makes it again on a branch of its own, perhaps in a worktree of its own.
+/// Restores the code on a branch of its own, and in a worktree of its own if requested.
 ///
 /// # Errors
 ///
-/// Not found if no state of the code was recorded, or its commit is not here; as git.
+/// Not found if no state of the code was recorded, or its commit is not here; the errors of git.
 pub(super) fn restore(
     args: &RecoverArgs,
     reading: &Reading,
@@ -129,7 +129,7 @@ fn place(context: &Context) -> Result<Place, CommandError> {
     Place::at(&context.cwd, &context.store_directory()?)
 }
 
-/// How many values were taken out of what a patch adds.
+/// Counts the redacted values in what a patch adds.
 fn redacted(patch: &Patch) -> usize {
     let added = |line: &&str| line.starts_with('+') && !line.starts_with("+++");
     let text = patch.text.as_deref().unwrap_or_default();
@@ -141,7 +141,7 @@ fn joined(mut one: Vec<Left>, other: Vec<Left>) -> Vec<Left> {
     one
 }
 
-/// The state that was captured last and the edits since, and what of it was never kept.
+/// Returns the last captured state with the edits since, and what was never stored of it.
 fn wanted(
     reading: &Reading,
     found: &RecoverySummary,
@@ -184,7 +184,7 @@ fn wanted(
     Ok((wanted, left))
 }
 
-/// Where the checkout may have been when edits were recorded.
+/// Where the checkout may have been when the edits were recorded.
 fn tops(place: &Place, context: &Context) -> Vec<PathBuf> {
     let mut tops = vec![place.top().to_owned()];
     if let Ok(store) = context.store_directory()

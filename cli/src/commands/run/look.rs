@@ -1,4 +1,4 @@
-//! Questions about runs.
+//! Queries about runs.
 
 use super::{found, named};
 use crate::args::value::{self, Moment, Name};
@@ -134,7 +134,7 @@ pub struct ResumeArgs {
     pub at: Option<Moment>,
 }
 
-/// The point of a run that was named, or now.
+/// The given moment of a run, or the present.
 fn point(
     context: &Context,
     run: &WorkflowRun,
@@ -143,7 +143,7 @@ fn point(
     workplace::point_or_head(context, run.session(), at)
 }
 
-/// The run with this item.
+/// Finds the run with this item.
 fn of_item(context: &Context, args: &ItemArgs) -> Result<WorkflowRun, CommandError> {
     found(&workplace::open(context, Access::Read)?, args.run.as_ref(), &args.item)
 }

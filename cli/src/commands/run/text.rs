@@ -1,4 +1,4 @@
-//! Templates and texts: what is filled, refused and found.
+//! Templates and texts: filling, refusing and searching.
 
 use super::look::ItemArgs;
 use super::{found, named};

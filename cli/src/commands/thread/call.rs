@@ -1,4 +1,4 @@
-//! The calls of a thread that have no result: pending, rerun.
+//! The calls of a thread without a result: pending, rerun.
 
 use super::when_free;
 use crate::args::value::Name;
@@ -114,7 +114,7 @@ pub(super) fn rerun(args: &RerunArgs, context: &mut Context) -> Result<(), Comma
     put_in(args, context, &store, &mut report)
 }
 
-/// Puts the recorded result behind the call.
+/// Inserts the recorded result after the call.
 fn put_in(
     args: &RerunArgs,
     context: &mut Context,
@@ -134,7 +134,8 @@ fn put_in(
     Ok(())
 }
 
-/// Runs the command with the arguments on its input. What it prints is the result; a failure is an error result.
+/// Runs the command with the arguments as input. Its output is the result; a failure is an error
+/// result.
 fn run_tool(
     command: &[OsString],
     tool: &str,
@@ -152,7 +153,7 @@ fn run_tool(
         .spawn()
         .map_err(|error| CommandError::io(&format!("cannot run '{}'", program.display()), error))?;
     if let Some(mut input) = child.stdin.take() {
-        // A tool need not read its arguments.
+        // A tool may ignore its arguments.
         let _ = input.write_all(arguments.as_bytes());
     }
     let output = child

@@ -52,7 +52,7 @@ pub struct AppendArgs {
     #[arg(long, value_name = "TOOL,...", value_delimiter = ',')]
     pub idempotent: Vec<String>,
 
-    /// Who writes.
+    /// The writer.
     #[command(flatten)]
     pub writer: Writer,
 }
@@ -149,7 +149,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<(), Command
     context.out.emit(&Shown::new(args.thread.as_str(), status, messages))
 }
 
-/// The messages of a thread or a file, and its name.
+/// The messages of a thread or a file, with its name.
 fn messages(of: &Of, context: &Context) -> Result<Vec<String>, CommandError> {
     match (&of.thread, &of.file) {
         (Some(name), _) => {

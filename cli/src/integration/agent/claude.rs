@@ -1,12 +1,12 @@
-//! Claude Code: `settings.json` and its kin, `.mcp.json`, `CLAUDE.md`.
+//! Claude Code: `settings.json` and related files, `.mcp.json`, `CLAUDE.md`.
 
 use super::{Agent, Form, Part, Place, Scope, Wanted, groups, object, path, texts};
 use crate::integration::json::Edit;
 use crate::integration::rule;
 use crate::integration::section;
 
-/// Event, what it is narrowed to, and how many seconds it may take. A session that ends is waited for that long, at
-/// most 60 seconds.
+/// Event, its matcher, and its time limit in seconds. Claude Code waits that long at the end of a
+/// session, but at most 60 seconds.
 const EVENTS: [(&str, Option<&str>, u32); 13] = [
     ("SessionStart", None, 10),
     ("UserPromptSubmit", None, 10),
@@ -23,12 +23,12 @@ const EVENTS: [(&str, Option<&str>, u32); 13] = [
     ("SessionEnd", None, 10),
 ];
 
-/// The first version that passes over an event it does not know. Versions before it pass over the whole file, so that they
-/// are given those events only that have been there for long.
+/// The first version that skips an unknown event. Earlier versions skip the whole file, so they get
+/// only events that have existed for a long time.
 const LENIENT: [u32; 3] = [2, 1, 101];
 const YOUNG: [&str; 4] = ["PostCompact", "PermissionDenied", "TaskCompleted", "StopFailure"];
 
-/// The events that the installed version knows; all of them where it is not known which one that is.
+/// Returns the events that the installed version knows; all events if the version is not known.
 fn events(version: Option<[u32; 3]>) -> Vec<(&'static str, Option<&'static str>, u32)> {
     let strict = version.is_some_and(|version| version < LENIENT);
     EVENTS.into_iter().filter(|(event, ..)| !(strict && YOUNG.contains(event))).collect()
@@ -37,7 +37,7 @@ fn events(version: Option<[u32; 3]>) -> Vec<(&'static str, Option<&'static str>,
 pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
     let usual = place.home.join(".claude");
     let own = place.claude.as_ref().unwrap_or(&usual);
-    // Where the user's settings are moved, what the agent notes for itself moves into the same directory.
+    // If the user's settings are in another directory, the agent's own notes are there too.
     let notes = match &place.claude {
         Some(moved) => moved.join(".claude.json"),
         None => place.home.join(".claude.json"),
@@ -71,7 +71,7 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
         ]),
         keep: false,
     }]);
-    // The agent does not wait for what only takes notes.
+    // The agent does not wait for hooks that only record.
     let hooks = groups(Agent::Claude, place, &events(place.claude_version), |event| match event {
         "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "TaskCompleted" => {
             vec![("async", true.into())]

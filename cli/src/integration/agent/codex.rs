@@ -6,7 +6,7 @@ use crate::integration::{OWN_MARK, rule, section};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Codex waits for the end of a session at most 3 seconds.
+/// Codex waits at most 3 seconds at the end of a session.
 const EVENTS: [(&str, Option<&str>, u32); 10] = [
     ("SessionStart", None, 10),
     ("UserPromptSubmit", None, 10),
@@ -49,8 +49,8 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
     ]
 }
 
-/// The rules in Codex's own language: one for what `forge` may be followed by, and one for each group of which some
-/// commands are allowed only.
+/// The rules in Codex's own language: one for what may follow `forge`, and one for each group with
+/// some commands that are not allowed.
 fn rules(word: &str) -> String {
     let mut alone = Vec::new();
     let mut some: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Cursor: `hooks.json`, `mcp.json`, and of a project `AGENTS.md`.
+//! Cursor: `hooks.json`, `mcp.json`, and `AGENTS.md` in a project.
 
 use super::{Agent, Form, Part, Place, Scope, Wanted, object, path, server};
 use crate::integration::json::Edit;

@@ -3,8 +3,9 @@
 use super::{Agent, Form, Part, Place, Scope, Wanted, groups, server};
 use crate::integration::{OWN_MARK, rule, section};
 
-/// Times are milliseconds here. `PreCompress` comes before every request of the model, compacted or not: it is not among
-/// them. After a compaction the first event that takes a text is the result of a tool, of any tool, or the next prompt.
+/// Times are in milliseconds here. `PreCompress` is missing because it comes before every request
+/// to the model, compacted or not. After a compaction, the first event that takes a text is the
+/// result of any tool, or the next prompt.
 const EVENTS: [(&str, Option<&str>, u32); 5] = [
     ("SessionStart", None, 10_000),
     ("BeforeAgent", None, 10_000),
@@ -27,7 +28,7 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
         Wanted { file: settings, part: Part::Server, form: server(place, &["mcpServers"]) },
         Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
     ];
-    // It reads the policies of the user only.
+    // Gemini CLI reads only the user's policies.
     if scope == Scope::User {
         wanted.push(Wanted {
             file: own.join("policies/forge.toml"),
@@ -38,8 +39,8 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
     wanted
 }
 
-/// Rules that allow and forbid nothing: an entry of `tools.allowed` in the settings would forbid each other command. The
-/// lowest priority lets each rule of the user's own go first.
+/// Rules that allow commands and forbid nothing: an entry of `tools.allowed` in the settings would
+/// forbid all other commands. With the lowest priority, every rule of the user comes first.
 fn policy(word: &str) -> String {
     let list = |items: &mut dyn Iterator<Item = String>| {
         let lines = items.map(|item| format!("  {},\n", toml_edit::Value::from(item)));

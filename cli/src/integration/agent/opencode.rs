@@ -4,7 +4,7 @@ use super::{Form, Part, Place, Scope, Wanted, object, path, texts};
 use crate::integration::json::Edit;
 use crate::integration::{OWN_MARK, rule, section};
 
-/// What it does is in the file itself; only the binary's path is put in.
+/// The plugin's source, in which only the path of the binary is replaced.
 const PLUGIN: &str = include_str!("opencode.js");
 
 pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
@@ -19,7 +19,7 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
             place.project.join("AGENTS.md"),
         ),
     };
-    // Where both are there, the one with comments is the one people write.
+    // If both exist, people edit the one with comments.
     let with_comments = settings.join("opencode.jsonc");
     let settings =
         if with_comments.exists() { with_comments } else { settings.join("opencode.json") };

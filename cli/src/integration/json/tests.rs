@@ -22,7 +22,7 @@ fn what_is_there_stays_as_it_is_written() {
         with,
         "{\n  // mine\n  \"z\": 1,  /* why */\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\", \"Bash(forge)\" ],\n  },\n}\n"
     );
-    // Once is enough.
+    // A second edit changes nothing.
     assert_eq!(edited(&with, &edit).unwrap(), with);
 }
 
@@ -70,7 +70,7 @@ fn what_is_empty_only_since_then_goes_too() {
     assert_eq!(without("{ \"a\": [ ] }", &is_x, &[]).unwrap(), "{ \"a\": [ ] }");
 }
 
-/// Settings as people write them: any form, remarks, commas at the end.
+/// Settings as people write them: any formatting, comments, trailing commas.
 fn jsonc() -> impl Strategy<Value = String> {
     let gap = prop_oneof![
         4 => Just(String::new()),
@@ -132,7 +132,7 @@ proptest! {
         let splice = Splice::between(&text, &with).unwrap();
         prop_assert_eq!(splice.taken_back(&with), Some(text));
         prop_assert_eq!(&edited(&with, &edit).unwrap(), &with);
-        // Nothing of what was there is gone but what stands between two places of one change.
+        // Only what is between two positions of one change may be missing.
         let after = values(&with).unwrap();
         let left = without(&with, &|_, value| value == "forge's own", &[]).unwrap();
         let (left, pointer) = (values(&left).unwrap(), format!("/{}", path.join("/")));

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-/// A home with a project in it.
+/// A home directory with a project in it.
 struct House {
     root: tempfile::TempDir,
     place: Place,
@@ -50,7 +50,7 @@ impl House {
         fs::write(path, text).unwrap();
     }
 
-    /// Every file and directory but the receipts, with contents and rights.
+    /// Every file and directory except the receipts, with content and permissions.
     fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<String>)> {
         let mut tree = BTreeMap::new();
         let mut open = vec![self.place.home.clone()];
@@ -141,7 +141,7 @@ fn settings_that_the_agent_rewrote_lose_what_is_forges_alone() {
     assert_eq!(left, json::values(own).unwrap());
 }
 
-/// Clients write their settings anew in a form of their own, with more in them.
+/// Clients rewrite their settings with other formatting and more entries.
 #[test]
 fn rewritten_settings_keep_what_was_empty_before_and_what_came_since() {
     for (agent, scope) in every() {
@@ -169,7 +169,7 @@ fn rewritten_settings_keep_what_was_empty_before_and_what_came_since() {
     }
 }
 
-/// What earlier versions of forge wrote, with entries of a person beside it: installing puts it right.
+/// Content that earlier versions of forge wrote, next to entries of a person: installing fixes it.
 #[test]
 fn what_an_earlier_forge_wrote_is_found_and_replaced() {
     let house = House::new();
@@ -336,7 +336,7 @@ fn links_are_followed_at_home_and_refused_out_of_the_project() {
     assert!(fs::read_to_string(&kept).unwrap().contains("PreCompact"));
     house.uninstall(Agent::Claude, Scope::User);
     assert_eq!(fs::read_to_string(&kept).unwrap(), "{}");
-    // A project that somebody else made must not say which of my files are written.
+    // A project from someone else must not decide which of the user's files are written.
     let elsewhere = house.root.path().join("elsewhere.md");
     fs::write(&elsewhere, "mine").unwrap();
     symlink(&elsewhere, house.place.project.join("CLAUDE.md")).unwrap();
@@ -393,7 +393,7 @@ fn a_file_that_cannot_be_written_leaves_the_others_as_they_were() {
     let house = House::new();
     let before = house.tree();
     let plan = house.plan(Agent::Claude, Scope::Project).unwrap();
-    // Somebody makes the last file meanwhile.
+    // The last file is created by someone else in the meantime.
     let last = house.place.project.join("CLAUDE.md");
     house.write(&last, "quick\n");
     let error = plan.install(&house.receipts).unwrap_err();
@@ -402,7 +402,7 @@ fn a_file_that_cannot_be_written_leaves_the_others_as_they_were() {
     assert_eq!(house.tree(), before);
 }
 
-/// Settings in some form, and a page.
+/// Settings with any formatting, and a page.
 fn settings() -> impl Strategy<Value = (String, String, String)> {
     let json = prop_oneof![
         Just("{}"),

@@ -1,4 +1,4 @@
-//! What an agent needs to go on, in one page.
+//! The tool `brief`: what an agent needs to continue, in one page.
 
 use super::super::answer::{Answer, Place};
 use super::super::resource;
@@ -11,11 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The bytes of a brief if nobody says.
+/// The default size of a brief, in bytes.
 const BUDGET_BYTES: usize = 4000;
-/// The least that may be asked for.
+/// The minimum size, in bytes.
 const LEAST_BYTES: usize = 500;
-/// The most that may be asked for.
+/// The maximum size, in bytes.
 const MOST_BYTES: usize = 12_000;
 
 /// `brief`.
@@ -64,7 +64,7 @@ pub(in crate::mcp) struct Line {
     at: String,
 }
 
-/// What the command finds.
+/// The document of the command.
 #[derive(Debug, Deserialize)]
 struct Document {
     session: Option<String>,

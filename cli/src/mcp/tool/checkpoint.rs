@@ -1,4 +1,4 @@
-//! Naming a moment.
+//! The tool `checkpoint`: names a moment.
 
 use super::super::visit::Visit;
 use super::record::{Written, written};

@@ -1,4 +1,4 @@
-//! What changed between two moments, page by page.
+//! The tool `diff`: what changed between two moments, in pages.
 
 use super::super::answer::{Answer, MOST_ROWS, Place, TEXT_BYTES, cut, page};
 use super::super::schema::KindWord;
@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How many rows a page has if nobody says.
+/// The default number of rows in a page.
 const ROWS: usize = 40;
 
 /// `diff`.
@@ -65,7 +65,7 @@ pub(in crate::mcp) struct Change {
 }
 
 impl Change {
-    /// The change that a command told of.
+    /// Reads a change from a command's document.
     pub(super) fn of_json(mut change: Value) -> Self {
         let mut text = |name: &str| change.get_mut(name).map(Value::take);
         let mut word = |name: &str| {
@@ -120,7 +120,7 @@ pub(in crate::mcp) struct DiffFound {
     warnings: Vec<String>,
 }
 
-/// A row: kind, id, field.
+/// The key of a row: kind, id, field.
 type RowKey = (u8, String, Option<String>);
 
 impl Does for Diff {

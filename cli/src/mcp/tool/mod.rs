@@ -1,4 +1,4 @@
-//! The tools: one file a family, this table of all.
+//! The tools: one file per family, and this table of all tools.
 
 mod brief;
 mod checkpoint;
@@ -32,37 +32,37 @@ use std::sync::{Arc, LazyLock};
 /// What a tool does to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// It only looks.
+    /// It only reads.
     Reads,
-    /// It adds: what was there before is kept, at its moment.
+    /// It adds: what was there before stays readable at its moment.
     Adds,
-    /// It makes the present state another one.
+    /// It replaces the current state.
     Replaces,
 }
 
 /// A tool.
 pub(super) trait Does {
-    /// What it is called.
+    /// Its name.
     const NAME: &'static str;
-    /// What a person reads.
+    /// Its title for people.
     const TITLE: &'static str;
-    /// What a model reads: when to use it.
+    /// Its description for models: when to use it.
     const ABOUT: &'static str;
-    /// What it does to the store.
+    /// Its effect on the store.
     const EFFECT: Effect;
     /// Its arguments.
     type Arguments: DeserializeOwned + JsonSchema;
-    /// Its answer.
+    /// The type of its answer.
     type Found: Serialize + JsonSchema;
 
-    /// The session that the arguments name.
+    /// Returns the session in the arguments.
     fn session(arguments: &Self::Arguments) -> Option<&str>;
 
-    /// Does it.
+    /// Runs the tool.
     ///
     /// # Errors
     ///
-    /// As its commands do.
+    /// The errors of its commands.
     fn run(
         arguments: &Self::Arguments,
         visit: &mut Visit,
@@ -70,11 +70,11 @@ pub(super) trait Does {
     ) -> Result<Outcome<Self::Found>, CommandError>;
 }
 
-/// What a call came to.
+/// The result of a call.
 pub(super) enum Outcome<T> {
     /// An answer.
     Answer(Answer<T>),
-    /// A question that the client is to answer first.
+    /// A question that the client must answer first.
     Question(Box<rmcp::model::InputRequiredResult>),
 }
 
@@ -84,16 +84,16 @@ impl<T> From<Answer<T>> for Outcome<T> {
     }
 }
 
-/// What is known of the client that calls.
+/// What is known about the client of a call.
 #[derive(Clone, Debug, Default)]
 pub struct Client {
-    /// Whether a result may ask back (the protocol of 2026-07-28).
+    /// Whether a result may be a question (the protocol of 2026-07-28).
     pub may_be_asked: bool,
-    /// What it says it can do.
+    /// Its declared capabilities.
     pub capabilities: Option<ClientCapabilities>,
-    /// What it answered to an earlier question.
+    /// Its answers to an earlier question.
     pub responses: Option<InputResponses>,
-    /// What that question asked it to hand back.
+    /// The state that came with that question.
     pub state: Option<String>,
 }
 
@@ -124,20 +124,20 @@ static TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     ]
 });
 
-/// All tools, always in this order.
+/// Returns all tools, always in this order.
 #[must_use]
 pub fn all() -> &'static [Entry] {
     &TABLE
 }
 
-/// The tool of this name.
+/// Returns the tool with this name.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Entry> {
     all().iter().find(|entry| entry.tool.name == name)
 }
 
 impl Entry {
-    /// Calls it. What goes wrong with the arguments or the store is a result that says so.
+    /// Calls the tool. Errors of the arguments or the store become a result that reports them.
     #[must_use]
     pub fn call(
         &self,
@@ -181,11 +181,11 @@ fn begun<T: Does>(arguments: &T::Arguments, setting: &Setting) -> Result<Visit, 
     Visit::begin(setting, T::session(arguments), to)
 }
 
-/// What a tool finds for arguments that forge itself makes, as JSON.
+/// Runs a tool with arguments that forge itself made, and returns its answer as JSON.
 ///
 /// # Errors
 ///
-/// As the tool does.
+/// The errors of the tool.
 pub(super) fn found<T: Does>(
     arguments: JsonObject,
     setting: &Setting,
@@ -199,13 +199,13 @@ pub(super) fn found<T: Does>(
 }
 
 fn taken<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, CommandError> {
-    // A client may say that it leaves something out by saying null.
+    // A client may send null for an argument that it leaves out.
     let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
     serde_json::from_value(Value::Object(given.collect()))
         .map_err(|error| CommandError::invalid(format!("the arguments are not taken: {error}")))
 }
 
-/// A name, a moment or another word of the command line, from an argument.
+/// Parses an argument as a name, a moment or another word of the command line.
 pub(super) fn word<T: std::str::FromStr<Err = String>>(
     argument: &str,
     text: &str,
@@ -213,7 +213,7 @@ pub(super) fn word<T: std::str::FromStr<Err = String>>(
     text.parse().map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
 }
 
-/// The same of an argument that may be left out.
+/// Parses an optional argument in the same way.
 pub(super) fn word_if<T: std::str::FromStr<Err = String>>(
     argument: &str,
     text: Option<&String>,

@@ -1,4 +1,4 @@
-//! Going back, once somebody has seen what that changes.
+//! The tool `restore`: restores claims after the changes were shown and confirmed.
 
 use super::super::answer::{Answer, Place};
 use super::super::resource;
@@ -21,7 +21,7 @@ use serde_json::Value;
 
 /// How many changes a preview lists.
 const CHANGES: usize = 30;
-/// What the question is called, and its one field.
+/// The name of the question, and of its one field.
 const QUESTION: &str = "confirm";
 
 /// `restore`.
@@ -76,7 +76,7 @@ pub(in crate::mcp) struct RestoreFound {
     warnings: Vec<String>,
 }
 
-/// What the command finds.
+/// The document of the command.
 #[derive(Debug, Deserialize)]
 struct Document {
     restored_to: Option<String>,
@@ -96,14 +96,14 @@ struct Revision {
     sequence: u64,
 }
 
-/// What the client has said to it so far.
+/// The client's answer so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Consent {
-    /// Yes, to exactly this.
+    /// Yes, to exactly these changes.
     Given,
     /// No.
     Refused,
-    /// Nothing, or a yes to something else.
+    /// None, or a yes to other changes.
     Open,
 }
 
@@ -195,7 +195,8 @@ fn answer(
     Answer::new(found).linked(uri, "timeline")
 }
 
-/// What says that nothing has changed since the preview: session, present revision, and the one gone back to.
+/// The token that shows that nothing has changed since the preview: session, current revision, and
+/// the restored one.
 fn token(session: &Session, point: &ResolvedMoment) -> Result<String, CommandError> {
     let mut hash = blake3::Hasher::new();
     hash.update(session.summary()?.info.id.to_string().as_bytes());
@@ -224,7 +225,7 @@ fn consent(given: &RestoreArguments, client: &Client, token: &str) -> Consent {
     }
 }
 
-/// Whether the client can ask the person it works for.
+/// Whether the client can ask its user.
 fn asks(client: &Client) -> bool {
     let capabilities = client.capabilities.as_ref();
     client.may_be_asked && capabilities.is_some_and(|client| client.elicitation.is_some())

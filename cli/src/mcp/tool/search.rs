@@ -1,4 +1,4 @@
-//! Words in all that was ever said.
+//! The tool `search`: finds words in everything that was recorded.
 
 use super::super::answer::{Answer, Place, page};
 use super::super::schema::KindWord;
@@ -12,11 +12,11 @@ use forge_store::model::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many hits a page has if nobody says.
+/// The default number of hits in a page.
 const HITS: usize = 20;
-/// The most hits of a page.
+/// The maximum number of hits in a page.
 const MOST_HITS: usize = 50;
-/// How many hits an answer links.
+/// The maximum number of links in an answer.
 const LINKS: usize = 5;
 
 /// `search`.
@@ -66,13 +66,13 @@ pub(in crate::mcp) struct Hit {
 }
 
 impl Hit {
-    /// Where it can be read whole, and what it is called.
+    /// The address with the full text, and its name.
     fn link(&self) -> (String, String) {
         let Self { session, kind, id, .. } = self;
         let claim = kind.parse::<Kind>().is_ok_and(Kind::is_claim);
         let uri = match self.revision {
             _ if kind == "checkpoint" => resource::checkpoint(id),
-            // A claim may have been dropped since, or never have come to this branch.
+            // A claim may have been removed since, or may never have been on this branch.
             Some(revision) if claim => {
                 resource::entity_at(session, kind, id, &format!("#{revision}"))
             }
@@ -82,12 +82,12 @@ impl Hit {
     }
 }
 
-/// What the command finds.
+/// The document of the command.
 #[derive(Debug, Deserialize)]
 struct Document {
     hits: Vec<Hit>,
     total: u64,
-    /// Where the command's own next page begins.
+    /// The cursor of the command's own next page.
     cursor: Option<String>,
 }
 
@@ -127,7 +127,7 @@ impl Does for Search {
         visit: &mut Visit,
         _: &Client,
     ) -> Result<Outcome<SearchFound>, CommandError> {
-        // What is quoted is read as it stands; else each word is one by itself.
+        // Quoted text is one phrase; otherwise each word counts separately.
         let words: Vec<String> = if given.query.contains('"') {
             vec![given.query.clone()]
         } else {

@@ -1,4 +1,4 @@
-//! What was known at a moment, page by page.
+//! The tool `state`: what was known at a moment, in pages.
 
 use super::super::answer::{
     Answer, MOST_ROWS, Place, Stored, TEXT_BYTES, WHOLE_BYTES, cut_fields, page,
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How many rows a page has if nobody says.
+/// The default number of rows in a page.
 const ROWS: usize = 30;
 
 /// `state`.
@@ -67,7 +67,7 @@ pub(in crate::mcp) struct Moment {
 }
 
 impl Moment {
-    /// The moment of this point.
+    /// Returns the moment of this point.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ pub(in crate::mcp) struct StateFound {
     warnings: Vec<String>,
 }
 
-/// A row: kind, time, id.
+/// The key of a row: kind, time, id.
 type RowKey = (u8, i64, String);
 
 impl Does for State {
@@ -162,7 +162,8 @@ impl Does for State {
         let (entries, more) = page(rows, limit)?;
         let next_cursor = more.then(|| cursor::behind(&question, &key(&known[entries.len() - 1])));
         let session = name_of(&reading.session)?;
-        // One that was asked for by its id has an address of its own; a whole page of addresses says nothing new.
+        // An entity that was requested by its id gets a link; links for a whole page would repeat
+        // the rows.
         let linked = entries.first().filter(|_| given.id.is_some());
         let links = linked.map(|entry| {
             let uri = resource::entity(&session, &entry.kind, &entry.id);
@@ -200,7 +201,7 @@ fn all_of(state: &StateAt, kinds: &[Kind]) -> Result<Counted, CommandError> {
     Ok((all, counts))
 }
 
-/// An entity as it is handed back, its texts cut to so many bytes.
+/// An entity for an answer, with its texts cut to this many bytes.
 ///
 /// # Errors
 ///
@@ -221,7 +222,7 @@ fn stored(known: &Known, texts: &mut Texts<'_>, bytes: usize) -> Result<Stored, 
         Ok(Value::Object(fields)) => cut_fields(fields, bytes),
         _ => serde_json::Map::new(),
     };
-    // These stand beside the fields already.
+    // These are already next to the fields.
     for name in ["id", "at", "created_at"] {
         fields.remove(name);
     }

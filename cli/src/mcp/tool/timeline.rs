@@ -1,4 +1,4 @@
-//! The moments there are: checkpoints and revisions, newest first, page by page.
+//! The tool `timeline`: checkpoints and revisions, newest first, in pages.
 
 use super::super::answer::{Answer, MOST_ROWS, Place, page};
 use super::super::visit::Visit;
@@ -11,11 +11,11 @@ use forge_store::model::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many rows a page has if nobody says.
+/// The default number of rows in a page.
 const ROWS: usize = 30;
-/// How many branches an answer names.
+/// The maximum number of branches in an answer.
 const BRANCHES: usize = 50;
-/// How many checkpoints an answer links.
+/// The maximum number of linked checkpoints in an answer.
 const LINKS: usize = 5;
 
 /// `timeline`.
@@ -80,7 +80,7 @@ pub(in crate::mcp) struct Row {
     revisions_below: usize,
 }
 
-/// What the command finds.
+/// The document of the command.
 #[derive(Debug, Deserialize)]
 struct Document {
     session: String,
@@ -107,7 +107,7 @@ pub(in crate::mcp) struct TimelineFound {
     warnings: Vec<String>,
 }
 
-/// A row: time, number.
+/// The key of a row: time, number.
 type RowKey = (i64, u64);
 
 fn key(row: &Row) -> RowKey {
@@ -147,7 +147,7 @@ impl Does for Timeline {
         let question = (&given.since, &given.until, given.all, &given.session);
         if let Some(cursor) = &given.cursor {
             let last: RowKey = cursor::read(&question, cursor)?;
-            // Newest first, so what comes behind is older.
+            // Newest first, so later rows are older.
             entries.retain(|row| key(row) < last);
         }
         let limit = given.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);

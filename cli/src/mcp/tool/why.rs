@@ -1,4 +1,5 @@
-//! What an entity rests on, what rests on it, and which change made each of its fields what it is.
+//! The tool `why`: what an entity rests on, what rests on it, and which change gave each field its
+//! value.
 
 use super::super::answer::{Answer, Place, TEXT_BYTES, cut, cut_fields};
 use super::super::resource;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// How many rows each list has.
+/// The maximum number of rows in each list.
 const ROWS: usize = 15;
 
 /// `why`.
@@ -92,7 +93,7 @@ pub(in crate::mcp) struct Blamed {
     origin: Option<String>,
 }
 
-/// What 'forge why' finds.
+/// The document of 'forge why'.
 #[derive(Debug, Deserialize)]
 struct Document {
     session: String,
@@ -109,7 +110,7 @@ struct Document {
     history: Vec<Revised>,
 }
 
-/// What 'forge blame' finds.
+/// The document of 'forge blame'.
 #[derive(Debug, Deserialize)]
 struct BlameDocument {
     fields: Vec<Blamed>,
@@ -174,7 +175,7 @@ impl Does for Why {
         let at = word_if("at", given.at.as_ref())?;
         let why: Document =
             visit.found(&Command::Why(WhyArgs { entity, at: at.clone() }.into()))?;
-        // Named in full, so that this is about the same entity.
+        // With its full name, so that it is the same entity.
         let entity = word("id", &format!("{}:{}", why.kind, why.id))?;
         let blame: BlameDocument = visit.found(&Command::Blame(BlameArgs { entity, at }.into()))?;
         let mut omitted = BTreeMap::new();
@@ -210,7 +211,7 @@ impl Does for Why {
     }
 }
 
-/// The first rows of a list; how many are left out is noted.
+/// Returns the first rows of a list, and notes how many are omitted.
 fn first<T>(
     name: &'static str,
     mut rows: Vec<T>,

@@ -1,6 +1,6 @@
-//! The whole way: an agent works, its transcript grows, its context is compacted, its hooks are called as they come: in
-//! time, twice, killed, in another order, not at all. Afterwards nothing is missing, nothing is double, and the
-//! checkpoints stand at the true times.
+//! The whole sequence: an agent works, its transcript grows, its context is compacted, and its
+//! hooks are called in time, twice, killed, in another order, or not at all. Afterwards nothing is
+//! missing, nothing is duplicated, and the checkpoints have the right times.
 
 use super::player::{Player, data, imported, reference};
 use crate::transcript::{line, small};
@@ -9,14 +9,14 @@ use forge_store::model::Timestamp;
 use forge_testkit::skip::skipped;
 use serde_json::{Value, json};
 
-/// What happens around a compaction, apart from the rest of the conversation.
+/// The events around a compaction, besides the rest of the conversation.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// `PreCompact`, 50 s before the boundary's time, the last lines not on disk yet.
+    /// `PreCompact`, 50 s before the boundary's time, while the last lines are not on disk yet.
     Pre,
-    /// The same, so late that the boundary is on disk.
+    /// `PreCompact`, so late that the boundary is on disk.
     LatePre,
-    /// So many at once.
+    /// This many `PreCompact` at the same time.
     Pres(usize),
     /// `SessionStart` with source `compact`, half a second before the boundary's time.
     Start,
@@ -24,9 +24,9 @@ enum Step {
     /// `PostCompact` with the summary.
     Post,
     Posts(usize),
-    /// One of them, killed after so many steps of counting.
+    /// One of these events, killed after this many steps of counting.
     Killed(&'static str, u64),
-    /// Boundary and summary come to the disk.
+    /// Boundary and summary are written to disk.
     Lines,
     /// The next prompt.
     Prompt,
@@ -74,14 +74,14 @@ fn play(lines: &[&str], order: &[Step]) -> Player {
         .collect();
     let mut at = 0;
     for boundary in boundaries {
-        // The conversation up to here, with a stop of the agent in the middle of it.
+        // The conversation up to here, with a `Stop` event in the middle of it.
         let middle = at + (boundary - at) / 2;
         player.append(&lines[at..middle].concat());
         let now = lines[at..middle].iter().rev().find_map(|line| time_of(line));
         if let Some(now) = now {
             player.hook("Stop", now.plus_micros(500_000), json!({}));
         }
-        // The last lines come to the disk late.
+        // The last lines are written to disk late.
         let late = boundary.saturating_sub(2).max(middle);
         player.append(&lines[middle..late].concat());
         let time = time_of(lines[boundary]).unwrap();
@@ -144,7 +144,8 @@ fn play(lines: &[&str], order: &[Step]) -> Player {
     player
 }
 
-/// Everything is there once, each compaction at the boundary's time, each handed back once.
+/// Checks that everything is there once, with each compaction at the boundary's time, and each
+/// brief delivered once.
 #[track_caller]
 fn check(player: &Player, lines: &[&str], order: &[Step], reference: &[String]) {
     let known = imported(&player.opened());
@@ -236,7 +237,7 @@ fn a_compaction_that_is_announced_and_does_not_come_stays_and_says_so() {
     let announced = Timestamp::parse_rfc3339("2026-01-28T10:06:55Z").unwrap();
     player.hook("PreCompact", announced, json!({"trigger": "auto"}));
     assert_eq!(player.compactions()[0].phase(), Phase::Announced);
-    // The conversation goes on.
+    // The conversation continues.
     let said = "\"message\":{\"role\":\"user\",\"content\":\"never mind\"}";
     player.append(&line(450, "user", said));
     let prompt = Timestamp::parse_rfc3339("2026-01-28T10:07:31Z").unwrap();
@@ -245,7 +246,7 @@ fn a_compaction_that_is_announced_and_does_not_come_stays_and_says_so() {
     assert_eq!((known.len(), known[0].phase()), (1, Phase::NotFollowed));
     assert_eq!(known[0].checkpoint.message, "context compaction announced (auto), none followed");
     assert_eq!(known[0].checkpoint.time, announced);
-    // A later one is another one, though its hooks never came.
+    // A later compaction is another one, even if its hooks were never called.
     player.append(&text[10..].concat());
     player.hook("Stop", prompt.plus_micros(90_000_000), json!({}));
     let phases: Vec<Phase> = player.compactions().iter().map(|one| one.phase()).collect();
@@ -262,11 +263,11 @@ fn what_was_said_before_an_announcement_is_part_of_it_and_what_is_said_after_is_
     player.hook("PreCompact", now, manual.clone());
     player.hook("PreCompact", now.plus_micros(1), manual.clone());
     assert_eq!(player.compactions().len(), 1);
-    // Said at 10:00:09, on disk only now.
+    // Written at 10:00:09, on disk only now.
     player.append(&text[2]);
     player.hook("PreCompact", now.plus_micros(2), manual.clone());
     assert_eq!(player.compactions().len(), 1);
-    // Said at 10:00:12.
+    // Written at 10:00:12.
     player.append(&text[3]);
     player.hook("PreCompact", now.plus_micros(2_100_000), manual);
     assert_eq!(player.compactions().len(), 2);
@@ -290,8 +291,8 @@ fn two_agents_in_one_project_do_not_mix() {
     assert_eq!(imported(&player.opened()), reference(&other));
 }
 
-/// Whatever a hook is doing when it is stopped, the next one finishes it: killed at each of its writes, syncs and
-/// renames in turn.
+/// Whatever a hook does when it is killed, the next one finishes it: it is killed at each of its
+/// writes, syncs and renames in turn.
 #[test]
 fn a_hook_killed_at_any_of_its_writes_loses_and_repeats_nothing() {
     const CALLS: &str = "write,pwrite64,fdatasync,fsync,rename,renameat,renameat2,unlink";
@@ -323,7 +324,8 @@ fn a_hook_killed_at_any_of_its_writes_loses_and_repeats_nothing() {
             assert_eq!(known.len(), 1, "{event} {n}");
             if event == "SessionStart" {
                 let whole = player.handed.len();
-                // The answer was complete and noted when it was killed: between that and its end lies nothing.
+                // The answer was complete and recorded when it was killed: only the end of the
+                // process was left.
                 let late = !ended && known[0].handed_at() == Some(announced.plus_micros(1));
                 assert_eq!(whole, usize::from(!late), "{n}: {:#?}", player.handed);
             }
@@ -335,7 +337,8 @@ fn a_hook_killed_at_any_of_its_writes_loses_and_repeats_nothing() {
     }
 }
 
-/// Runs a hook and kills it as it enters the n-th of these calls; `None`, said loudly, where that cannot be done.
+/// Runs a hook and kills it at the n-th of these calls; reports a skip and returns `None` if that
+/// is not possible.
 fn killed_at(
     hook: &std::process::Command,
     input: &str,

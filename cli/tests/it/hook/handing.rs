@@ -1,4 +1,4 @@
-//! What an agent is handed after a compaction.
+//! The brief that an agent gets after a compaction.
 
 use super::call;
 use super::player::{Player, data};
@@ -64,10 +64,10 @@ fn what_is_handed_is_facts_with_everything_that_matters() {
     }
     assert!(!text.contains("does not mention"), "no summary is known yet");
     assert!(text.encode_utf16().count() <= 4000);
-    // Once is enough, also where the agent is started again.
+    // Once is enough, even if the agent is restarted.
     assert_eq!(player.hook("SessionStart", at(501), json!({"source": "compact"})), None);
     assert_eq!(player.hook("SessionStart", at(502), json!({"source": "resume"})), None);
-    // The summary comes late: what it leaves out is told once.
+    // The summary comes late: what it omits is reported once.
     let more = json!({"trigger": "auto", "compact_summary": SUMMARY});
     player.hook("PostCompact", at(503), more);
     let loss = player.hook("UserPromptSubmit", at(504), json!({"prompt": "go on"})).unwrap();
@@ -120,7 +120,8 @@ fn a_person_sees_compactions_and_what_was_lost() {
     assert_eq!(output.code, 3, "{output}");
 }
 
-/// Texts of others do not drive anything: what looks like an order, a heading or an escape stays inside its line.
+/// Foreign text cannot control anything: what looks like an instruction, a heading or an escape
+/// stays inside its line.
 #[test]
 fn what_is_handed_keeps_foreign_text_in_its_line() {
     let mut player = Player::new("cc-1");
@@ -146,7 +147,8 @@ fn a_session_of_which_nothing_is_known_is_handed_that() {
     }
 }
 
-/// Every confirmed and rejected hypothesis, every open gap that blocks and every failing check of a planted scenario.
+/// Every confirmed and rejected hypothesis, every open gap that blocks, and every failing check of
+/// a planted scenario.
 #[test]
 fn the_brief_of_a_long_session_has_all_that_was_planted() {
     let Some(text) = data("claude-code/long.jsonl") else { return };
@@ -209,7 +211,7 @@ fn agents_without_a_start_after_a_compaction_are_handed_it_before_the_next_turn(
         let input = format!("{{\"sessionID\":\"o1\",\"directory\":\"{project}\"}}");
         call(&environment, "opencode", event, &input)
     };
-    // Into the summary's own prompt, and to the model in each request after it.
+    // It goes into the prompt for the summary, and to the model in each request after it.
     assert!(opencode("session.compacting").contains("{\"context\":[\"forge keeps a record"));
     assert_eq!(opencode("session.compacted"), "{}\n");
     let handed = opencode("chat.system.transform");

@@ -1,4 +1,5 @@
-//! Beside a process that holds the lock and does not let it go, and on a damaged store: what can be done is done.
+//! Hooks next to a process that never releases the lock, and on a damaged store: whatever is
+//! possible is done.
 
 use super::log;
 use super::player::Player;
@@ -14,7 +15,7 @@ fn at(second: i64) -> Timestamp {
     begin.plus_micros(second * 1_000_000)
 }
 
-/// A process that has stopped while it holds the lock of the store.
+/// A process that was frozen while it holds the lock of the store.
 fn frozen(player: &Player) -> Child {
     let mut frozen = Command::new("flock")
         .args(["--no-fork"])
@@ -29,7 +30,7 @@ fn frozen(player: &Player) -> Child {
     frozen
 }
 
-/// The lock is waited for once: then what is to be saved waits in the spool, and what was known is handed back.
+/// The lock is waited for once: then the data is spooled, and the brief is delivered.
 #[test]
 fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     let mut player = Player::new("cc-1");
@@ -55,7 +56,7 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     assert_eq!(again, None, "once is enough");
     assert_eq!((known.len(), known[0].phase()), (1, Phase::Done));
     assert!(known[0].handed_at().is_some() && known[0].loss_told());
-    // What waited is there when the lock is free, and the transcript has been caught up with.
+    // Once the lock is free, the spooled data is there, and the transcript is imported.
     player.append(&small()[11..].concat());
     player.hook("Stop", at(600), json!({}));
     let known = player.compactions();
@@ -66,7 +67,7 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     assert!(log.iter().any(|line| line["error"].as_str().is_some_and(|it| it.contains("lock"))));
 }
 
-/// What happened just before the store is mended is not lost with it.
+/// What happened just before the store was repaired is not lost.
 #[test]
 fn on_a_damaged_store_what_a_hook_has_to_say_is_kept_aside() {
     let mut player = Player::new("cc-1");
@@ -86,7 +87,7 @@ fn on_a_damaged_store_what_a_hook_has_to_say_is_kept_aside() {
     std::fs::write(&journal, &damaged).unwrap();
     player.hook("PostToolUse", at(3), call("c3"));
     assert_eq!(player.hook("PreCompact", at(4), json!({"trigger": "auto"})), None);
-    // Of this there is nothing to keep.
+    // Nothing of this event needs to be kept.
     player.hook("UserPromptSubmit", at(5), json!({"prompt": "go on"}));
     let outcomes: Vec<(String, bool)> = log(&player.environment, super::LOG)
         .iter()

@@ -1,4 +1,5 @@
-//! Other agents than Claude Code: their transcripts are taken in as they grow, and a compaction is one.
+//! Agents other than Claude Code: their transcripts are imported as they grow, and a compaction is
+//! recorded once.
 
 use super::player::{Player, imported, reference_of};
 use forge_cli::compaction::Phase;
@@ -93,7 +94,8 @@ fn a_rollout_is_saved_and_handed_back_in_whatever_order_hooks_come() {
     }
 }
 
-/// Codex keeps no rollout of a thread that is not to be kept: then there is none to take in, and nothing fails.
+/// Codex keeps no rollout of an ephemeral thread: then there is nothing to import, and nothing
+/// fails.
 #[test]
 fn a_thread_without_a_rollout_is_saved_as_far_as_its_hooks_tell() {
     let mut player = Player::of("codex", "c0de-1");
@@ -138,7 +140,8 @@ fn recording() -> Vec<String> {
     ]
 }
 
-/// Gemini CLI calls `PreCompress` before each request, and has no event after a compaction: the recording shows it.
+/// Gemini CLI calls `PreCompress` before each request, and has no event after a compaction: only
+/// the recording shows it.
 #[test]
 fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     let lines = recording();
@@ -146,7 +149,7 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     player.append(&lines[..2].concat());
     player.hook("BeforeAgent", at(1), json!({"prompt": "why is it slow?"}));
     player.hook("PreCompress", at(1), json!({"trigger": "auto"}));
-    // The call has no id here, and stands in the recording: it is not to be there twice.
+    // The call has no id here, and is also in the recording: it must not be recorded twice.
     player.append(&lines[2]);
     let call = json!({"tool_name": "run_shell_command", "tool_input": {"command": "cargo test"},
         "tool_response": {"llmContent": "Output: ok\nExit Code: 0"}});
@@ -162,7 +165,7 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     let points = player.opened().checkpoints(&Default::default()).unwrap();
     assert_eq!(points[0].message, "a verification finished");
     assert_eq!(player.compactions(), []);
-    // Then it compacts, and goes on with a tool that is no command.
+    // Then it compacts, and continues with a tool that is not a command.
     player.append(&lines[3]);
     let call = json!({"tool_name": "read_file", "tool_input": {"file_path": "a.rs"},
         "tool_response": {"llmContent": "text"}});
@@ -180,8 +183,8 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     assert_eq!(imported(&player.opened()), reference_of("gemini", &lines.concat()));
 }
 
-/// OpenCode builds its system prompt for each request: what was known is in each of them, in the same words, until the
-/// next compaction.
+/// OpenCode builds its system prompt for each request: the brief is in each of them, in the same
+/// words, until the next compaction.
 #[test]
 fn each_request_after_a_compaction_is_handed_the_same() {
     let mut player = Player::of("opencode", "ses_1");
@@ -204,7 +207,7 @@ fn each_request_after_a_compaction_is_handed_the_same() {
     player.hook("chat.message", at(17), json!({"messageID": "m2", "prompt": "go on"}));
     player.hook("session.compacted", at(17), json!({}));
     assert_eq!(request(&mut player, 18).as_ref(), Some(&first));
-    // Soon after it comes another.
+    // Another one follows soon.
     player.hook("session.compacting", at(19), json!({}));
     player.hook("session.compacting", at(19), json!({}));
     player.hook("session.compacted", at(19), json!({}));

@@ -1,4 +1,4 @@
-//! Plays an agent: a transcript that grows on disk, and hooks called as the agent calls them.
+//! Plays an agent: a transcript that grows on disk, and hook calls like the agent's.
 
 use super::call_by;
 use crate::environment::Environment;
@@ -18,7 +18,7 @@ pub(crate) struct Player {
     pub(crate) agent: &'static str,
     pub(crate) session: String,
     pub(crate) transcript: PathBuf,
-    /// Everything handed to the agent so far.
+    /// Everything that the agent got so far.
     pub(crate) handed: Vec<String>,
 }
 
@@ -35,13 +35,13 @@ impl Player {
         Self { environment, agent, session: session.to_owned(), transcript, handed: Vec::new() }
     }
 
-    /// The transcript grows.
+    /// Appends to the transcript.
     pub(crate) fn append(&self, text: &str) {
         let mut file = std::fs::OpenOptions::new().append(true).open(&self.transcript).unwrap();
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// The call of a hook at a time, ready to run, with its input.
+    /// Returns the call of a hook at a time, ready to run, with its input.
     pub(crate) fn prepared(&self, event: &str, at: Timestamp, more: Value) -> (Command, String) {
         let mut input = json!({
             "session_id": self.session,
@@ -56,7 +56,7 @@ impl Player {
         (command, input.to_string())
     }
 
-    /// Calls a hook and returns what the agent is handed.
+    /// Calls a hook and returns the text for the agent.
     #[track_caller]
     pub(crate) fn hook(&mut self, event: &str, at: Timestamp, more: Value) -> Option<String> {
         let (mut command, input) = self.prepared(event, at, more);
@@ -81,7 +81,7 @@ impl Player {
         Some(text)
     }
 
-    /// Calls the same hook several times at once.
+    /// Calls the same hook several times at the same time.
     #[track_caller]
     pub(crate) fn at_once(&mut self, times: usize, event: &str, at: Timestamp, more: &Value) {
         let started: Vec<Child> = (0..times).map(|_| self.started(event, at, more)).collect();
@@ -92,7 +92,7 @@ impl Player {
         }
     }
 
-    /// Starts a hook and gives it its input.
+    /// Starts a hook and writes its input.
     pub(crate) fn started(&self, event: &str, at: Timestamp, more: &Value) -> Child {
         let (mut command, input) = self.prepared(event, at, more.clone());
         let mut child = command
@@ -101,12 +101,12 @@ impl Player {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // One that was killed does not read it.
+        // A hook that was killed does not read its input.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child
     }
 
-    /// Calls a hook and kills it somewhere in the middle: after so many steps of counting.
+    /// Calls a hook and kills it somewhere in the middle: after this many steps of counting.
     #[track_caller]
     pub(crate) fn killed(&mut self, event: &str, at: Timestamp, more: &Value, steps: u64) {
         let mut child = self.started(event, at, more);
@@ -115,7 +115,7 @@ impl Player {
         }
         let _ = child.kill();
         let output = child.wait_with_output().unwrap();
-        // It may have been done already.
+        // It may have been finished already.
         let handed = || self.compactions().last().is_some_and(|one| one.handed_at().is_some());
         if output.status.success() || (!output.stdout.is_empty() && handed()) {
             self.hear(event, &String::from_utf8(output.stdout).unwrap());
@@ -131,14 +131,14 @@ impl Player {
         self.store().agent_session(&self.session).unwrap().expect("the agent has a session")
     }
 
-    /// The compactions known, the earliest first.
+    /// Returns the known compactions, earliest first.
     pub(crate) fn compactions(&self) -> Vec<Compaction> {
         let mut all = compaction::newest(&self.opened(), None).unwrap();
         all.reverse();
         all
     }
 
-    /// What `forge` prints as JSON in this project.
+    /// Returns the JSON output of `forge` in this project.
     #[track_caller]
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let output = self.environment.command(args).arg("--json").output().unwrap();
@@ -147,7 +147,7 @@ impl Player {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Runs a command of a person or agent at a time.
+    /// Runs a command at a time.
     #[track_caller]
     pub(crate) fn says(&self, at: Timestamp, args: &[&str]) {
         let mut command = self.environment.command(args);
@@ -156,7 +156,8 @@ impl Player {
     }
 }
 
-/// All facts that were read in transcripts, and all checkpoints that these call for, each in a line.
+/// All facts that were imported from transcripts, and all checkpoints that these cause, each in one
+/// line.
 pub(crate) fn imported(session: &Session) -> Vec<String> {
     let state = session.state(&session.head().unwrap()).unwrap();
     let mut lines = Vec::new();
@@ -188,7 +189,7 @@ pub(crate) fn imported(session: &Session) -> Vec<String> {
     lines
 }
 
-/// What an import of the whole file at once gives.
+/// The result of importing the whole file at once.
 pub(crate) fn reference(text: &str) -> Vec<String> {
     reference_of("claude-code", text)
 }
@@ -208,7 +209,8 @@ pub(crate) fn reference_of(agent: &str, text: &str) -> Vec<String> {
     imported(&store.current_session().unwrap().unwrap())
 }
 
-/// A file of the recorded data; `None`, said loudly, if it is not on this machine.
+/// Reads a file of the recorded data; reports a skip and returns `None` if it is not on this
+/// machine.
 pub(crate) fn data(name: &str) -> Option<String> {
     let folder = std::env::var_os("FORGE_DATA").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),

@@ -1,4 +1,4 @@
-//! Whose session a command works in that an agent runs, and how an agent's session joins another effort.
+//! The session of a command that an agent runs, and how an agent's session joins another session.
 
 use super::player::Player;
 use super::{call, call_by, log};
@@ -21,7 +21,7 @@ fn what_an_agent_runs_lands_in_its_session_and_the_answer_says_so() {
     let mut player = Player::new("cc-1");
     player.environment.forge(["session", "new", "mine"]).success();
     player.append(&small().concat());
-    // This test is the process around the hook and around the command.
+    // This test is the process around the hook and the command.
     player.hook("UserPromptSubmit", now(), json!({"prompt": "go"}));
     player.environment.forge(["session", "use", "mine"]).success();
     let output = player.environment.forge(["hypothesis", "add", "by the agent", "--id", "H1"]);
@@ -32,13 +32,13 @@ fn what_an_agent_runs_lands_in_its_session_and_the_answer_says_so() {
     assert!(output.stdout.contains("why does the test fail?"), "{output}");
     assert_eq!(claims(&player, "cc-1"), 1);
     assert_eq!(claims(&player, "mine"), 0);
-    // So does the JSON of whatever chose it.
+    // The JSON also shows it, however the session was chosen.
     for args in [["note", "add", "x", "--json"].as_slice(), &["hypothesis", "list", "--json"]] {
         let found = player.environment.finished(&mut player.environment.command(args)).json();
         assert_eq!(found["session_of_agent"], "claude", "{found}");
         assert_eq!(found["session"], "why does the test fail?");
     }
-    // What was said outright goes before.
+    // A session that is given explicitly has priority.
     let mut command = player.environment.command(["hypothesis", "add", "by a person"]);
     let output = player.environment.finished(command.env("FORGE_SESSION", "mine"));
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
@@ -60,12 +60,12 @@ fn the_shell_of_an_agent_is_told_its_session_once() {
     }
     let text = player.environment.read("home/env");
     assert_eq!(text, "export A=1\nexport FORGE_SESSION='cc-1'\n");
-    // An id that a shell would read otherwise is not written.
+    // An id with shell metacharacters is not written.
     let wild = json!({"source": "startup", "session_id": "a'; rm -r x"});
     let (mut command, input) = player.prepared("SessionStart", now(), wild);
     call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
     assert_eq!(player.environment.read("home/env"), text);
-    // The first thing it records begins the session, though no hook has saved anything of it.
+    // Its first record creates the session, although no hook has saved anything of it.
     let mut command = player.environment.command(["note", "add", "first"]);
     let output = player.environment.finished(command.env("FORGE_SESSION", "cc-1"));
     assert_eq!(output.code, 0, "{output}");
@@ -88,7 +88,7 @@ fn a_new_session_is_told_in_a_line_what_is_open_and_can_join_it() {
         "{text}"
     );
     let id = text.split("forge session join ").nth(1).unwrap().split('`').next().unwrap();
-    // Going on with a session is no new one.
+    // A resumed session is not a new one.
     assert_eq!(player.hook("SessionStart", later, json!({"source": "resume"})), None);
     let output = player.environment.forge(["session", "join", id, "--json"]).json();
     assert_eq!(output["agent_session"], "cc-2");
@@ -129,7 +129,7 @@ fn where_the_directory_is_gone_the_store_of_the_project_is_written() {
     let project = player.environment.path("project");
     let calls = [
         ("PreCompact", project.join("gone"), Some(project.clone())),
-        // What is left of the path leads to the store, too.
+        // The rest of the path leads to the store, too.
         ("Stop", project.join("gone/deeper"), None),
     ];
     for (event, cwd, named) in calls {

@@ -1,4 +1,4 @@
-//! The two eras of the protocol, and what is common to them.
+//! The two eras of the protocol, and what they have in common.
 
 use super::{Server, meta, place};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 fn a_client_of_2026_needs_no_handshake() {
     let environment = place();
     let mut server = Server::begin(&environment);
-    // The probe is answered also where it says nothing of the client.
+    // The probe is answered even without data about the client.
     let answer = server.request("server/discover", &json!({}));
     let found = &answer["result"];
     assert_eq!(found["supportedVersions"], json!(["2026-07-28", "2025-11-25", "2025-06-18"]));
@@ -21,7 +21,7 @@ fn a_client_of_2026_needs_no_handshake() {
     );
     let brief = server.call("brief", &json!({}));
     assert_eq!(brief["resultType"], "complete");
-    // These are gone in this era.
+    // These methods do not exist in this era.
     for method in ["ping", "logging/setLevel"] {
         assert_eq!(server.modern(method, json!({ "level": "info" }))["error"]["code"], -32601);
     }
@@ -79,7 +79,7 @@ fn a_version_that_is_not_served_is_refused_with_those_that_are() {
         (&json!(-32022), &json!("2031-01-01"))
     );
     assert_eq!(error["data"]["supported"][0], "2026-07-28");
-    // An older client that names a version nobody knows is offered the newest with a handshake.
+    // An older client that names an unknown version is offered the newest one with a handshake.
     let params = json!({
         "protocolVersion": "2031-01-01",
         "capabilities": {},
@@ -92,7 +92,7 @@ fn a_version_that_is_not_served_is_refused_with_those_that_are() {
 fn what_needs_the_other_side_known_is_refused_until_it_is() {
     let environment = place();
     let mut server = Server::begin(&environment);
-    // A notification before anything else once ended the service.
+    // Regression: a notification before anything else ended the service.
     server
         .send(br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}"#);
     let answer = server.request("tools/list", &json!({}));
@@ -123,7 +123,7 @@ fn all_that_was_asked_before_the_input_ended_is_answered() {
         .iter()
         .map(|answer| answer["result"]["structuredContent"]["id"].as_str().unwrap())
         .collect();
-    // Written in the order of asking, although requests are received concurrently.
+    // Written in the order of the requests, although these are received concurrently.
     let wanted: Vec<String> = (1..=20).map(|number| format!("N{number}")).collect();
     assert_eq!(ids, wanted);
 }

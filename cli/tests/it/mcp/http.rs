@@ -1,4 +1,4 @@
-//! The server over HTTP: who is heard, and who is not.
+//! The server over HTTP: which requests are accepted, and which are refused.
 
 use super::{Server, meta, place};
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use std::process::Stdio;
 
 const TOKEN: &str = "a-token-that-is-long-enough";
 
-/// A server over HTTP, killed when it is dropped.
+/// A server over HTTP, which is killed when it is dropped.
 struct Http {
     child: std::process::Child,
     address: String,
-    /// What it said when it began to listen.
+    /// Its output when it began to listen.
     said: String,
 }
 
@@ -40,7 +40,7 @@ impl Http {
             request.push_str(&format!("{name}: {value}\r\n"));
         }
         request.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
-        // A server that has heard enough may close while we still write.
+        // The server may close the connection while the client still writes.
         let _ = stream.write_all(request.as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -49,7 +49,7 @@ impl Http {
         (status, answer.split_once("\r\n\r\n").map_or(String::new(), |(_, body)| body.to_owned()))
     }
 
-    /// Posts a request of 2026-07-28 in the right way.
+    /// Posts a valid request of 2026-07-28.
     fn modern(&self, method: &str, name: Option<&str>, mut params: Value) -> Value {
         params["_meta"] = meta(&json!({}));
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -222,12 +222,12 @@ fn over_standard_input_nothing_listens() {
     server.found("brief", &json!({}));
     let pid = server.child.id();
     assert_eq!(listening(pid), 0);
-    // The same look finds the one that does listen.
+    // The same check finds the server that does listen.
     let http = Http::begin(&environment);
     assert_eq!(listening(http.child.id()), 1);
 }
 
-/// How many of a process's own sockets listen.
+/// The number of listening sockets of a process.
 #[cfg(target_os = "linux")]
 fn listening(pid: u32) -> usize {
     let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
@@ -241,7 +241,7 @@ fn listening(pid: u32) -> usize {
     let tables = ["tcp", "tcp6"].map(|table| {
         std::fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default()
     });
-    // Column 3 is the state, of which 0A listens; column 9 the inode.
+    // Column 3 is the state (0A: listening); column 9 is the inode.
     let lines = tables.iter().flat_map(|table| table.lines().skip(1));
     lines
         .filter(|line| {

@@ -1,4 +1,4 @@
-//! What is no message is answered with an error, and the server lives on.
+//! An invalid message is answered with an error, and the server continues.
 
 use super::{Server, place};
 use serde_json::json;
@@ -32,7 +32,7 @@ fn junk_is_answered_with_an_error_and_the_server_lives_on() {
         let shown = String::from_utf8_lossy(&line[..line.len().min(60)]);
         assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
     }
-    // Empty lines and notifications that mean nothing want no answer.
+    // Empty lines and unknown notifications get no answer.
     server.send(b"");
     server.send(b" \t\r");
     server.send(br#"{"jsonrpc":"2.0","method":"notifications/of_another_protocol","params":[1]}"#);
@@ -51,7 +51,7 @@ fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
     let text = "y".repeat(1024 * 1024);
     let note = json!({ "kind": "note", "description": text });
     assert_eq!(server.found("record_finding", &note)["id"], "N1");
-    // What comes back of it is bounded.
+    // The part of it in an answer is limited.
     let state = server.found("state", &json!({ "kinds": ["note"] }));
     assert!(state.to_string().len() < 4000, "{}", state.to_string().len());
     let whole = server.found("state", &json!({ "kinds": ["note"], "id": "N1", "full": true }));

@@ -1,4 +1,4 @@
-//! `forge mcp` as a real process, spoken to in raw lines of JSON.
+//! `forge mcp` as a real process, with raw lines of JSON.
 
 mod era;
 mod http;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-/// A server and its other side.
+/// A server and its client side.
 pub(super) struct Server {
     pub(super) child: Child,
     input: Option<ChildStdin>,
@@ -36,7 +36,7 @@ impl Server {
         Self { child, input, output, requests: 0 }
     }
 
-    /// One that has shaken hands as clients of 2025 do.
+    /// Starts a server with the handshake of 2025 clients.
     pub(super) fn of_2025(environment: &Environment) -> Self {
         let mut server = Self::begin(environment);
         let params = json!({
@@ -57,7 +57,7 @@ impl Server {
         input.flush().unwrap();
     }
 
-    /// Sends a request and does not wait for what it comes to. Returns its id.
+    /// Sends a request without waiting for the answer. Returns its id.
     pub(super) fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.requests += 1;
         let id = self.requests;
@@ -72,7 +72,7 @@ impl Server {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// Sends a request as it is and returns its answer.
+    /// Sends a request unchanged and returns its answer.
     pub(super) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);
         let answer = self.read();
@@ -86,14 +86,14 @@ impl Server {
         self.request(method, &params)
     }
 
-    /// Calls a tool in the way of 2026-07-28 and returns the result.
+    /// Calls a tool with the protocol of 2026-07-28 and returns the result.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.modern("tools/call", json!({ "name": tool, "arguments": arguments }));
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
 
-    /// What a tool found, which is also there as text.
+    /// Returns the result of a tool, which must also be there as text.
     pub(super) fn found(&mut self, tool: &str, arguments: &Value) -> Value {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
@@ -103,7 +103,7 @@ impl Server {
         mirrored
     }
 
-    /// What a tool says is wrong.
+    /// Returns the error message of a tool.
     pub(super) fn wrong(&mut self, tool: &str, arguments: &Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{result}");
@@ -111,7 +111,7 @@ impl Server {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Ends the input; returns the exit code, what else it printed, and what it said on stderr.
+    /// Closes the input; returns the exit code, the rest of the output, and the error output.
     pub(super) fn end(mut self) -> (Option<i32>, String, String) {
         drop(self.input.take());
         let (mut rest, mut said) = (String::new(), String::new());
@@ -123,14 +123,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // One that a failed test leaves behind.
+        // Ends a server that a failed test left.
         drop(self.input.take());
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a request of 2026-07-28 carries.
+/// The metadata of a request of 2026-07-28.
 pub(super) fn meta(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -139,7 +139,7 @@ pub(super) fn meta(capabilities: &Value) -> Value {
     })
 }
 
-/// A place with a store.
+/// An environment with a store.
 pub(super) fn place() -> Environment {
     let environment = Environment::new();
     let _ = environment.forge(["init"]).success();

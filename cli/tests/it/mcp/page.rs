@@ -1,21 +1,21 @@
-//! `docs/mcp.md` ends with what the server itself says of its tools, resources and prompts, and `docs/mcp-tools.json` is
-//! its `tools/list`, whole.
+//! Checks that the end of `docs/mcp.md` equals the server's own descriptions of its tools,
+//! resources and prompts, and that `docs/mcp-tools.json` equals its `tools/list`.
 //!
-//! `FORGE_UPDATE_DOCS=1 cargo nextest run --release -p forge-cli the_page_holds` writes both again.
+//! `FORGE_UPDATE_DOCS=1 cargo nextest run --release -p forge-cli the_page_holds` updates both.
 
 use super::{Server, place};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Where what is made begins in the page.
+/// The start of the generated part of the page.
 const MARK: &str = "<!-- The rest of this page is made by cli/tests/it/mcp/page.rs. -->\n";
 
 fn doc(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)
 }
 
-/// Compares a file with what it should be, or writes it.
+/// Compares a file with its expected content, or writes it.
 #[track_caller]
 fn holds(path: &Path, wanted: &str) {
     if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
@@ -107,7 +107,7 @@ fn section(tool: &Value, text: &mut String) {
     }
 }
 
-/// The fields of an object, each with its type and what it says.
+/// Lists the fields of an object, each with its type and description.
 fn fields(schema: &Value, indent: &str, text: &mut String) {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {

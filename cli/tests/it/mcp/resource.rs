@@ -1,4 +1,4 @@
-//! Addresses lead where answers say they do, and prompts carry what is known.
+//! The addresses in answers can be read, and prompts contain the current data.
 
 use super::{Server, place};
 use serde_json::{Value, json};

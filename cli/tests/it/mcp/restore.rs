@@ -1,4 +1,4 @@
-//! Going back needs a yes to what is shown, in both eras.
+//! A restore needs consent to the preview, in both eras.
 
 use super::{Server, meta, place};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn count(server: &mut Server) -> Value {
     server.found("state", &json!({ "kinds": ["note"] }))["counts"]["note"].clone()
 }
 
-/// A call in 2026-07-28 of a client that can ask.
+/// A call in 2026-07-28 by a client that can ask its user.
 fn asked(server: &mut Server, more: &Value) -> Value {
     let mut params = json!({
         "_meta": meta(&json!({ "elicitation": {} })),
@@ -51,7 +51,7 @@ fn a_client_that_can_ask_is_asked_first() {
         assert!(found["next"].as_str().unwrap().contains("refused"), "{found}");
     }
     assert_eq!(count(&mut server), 2);
-    // A yes to another preview is none to this one.
+    // A yes to another preview does not count.
     let result = asked(&mut server, &answered("accept", true, &json!("0123456789abcdef")));
     assert_eq!(result["resultType"], "input_required", "{result}");
     let result = asked(&mut server, &answered("accept", true, state));
@@ -72,7 +72,7 @@ fn a_client_that_cannot_ask_confirms_with_the_token_of_the_preview() {
     assert_eq!(preview["changes"].as_array().map(Vec::len), Some(2), "{preview}");
     assert!(preview["next"].as_str().unwrap().contains("'confirm'"), "{preview}");
     let token = preview["confirm_token"].clone();
-    // Something else is written meanwhile: that yes no longer counts.
+    // Something else is written in the meantime: the yes no longer counts.
     notes(&mut server, &["four"]);
     let stale = server.found("restore", &json!({ "moment": "#1", "confirm": token }));
     assert_eq!(stale["done"], false);

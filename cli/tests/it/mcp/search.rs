@@ -1,4 +1,4 @@
-//! Words in all that was ever said, as a tool finds them.
+//! The tool that searches everything that was recorded.
 
 use super::{Server, place};
 use serde_json::{Value, json};
@@ -27,13 +27,13 @@ fn words_are_found_where_kinds_sessions_and_quotes_say() {
     assert_eq!(ids(&found(&mut server, json!({ "query": "\"cache is stale\"" }))), ["H1"]);
     let notes = json!({ "query": "cache", "kinds": ["note"] });
     assert_eq!(ids(&found(&mut server, notes)), ["N1"]);
-    // What is said in a test is said at one time.
+    // All records of a test have the same time.
     let since = json!({ "query": "cache", "since": "#1" });
     assert_eq!(ids(&found(&mut server, since)), ["N1", "H1"]);
     let until = json!({ "query": "cache", "until": "2000-01-01 00:00:00" });
     assert_eq!(ids(&found(&mut server, until)), [""; 0]);
     assert_eq!(ids(&found(&mut server, json!({ "query": "cache nowhere" }))), [""; 0]);
-    // A session of its own sees nothing of another, unless it is asked to.
+    // A new session sees nothing of another one, unless it is asked to.
     let _ = environment.forge(["session", "new", "other"]).success();
     assert_eq!(ids(&found(&mut server, json!({ "query": "cache" }))), [""; 0]);
     let all = found(&mut server, json!({ "query": "cache", "all_sessions": true }));

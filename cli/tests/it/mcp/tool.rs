@@ -1,11 +1,12 @@
-//! The tools: what they record, find, refuse, and how they say it.
+//! The tools: what they record, find and refuse, and their answers.
 
 use super::{Server, place};
 use crate::environment::Environment;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Whether a value is what a schema of ours says: types, required and known properties, items, words.
+/// Checks that a value matches one of our schemas: types, required and known properties, items,
+/// words.
 #[track_caller]
 fn assert_fits(value: &Value, schema: &Value, path: &str) {
     fits(value, schema, &schema["$defs"], path);
@@ -69,7 +70,7 @@ fn fits(value: &Value, schema: &Value, named: &Value, path: &str) {
     }
 }
 
-/// A session with something of everything.
+/// A session with data of every kind.
 fn told(server: &mut Server) {
     for (tool, arguments) in [
         (
@@ -276,7 +277,7 @@ fn errors_say_the_next_step() {
         );
         assert!(error.contains("\nnext: "), "{tool} {arguments}: {error}");
     }
-    // None of that has changed anything.
+    // None of these calls has changed anything.
     let list = environment.forge(["session", "list", "--json"]).json();
     assert_eq!(list["sessions"], json!([]));
 }
@@ -288,7 +289,7 @@ fn without_a_store_the_next_step_is_to_make_one() {
     let error = server.wrong("brief", &json!({}));
     assert!(error.contains("next: 'forge init'"), "{error}");
     let _ = environment.forge(["init"]).success();
-    // The server that was there already sees it.
+    // The server that was already running sees it.
     assert_eq!(server.found("brief", &json!({}))["chosen_by"], "new");
 }
 
@@ -320,7 +321,7 @@ fn a_write_lands_in_the_session_of_the_agent_around_the_server() {
     let _ = environment.forge(["session", "new", "mine"]).success();
     let _ = environment.forge(["hypothesis", "add", "by a person"]).success();
     let mut server = Server::begin(&environment);
-    // This test is the process around the hook and around the server.
+    // This test is the process around the hook and the server.
     let event = json!({
         "session_id": "cc-1", "hook_event_name": "SessionStart", "source": "startup",
         "transcript_path": environment.path("home/none.jsonl"), "cwd": environment.path("project"),
@@ -331,7 +332,7 @@ fn a_write_lands_in_the_session_of_the_agent_around_the_server() {
         (text("session"), text("chosen_by"))
     };
     let of = |session: &str, chosen_by: &str| (session.to_owned(), chosen_by.to_owned());
-    // It has recorded nothing yet, so there is nothing of its own to read or to add to.
+    // It has recorded nothing yet, so there is nothing of its own to read or to extend.
     assert_eq!(whose(&server.found("brief", &json!({}))), of("mine", "current"));
     let evidence =
         json!({ "kind": "evidence", "description": "x", "hypothesis": "H1", "strength": 1 });
@@ -393,7 +394,7 @@ fn annotations_say_what_tools_do() {
     assert_eq!(named("readOnlyHint", true), reading);
     assert_eq!(named("destructiveHint", true), ["restore"]);
     assert_eq!(named("openWorldHint", true), [""; 0]);
-    // True is what they say: those that only read leave every byte as it is.
+    // Their annotations are true: tools that only read leave every byte as it is.
     told(&mut server);
     let bytes = || {
         let journal = environment.path("project/.forge/journal");

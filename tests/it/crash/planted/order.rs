@@ -1,5 +1,6 @@
-//! Planted faults in the order of writing: the journal's segments go although the index that they were applied to is not there, or
-//! not there for good. Nothing in forge does so: the calls that would prevent it are told to do nothing.
+//! Planted faults in the order of writing: the journal's segments are removed although the index
+//! that they were applied to is missing or not durable. forge itself never does this: the system
+//! calls that prevent it are replaced by no-ops.
 
 use crate::crash::child::Task;
 use crate::crash::kill::{kill, listen};
@@ -16,7 +17,8 @@ use std::sync::mpsc::channel;
 
 const FOLDER: &str = "FORGE_CRASH_APPLY";
 
-/// Not a test of its own: the body of the process that applies the journal and lets go of it.
+/// Not a test of its own: the body of the process that applies the journal and removes its
+/// segments.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {
@@ -24,7 +26,8 @@ fn child() {
     assert!(open(Path::new(&folder)).unwrap().maintain(0).unwrap());
 }
 
-/// Applies the journal in a process some of whose calls do nothing; whether it believes that it did.
+/// Applies the journal in a process some of whose system calls do nothing. Returns whether it
+/// reports success.
 fn apply(path: &Path, lies: &[&str]) -> bool {
     let done = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null"])
@@ -43,7 +46,7 @@ fn apply(path: &Path, lies: &[&str]) -> bool {
     done.unwrap().success()
 }
 
-/// A store in which somebody was at work, with all of it in the journal.
+/// A store with some history, all of it in the journal.
 fn worked(path: &Path) -> Oracle {
     let (sender, lines) = channel();
     let task = Task { writer: 0, seed: 7, second: 1, planted: Planted::Nothing, once: false };
@@ -59,7 +62,7 @@ fn worked(path: &Path) -> Oracle {
     oracle
 }
 
-/// Where calls lied something must be missed, else nothing.
+/// If calls were faked, the audit must find a loss, otherwise nothing.
 fn judge(name: &str, lied: bool, path: &Path, oracle: &mut Oracle) {
     let found = oracle.audit(path, u64::MAX, VerifyDepth::Quick);
     if !lied {
@@ -69,11 +72,12 @@ fn judge(name: &str, lied: bool, path: &Path, oracle: &mut Oracle) {
     eprintln!("planted {name}: found as '{}'", found.lines().next().unwrap_or_default());
 }
 
-/// With honest calls nothing is lost: it is the order that is found, not what is done around it.
+/// With real calls nothing is lost: the audit detects the order, and not the surroundings of the
+/// test.
 const HONEST: [&str; 2] = ["-e", "trace=none"];
 
 #[test]
-fn an_index_that_was_not_put_in_its_place_when_the_journal_goes_is_missed() {
+fn removing_the_journal_before_the_index_is_in_place_is_detected() {
     if !can_strike("a rename left out") {
         return;
     }
@@ -91,7 +95,7 @@ fn an_index_that_was_not_put_in_its_place_when_the_journal_goes_is_missed() {
 }
 
 #[test]
-fn an_index_that_is_not_durable_when_the_journal_goes_is_missed_after_a_power_cut() {
+fn removing_the_journal_before_the_index_is_durable_is_detected_after_a_power_cut() {
     let test = "syncs of the index left out";
     if !can_strike(test) {
         return;
@@ -109,7 +113,7 @@ fn an_index_that_is_not_durable_when_the_journal_goes_is_missed_after_a_power_cu
         let (trace, inject) = (format!("trace={calls}"), format!("inject={calls}:retval=0"));
         let leave_out = ["-e", trace.as_str(), "-e", inject.as_str()];
         assert!(apply(&path, if lies { &leave_out } else { &HONEST }));
-        // The journal and all names are durable then; what stands in the index's files is not.
+        // The journal and all names are durable then; the content of the index's files is not.
         for entry in fs::read_dir(path.join("journal")).unwrap() {
             File::open(entry.unwrap().path()).unwrap().sync_all().unwrap();
         }

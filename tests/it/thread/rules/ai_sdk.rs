@@ -1,11 +1,11 @@
-//! The Vercel AI SDK.
+//! The rules of the Vercel AI SDK.
 
 use super::{Verdict, name, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// `ModelMessage`s, as `streamText` and `generateText` take them: the schemas of the messages, and that every call has a
-/// result before the next message of the user.
+/// Checks `ModelMessage`s, as `streamText` and `generateText` accept them: the schemas of the
+/// messages, and that every call has a result before the next user message.
 pub(super) fn messages(messages: &[Value]) -> Verdict {
     let mut waiting: BTreeSet<String> = BTreeSet::new();
     let mut asked: BTreeSet<String> = BTreeSet::new();
@@ -70,7 +70,7 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
             }
         }
     }
-    // A call of which a person is asked may wait.
+    // A call that a person must approve may wait.
     waiting.retain(|id| !asked.contains(id));
     if waiting.is_empty() {
         Ok(())

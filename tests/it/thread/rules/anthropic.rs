@@ -1,10 +1,10 @@
-//! Anthropic.
+//! The rules of Anthropic's Messages API.
 
 use super::{Verdict, name, parts, plain_id, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Anthropic messages. Messages of role `system` are those that clients lift into the request's own field.
+/// Checks Anthropic messages. Clients move messages of role `system` to the request's own field.
 pub(super) fn messages(messages: &[Value]) -> Verdict {
     let mut seen = BTreeSet::new();
     let mut waiting: BTreeSet<String> = BTreeSet::new();
@@ -123,7 +123,7 @@ fn other_block(block: &Value) -> Verdict {
     }
 }
 
-/// A result of a tool that the provider runs follows its use; only the last answer may wait for one.
+/// Checks that a result of a server tool follows its use; only the last answer may wait for one.
 fn server_tools(messages: &[Value]) -> Verdict {
     let mut open: Vec<(usize, String)> = Vec::new();
     for (index, message) in messages.iter().enumerate() {

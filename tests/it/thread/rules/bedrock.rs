@@ -1,10 +1,10 @@
-//! Bedrock's Converse.
+//! The rules of Bedrock's Converse API.
 
 use super::{Verdict, name, plain_id, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Messages of Converse.
+/// Checks messages of Converse.
 pub(super) fn messages(messages: &[Value]) -> Verdict {
     let mut seen = BTreeSet::new();
     let mut waiting: BTreeSet<String> = BTreeSet::new();
@@ -13,7 +13,7 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
         let at = |what: String| format!("messages.{index}: {what}");
         let role = name(message, "role").map_err(at)?;
         match role {
-            // Whether a turn may be repeated behind instructions is not published.
+            // Whether a role may be repeated after instructions is not published.
             "system" => before = "system",
             "user" | "assistant" if before == role => {
                 return Err(at(

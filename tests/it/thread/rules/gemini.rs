@@ -1,4 +1,4 @@
-//! Gemini.
+//! The rules of Gemini.
 
 use super::{Verdict, name, text};
 use serde_json::Value;
@@ -15,7 +15,7 @@ const DATA: [&str; 9] = [
     "toolResponse",
 ];
 
-/// The field of a part in camel or in snake case.
+/// The field of a part, in camel case or in snake case.
 fn field<'v>(part: &'v Value, camel: &str) -> Option<&'v Value> {
     let snake: String = camel
         .chars()
@@ -27,7 +27,7 @@ fn field<'v>(part: &'v Value, camel: &str) -> Option<&'v Value> {
     part.get(camel).or_else(|| part.get(&snake)).filter(|value| !value.is_null())
 }
 
-/// The contents of a request.
+/// Checks the contents of a request.
 pub(super) fn contents(contents: &[Value]) -> Verdict {
     let mut waiting: Vec<(Option<String>, String)> = Vec::new();
     let mut after_model = false;
@@ -69,7 +69,7 @@ pub(super) fn contents(contents: &[Value]) -> Verdict {
                 "the number of function response parts must equal that of the calls: {waiting:?}"
             )));
         }
-        // Those that name the id of a call come first.
+        // Responses that name the id of a call come first.
         let names =
             |id: &Option<String>| id.is_some() && waiting.iter().any(|(known, _)| known == id);
         answers.sort_by_key(|(id, _)| !names(id));

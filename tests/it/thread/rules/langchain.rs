@@ -1,16 +1,17 @@
-//! LangChain.
+//! The rules of LangChain.
 
 use super::{Verdict, openai, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// LangChain's messages, as `langchain-openai` sends them: then the rules of chat completions hold.
+/// Checks LangChain's messages as `langchain-openai` sends them: the rules of chat completions
+/// apply to the result.
 pub(super) fn messages(messages: &[Value]) -> Verdict {
     let sent = messages.iter().map(sent).collect::<Result<Vec<_>, _>>()?;
     openai::chat(&sent, usize::MAX)
 }
 
-/// The message as chat completions get it.
+/// Converts a message to its form in chat completions.
 fn sent(message: &Value) -> Result<Value, String> {
     let (kind, body) = if message.get("lc").is_some() {
         let class = message["id"].as_array().and_then(|id| id.last()).and_then(Value::as_str);
@@ -21,17 +22,17 @@ fn sent(message: &Value) -> Result<Value, String> {
         )
     } else if let Some(kind) = text(message, "type") {
         let kind = kind.trim_end_matches("Chunk").trim_end_matches("Message").to_lowercase();
-        // A dumped message may have a field of this name that is no message.
+        // A dumped message may have a field of this name that is not a message.
         (kind, message.get("data").filter(|data| data.is_object()).unwrap_or(message))
     } else {
         return Ok(message.clone());
     };
-    // Blocks of calls are left out: the calls themselves are sent.
+    // Blocks of calls are omitted: the calls themselves are sent.
     let content = match &body["content"] {
         Value::Array(parts) if parts.is_empty() && kind != "ai" => {
             return Err(format!("empty content: {message}"));
         }
-        // A text beside blocks is a block of text.
+        // A text next to blocks becomes a text block.
         Value::Array(parts) => {
             let part = |part: &Value| match part {
                 Value::String(text) => serde_json::json!({"type": "text", "text": text}),
@@ -75,7 +76,7 @@ fn built(kind: &str, body: &Value, content: Value) -> Result<Value, String> {
                     Some("tool_use" | "tool_call") => {
                         add(&block["id"], &block["name"], String::new());
                     }
-                    // As the Responses API gives them, and takes them back.
+                    // The form of the Responses API, which it also accepts.
                     Some("function_call") => {
                         add(&block["call_id"], &block["name"], String::new());
                     }

@@ -1,10 +1,12 @@
-//! What providers publish of the histories they take, written down by itself: it knows nothing of the code it judges.
+//! What providers publish about the histories they accept, written independently of the code that
+//! it checks.
 //!
-//! OpenAI: the schemas of chat completions and of Responses (`openai`), and the messages of their errors. Anthropic: the
-//! schema (`anthropic`), the pages on messages and tool use, and the messages of their errors. Bedrock: the service model
-//! of `bedrock-runtime` (`botocore`), and the messages of its errors. Gemini: the types of `google-genai`, the page on
-//! function calling, and the messages of its errors. Vercel: the schemas and `convertToLanguageModelPrompt` of `ai`.
-//! LangChain: what `langchain-openai` makes of its messages.
+//! OpenAI: the schemas of chat completions and of Responses (`openai`), and the messages of their
+//! errors. Anthropic: the schema (`anthropic`), the pages on messages and tool use, and the
+//! messages of their errors. Bedrock: the service model of `bedrock-runtime` (`botocore`), and the
+//! messages of its errors. Gemini: the types of `google-genai`, the page on function calling, and
+//! the messages of its errors. Vercel: the schemas and `convertToLanguageModelPrompt` of `ai`.
+//! LangChain: the conversion of messages in `langchain-openai`.
 
 mod ai_sdk;
 mod anthropic;
@@ -25,7 +27,7 @@ fn name<'v>(value: &'v Value, field: &str) -> Result<&'v str, String> {
     text(value, field).filter(|text| !text.is_empty()).ok_or(format!("missing '{field}': {value}"))
 }
 
-/// An id of letters, digits, `_` and `-`, of this length at most.
+/// An id of letters, digits, `_` and `-`, of at most this length.
 fn plain_id<'v>(value: &'v Value, field: &str, longest: usize) -> Result<&'v str, String> {
     let id = name(value, field)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -35,7 +37,7 @@ fn plain_id<'v>(value: &'v Value, field: &str, longest: usize) -> Result<&'v str
     Ok(id)
 }
 
-/// An id of this length at most.
+/// An id of at most this length.
 fn short_id<'v>(value: &'v Value, field: &str, longest: usize) -> Result<&'v str, String> {
     let id = name(value, field)?;
     if id.chars().count() > longest {
@@ -58,7 +60,7 @@ fn parts(content: &Value) -> Verdict {
     }
 }
 
-/// The rules of the form of this word.
+/// Checks messages by the rules of the form with this name.
 pub(crate) fn of(form: &str, messages: &[Value]) -> Verdict {
     match form {
         "plain" | "openai_chat" => openai::chat(messages, 40),

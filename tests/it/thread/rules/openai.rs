@@ -1,10 +1,10 @@
-//! OpenAI.
+//! The rules of OpenAI's chat completions and Responses.
 
 use super::{Verdict, name, parts, short_id, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Chat completions. Other providers behind the same form may take longer ids.
+/// Checks chat completions. Other providers with the same form may accept longer ids.
 pub(super) fn chat(messages: &[Value], longest_id: usize) -> Verdict {
     let mut waiting: BTreeSet<String> = BTreeSet::new();
     for (index, message) in messages.iter().enumerate() {
@@ -76,7 +76,7 @@ pub(super) fn chat(messages: &[Value], longest_id: usize) -> Verdict {
     }
 }
 
-/// Items of OpenAI's Responses.
+/// Checks items of OpenAI's Responses.
 pub(super) fn responses(items: &[Value]) -> Verdict {
     let mut waiting: BTreeSet<(String, String)> = BTreeSet::new();
     let mut reasoning = false;

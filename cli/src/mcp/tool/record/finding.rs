@@ -1,4 +1,4 @@
-//! What the agent has found out.
+//! The tool `record_finding`: what the agent has found out.
 
 use super::super::{Client, Does, Effect, Outcome};
 use super::{Written, refuse, share, text, written};

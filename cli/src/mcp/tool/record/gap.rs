@@ -1,4 +1,4 @@
-//! What the agent does not know.
+//! The tool `record_gap`: what the agent does not know.
 
 use super::super::{Client, Does, Effect, Outcome};
 use super::{Written, refuse, text, written};

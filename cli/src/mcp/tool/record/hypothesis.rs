@@ -1,4 +1,4 @@
-//! What the agent believes possible.
+//! The tool `record_hypothesis`: what the agent considers possible.
 
 use super::super::{Client, Does, Effect, Outcome};
 use super::{Written, names, refuse, share, text, written};

@@ -1,4 +1,4 @@
-//! Recording: what the agent holds possible, has found out, has checked, and does not know.
+//! The recording tools: hypotheses, findings, verifications and gaps.
 
 mod finding;
 mod gap;
@@ -20,7 +20,7 @@ use crate::error::CommandError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many other changes an answer names.
+/// How many other changes an answer lists.
 const ALSO: usize = 20;
 
 /// What was written.
@@ -70,7 +70,7 @@ pub(in crate::mcp) struct Made {
     tags: Vec<String>,
 }
 
-/// What commands that write find.
+/// The document of commands that write.
 #[derive(Debug, Deserialize)]
 struct Document {
     session: String,
@@ -88,7 +88,7 @@ struct Revision {
     sequence: u64,
 }
 
-/// Runs a command that writes, and says what it wrote.
+/// Runs a command that writes, and returns what it wrote.
 pub(super) fn written(
     visit: &mut Visit,
     kind: &str,
@@ -127,7 +127,7 @@ pub(super) fn written(
     Ok(Answer::new(found).linked(uri, name).into())
 }
 
-/// The text that says it, which may not be empty.
+/// The required text, which must not be blank.
 fn text(argument: &str, given: Option<&String>) -> Result<String, CommandError> {
     let Some(given) = given else {
         return Err(CommandError::invalid(format!("'{argument}' is missing"))
@@ -136,7 +136,7 @@ fn text(argument: &str, given: Option<&String>) -> Result<String, CommandError> 
     said(given).map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
 }
 
-/// Refuses arguments that mean nothing here.
+/// Refuses arguments that have no meaning here.
 fn refuse(what: &str, given: &[(&str, bool)]) -> Result<(), CommandError> {
     let names: Vec<String> =
         given.iter().filter(|(_, given)| *given).map(|(name, _)| format!("'{name}'")).collect();

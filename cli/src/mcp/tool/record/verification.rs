@@ -1,4 +1,4 @@
-//! What the agent has checked.
+//! The tool `record_verification`: what the agent has checked.
 
 use super::super::{Client, Does, Effect, Outcome, word_if};
 use super::{Written, text, written};
