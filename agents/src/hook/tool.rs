@@ -1,4 +1,4 @@
-//! Facts of a tool call that a hook reports. They equal those of its transcript, and serve until
+//! Facts of a tool call that a hook reports. They equal the transcript's facts, and serve until
 //! that is read.
 
 use super::event::{HookAgent, HookCommandEnd, HookEvent, HookEventKind, ToolUse};
