@@ -279,7 +279,7 @@ fn pre_written_objects_that_are_named_later_stay() {
 }
 
 #[test]
-fn a_sweep_of_what_was_written_ahead_that_is_killed_anywhere_is_done_by_the_next_one() {
+fn a_killed_sweep_of_pre_written_objects_is_finished_by_the_next_one() {
     let test = "killed while sweeping what was written ahead";
     if !can_strike(test) {
         return;
