@@ -64,7 +64,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     facts
 }
 
-/// A command without an exit code has an unknown outcome.
+/// Sets an unknown outcome for a command whose agent gives no exit code.
 fn settle(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     let unknown = dialect == TranscriptDialect::Codex && used.ended == HookCommandEnd::Unknown;
     if let (Value::Map(fields), Kind::Command, true) = (&mut fact.value, fact.kind, unknown) {

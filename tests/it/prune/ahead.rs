@@ -49,7 +49,7 @@ fn write(session: &Session) {
     session.write(&act(10)).changes(changes).commit().unwrap();
 }
 
-/// A source that is larger than one record.
+/// Takes a source that is larger than one record.
 fn take(session: &Session, store: &Store) {
     let source = text(7, 6 << 20).into_bytes();
     let bytes = store.redact_source(&source, TextForm::Plain, PartEnding::End);
