@@ -262,7 +262,8 @@ fn check_unfoldable_alone(
     let folds = fold::rows(view, number, at)?;
     match folds.iter().position(|fold| fold.operation == *operation) {
         Some(place) if folds[place].swept => {
-            Err(Error::Conflict(format!("what was folded into #{sequence} is gone for good")))
+            Err(Error::Conflict(format!("what was folded into #{sequence} was permanently \
+            deleted")))
         }
         Some(0) => Ok(()),
         Some(_) => Err(Error::Conflict(format!(
@@ -310,7 +311,7 @@ pub(crate) fn check_pruning(view: &dyn Snapshot, id: &OperationId) -> Result<()>
         && is_swept(view, &row)?
     {
         return Err(Error::Conflict(
-            "its time to be done again is over: prune anew instead".to_owned(),
+            "it is too late to redo it: prune again instead".to_owned(),
         ));
     }
     Ok(())

@@ -111,7 +111,7 @@ const fn is_final(effect: &OperationEffect) -> bool {
 
 fn swept(row: &OperationRow) -> Error {
     Error::Conflict(format!(
-        "what '{}' pruned is gone for good: its time to be taken back is over",
+        "what '{}' pruned was permanently deleted: it is too late to undo it",
         row.operation.verb
     ))
 }
@@ -354,7 +354,7 @@ impl Session {
                 }
                 OperationEffect::Purged { .. } => {
                     return Err(Error::Conflict(
-                        "what was purged is gone for good: a purge cannot be taken back".to_owned(),
+                        "what was purged is permanently gone: a purge cannot be undone".to_owned(),
                     ));
                 }
                 OperationEffect::Swept { .. } => return Err(swept(target)),
@@ -432,7 +432,7 @@ impl Session {
         for run in runs {
             if let Some(sequence) = prune::first_named(view, self.number, run, &named)? {
                 return Err(Error::Conflict(format!(
-                    "#{sequence} is needed since it was brought back: prune anew instead"
+                    "#{sequence} has been needed since it was brought back: prune again instead"
                 )));
             }
         }
@@ -543,7 +543,7 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
             rows.iter().filter(|row| row.operation.id.to_string().starts_with(&prefix)).collect();
         return match (found.len(), found.pop()) {
             (1, Some(row)) if row.taken_back_by.is_some() => Err(Error::Conflict(format!(
-                "'{}' ({}) was taken back already",
+                "'{}' ({}) was undone already",
                 row.operation.verb,
                 row.operation.id.short()
             ))),
@@ -567,7 +567,7 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
                 && !row.effects.is_empty()
                 && !row.effects.iter().any(is_final)
         })
-        .ok_or_else(|| Error::not_found("operation", "to take back"))
+        .ok_or_else(|| Error::not_found("operation", "to undo"))
 }
 
 /// Returns the last undo, if only hooks, purges and other redos follow it.
@@ -586,7 +586,7 @@ fn redoable<'a>(view: &ReadSnapshot, rows: &'a [OperationRow]) -> Result<&'a Ope
             return Ok(row);
         }
     }
-    Err(Error::not_found("undo", "to take back"))
+    Err(Error::not_found("undo", "to undo"))
 }
 
 /// Returns the operation that last applied the effects of this one: itself, or its last redo.

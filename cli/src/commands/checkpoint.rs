@@ -227,7 +227,7 @@ pub fn run(command: &CheckpointCommand, context: &mut Context) -> Result<(), Com
 
 fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> {
     if let Some(tag) = args.tags.iter().find(|tag| tag.as_str().contains(char::is_whitespace)) {
-        return Err(CommandError::invalid(format!("'{tag}' is no tag: a tag is one word"))
+        return Err(CommandError::invalid(format!("'{tag}' is not a tag: a tag is one word"))
             .hinted("commas part tags: '--tags one,two'"));
     }
     let need = if args.at.is_some() { Need::Existing } else { Need::OrNew };

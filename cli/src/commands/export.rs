@@ -71,7 +71,7 @@ fn transcript(args: &ExportArgs, context: &mut Context) -> Result<(), CommandErr
     let removed = session.bookmark(source)?.map_or(0, |bookmark| bookmark.removed());
     if removed > 0 {
         let secrets = crate::report::import::count(removed, "secret");
-        context.out.warn(&format!("{secrets} were taken out before this transcript was stored"));
+        context.out.warn(&format!("{secrets} were removed before this transcript was stored"));
     }
     Ok(())
 }

@@ -188,7 +188,7 @@ fn notes(plan: &Plan, place: &Place, context: &Context) -> Vec<String> {
     }
     if plan.scope == Scope::Project {
         notes.push(format!(
-            "The hooks call '{}': who has forge elsewhere, or not at all, sees them fail.",
+            "The hooks call '{}': they fail for anyone who has forge elsewhere or not at all.",
             place.forge
         ));
     }

@@ -138,7 +138,7 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
         Ok(form) => form,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(
-                error.hinted("it is no agent's name either: 'forge import --help' lists them")
+                error.hinted("it is not an agent's name either: 'forge import --help' lists them")
             );
         }
         Err(error) => return Err(error),

@@ -103,7 +103,7 @@ fn promote(args: &PromoteArgs, context: &mut Context) -> Result<(), CommandError
     let fact = named(&writing, &args.inference)?;
     if let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) {
         return Err(CommandError::invalid(format!("'{}' is claim '{claim}' already", fact.id))
-            .hinted("'forge inference list' lists those that stand"));
+            .hinted("'forge inference list' lists those that are open"));
     }
     let states = fact.value.field("found").and_then(|found| found.field("kind"));
     let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());

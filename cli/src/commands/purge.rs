@@ -55,8 +55,8 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
         return Err(CommandError::invalid(said));
     }
     if !args.yes && !args.dry_run {
-        return Err(CommandError::invalid("a purge cannot be taken back")
-            .hinted("'--dry-run' says where it stands, and '--yes' takes it out"));
+        return Err(CommandError::invalid("a purge cannot be undone")
+            .hinted("'--dry-run' shows where the secret is, '--yes' purges it"));
     }
     let mut secrets = BTreeSet::new();
     if let Some(file) = &args.file {
@@ -115,10 +115,10 @@ const fn is_short(text: &str) -> bool {
 fn too_short(count: usize) -> CommandError {
     let texts = if count == 1 { "one text" } else { "texts" };
     CommandError::invalid(format!(
-        "the pattern matches {texts} shorter than {MIN_SECRET_BYTES} bytes: nothing was purged, since so short a text \
-         stands elsewhere by chance"
+        "the pattern matches {texts} shorter than {MIN_SECRET_BYTES} bytes: nothing was purged, \
+        because so short a text can occur elsewhere by chance"
     ))
-    .hinted("let the pattern match more of what stands around it, such as 'pin is 48[0-9]{3}'")
+    .hinted("make the pattern match more of the text around it, such as 'pin is 48[0-9]{3}'")
 }
 
 /// The secret in a file.
@@ -134,11 +134,11 @@ fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
     input.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(CommandError::invalid(format!(
-            "'{shown}' is larger than {MAX_BYTES} bytes: that is no secret"
+            "'{shown}' is larger than {MAX_BYTES} bytes: that is not a secret"
         )));
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| CommandError::invalid(format!("'{shown}' is no text in UTF-8")))?;
+        .map_err(|_| CommandError::invalid(format!("'{shown}' is not UTF-8 text")))?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
@@ -146,8 +146,9 @@ fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
 fn unfit(why: InvalidSecret) -> CommandError {
     CommandError::invalid(match why {
         InvalidSecret::Short => format!(
-            "a secret shorter than {MIN_SECRET_BYTES} bytes stands in texts by chance: name more of what stands around it"
+            "a secret shorter than {MIN_SECRET_BYTES} bytes can occur in texts by chance: include \
+            more of the text around it"
         ),
-        InvalidSecret::Mark => "it cannot be told from what would stand in its place".to_owned(),
+        InvalidSecret::Mark => "it cannot be distinguished from its replacement".to_owned(),
     })
 }

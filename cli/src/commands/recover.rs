@@ -144,11 +144,12 @@ fn tasks(
     if let Some(moment) = &args.moment {
         let moment = shell_word(moment.as_str());
         instructions.push(format!(
-            "forge checkpoint restore {moment} --dry-run: what going back would change in what is held"
+            "forge checkpoint restore {moment} --dry-run: what going back would change in the \
+            claims"
         ));
         instructions.push(format!("forge checkpoint at {moment}: what was known then"));
     } else {
-        instructions.push("forge brief: what is known, held and open".to_owned());
+        instructions.push("forge brief: what is known, believed and open".to_owned());
     }
     instructions.extend(found.brief.next.iter().cloned());
     Ok(Tasks { tasks, instructions })

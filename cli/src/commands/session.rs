@@ -128,7 +128,7 @@ fn use_session(args: &UseArgs, context: &mut Context) -> Result<(), CommandError
     let session = workplace::named_session(&store, &args.which)?;
     if session.summary()?.info.kind != SessionKind::Debug {
         return Err(CommandError::invalid(format!(
-            "'{}' is no debugging session, so it cannot be the current one",
+            "'{}' is not a debugging session, so it cannot be the current one",
             args.which
         ))
         .hinted("'forge session list' names those that can"));

@@ -109,7 +109,7 @@ fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, C
     let text = forge_store::backend::plain_file::read_text(&path, MAX_KEYS_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     toml::from_str(&text).map_err(|error| {
-        CommandError::invalid(format!("'{shown}' is no table of keys: {}", error.message())).hinted(
+        CommandError::invalid(format!("'{shown}' is not a table of keys: {}", error.message())).hinted(
             "a line binds a command: down = \"j <down>\"; '?' in the browser names them all",
         )
     })

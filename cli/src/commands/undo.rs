@@ -23,10 +23,10 @@ pub fn run(args: &UndoArgs, context: &mut Context) -> Result<(), CommandError> {
             nothing(
                 error,
                 args.operation.is_none(),
-                "nothing has been done that could be taken back",
+                "there is nothing to undo",
             )
         })?;
-    let report = Undone::new("forge.undo/1", "Took back", &writing.session, undone)?;
+    let report = Undone::new("forge.undo/1", "Undid", &writing.session, undone)?;
     context.out.emit(&report)?;
     writing.finish();
     Ok(())

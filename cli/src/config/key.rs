@@ -138,7 +138,7 @@ static KEYS: &[Key] = &[
         REDACT_ENABLED,
         Shape::Bool,
         Some("true"),
-        "whether secrets are taken out before storing",
+        "whether secrets are removed before storing",
     ),
     guarded(
         REDACT_ALLOW,
@@ -186,15 +186,15 @@ static KEYS: &[Key] = &[
         KEEP_SESSIONS,
         Shape::Duration,
         None,
-        "for how long behind its end a debugging session stays",
+        "for how long after its end a debugging session stays",
     ),
     guarded(
         KEEP_TRANSCRIPTS,
         Shape::Duration,
         None,
-        "for how long behind its end the transcripts and outputs of a session stay",
+        "for how long after its end the transcripts and outputs of a session stay",
     ),
-    guarded(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be taken back"),
+    guarded(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be undone"),
     guarded(
         PRUNE_AUTOMATIC,
         Shape::Bool,

@@ -47,7 +47,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
     if !health.writable {
         findings.push(Finding::problem(
             "store",
-            "it cannot be written: hooks save nothing, reading goes on",
+            "it cannot be written: hooks save nothing, reading still works",
             format!("make '{}' writable for you", path.display()),
         ));
     }
@@ -58,7 +58,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         };
         findings.push(Finding::problem(
             "store",
-            format!("{who} holds the lock for writing and does not let it go"),
+            format!("{who} holds the lock for writing and does not release it"),
             "end it, if it hangs; what it was writing is kept or left out as a whole",
         ));
         health.lock_holder = Some(who);
@@ -71,7 +71,8 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
                 "{} old generations of the index are there, of {mib} MiB",
                 generations.len() - 1
             ),
-            "'forge maintain' removes those that nobody reads; an old 'forge tui' may read one",
+            "'forge maintain' removes those that no process reads; an old 'forge tui' can be \
+            reading one",
         ));
     }
     if health.spooled > 0 {
@@ -104,16 +105,17 @@ fn about_seals(seals: &str) -> Option<Finding> {
     let finding = |what: &str, remedy| Some(Finding::problem("store", what, remedy));
     match seals {
         "no_key" => finding(
-            "its key is not on this machine, or damaged: nobody vouches for what is read, and writes wait in the spool",
+            "its key is missing on this machine, or damaged: what is read is not proven, and \
+            writes wait in the spool",
             "'forge key import' brings the key from where it is; 'forge adopt' takes the store over",
         ),
         "no_witness" => finding(
-            "its witness is not on this machine: nobody knows whether its end is missing",
+            "its witness is missing on this machine: a missing end cannot be noticed",
             "'forge key import' brings it from a copy; 'forge adopt' takes the store over",
         ),
         "unsealed" => Some(Finding::advice(
             "store",
-            "it bears no seals: whoever can write to it can change it unnoticed",
+            "it has no seals: anyone who can write to it can change it unnoticed",
             "'forge adopt' seals it",
         )),
         _ => None,
@@ -133,7 +135,7 @@ fn unusable(error: &CommandError) -> Finding {
             "keep a copy of the directory before anything else; put a backup in its place"
                 .to_owned()
         }
-        (None, _) => "put right what the system says".to_owned(),
+        (None, _) => "correct what the system reports".to_owned(),
     };
     Finding::problem("store", what, remedy)
 }

@@ -18,7 +18,7 @@ pub enum Unusable {
         wanted: &'static str,
     },
     /// Something of that name is there already.
-    #[error("'{path}' in it is somebody else's")]
+    #[error("'{path}' in it belongs to another program")]
     Taken {
         /// Where.
         path: String,

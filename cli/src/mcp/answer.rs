@@ -183,18 +183,18 @@ const fn next_step(kind: ErrorKind) -> &'static str {
             "change the arguments as the tool's schema says, and call again"
         }
         ErrorKind::NotFound => "'timeline' names moments, 'state' names what is known",
-        ErrorKind::Conflict | ErrorKind::Locked => "call again: somebody else wrote meanwhile",
+        ErrorKind::Conflict | ErrorKind::Locked => "call again: another process has just written",
         ErrorKind::Unavailable => "look whether the store can be written, then call again",
-        ErrorKind::Corrupt => "write no more to this store, and tell the person you work for",
+        ErrorKind::Corrupt => "stop writing to this store, and tell the user",
         ErrorKind::Forged => {
-            "believe nothing that this store says, and tell the person you work for"
+            "do not trust what this store says, and tell the user"
         }
-        ErrorKind::Unkeyed => "go on without writing, and tell the person you work for",
+        ErrorKind::Unkeyed => "continue without writing, and tell the user",
         ErrorKind::Unsupported => {
-            "this needs another version of forge: tell the person you work for"
+            "this needs another version of forge: tell the user"
         }
         ErrorKind::Internal | ErrorKind::BrokenPipe => {
-            "go on without this call, and tell the person you work for"
+            "continue without this call, and tell the user"
         }
     }
 }

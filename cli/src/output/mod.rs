@@ -209,7 +209,7 @@ impl Out {
     /// the result says so in `session_of_agent`.
     pub fn say_session_of(&self, agent: &str, session: &str) {
         self.say(&format!(
-            "In session '{session}', that of the agent ({agent}) this was called from."
+            "In session '{session}' of the agent ({agent}) that ran this command."
         ));
         *self.session_of.borrow_mut() = Some(agent.to_owned());
     }

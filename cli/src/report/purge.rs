@@ -143,11 +143,12 @@ impl Purged {
             screen.line(Tone::Warning, &format!("{one} is still read"));
         }
         for one in &self.holders {
-            let text = format!("process {} holds files of before: {}", one.pid, one.command);
+            let text = format!("process {} still has old files open: {}", one.pid, one.command);
             screen.line(Tone::Warning, &text);
         }
         if self.comes_back {
-            screen.line(Tone::Warning, "Others went on writing what they had read before.");
+            screen.line(Tone::Warning, "Other processes continued to write what they had read \
+            before.");
         }
     }
 }
@@ -207,7 +208,8 @@ impl Report for Purged {
         if self.too_short > 0 {
             let secrets = count(self.too_short, "secret");
             let text = format!(
-                "Left {secrets} shorter than {MIN_SECRET_BYTES} bytes: '--pattern' takes out one with what stands around it"
+                "Left {secrets} shorter than {MIN_SECRET_BYTES} bytes: '--pattern' can purge one \
+                together with the text around it"
             );
             screen.line(Tone::Warning, &text);
         }

@@ -159,7 +159,7 @@ impl Report for Maintained {
         );
         if self.swept > 0 {
             let swept = self.swept;
-            screen.line(Tone::Plain, &format!("Dropped {swept} prunings for good."));
+            screen.line(Tone::Plain, &format!("Permanently deleted {swept} prunings."));
         }
         if self.compacted {
             screen.line(Tone::Plain, "Rewrote the index.");

@@ -51,7 +51,7 @@ fn without_consent_it_is_shown_and_nothing_changes() {
 
     Cursor can allow a whole program only, so no permission rules are written.
 
-    The hooks call 'FORGE': who has forge elsewhere, or not at all, sees them fail.
+    The hooks call 'FORGE': they fail for anyone who has forge elsewhere or not at all.
 
     Nothing was changed; '--yes' does it.
     "#);
@@ -84,7 +84,7 @@ fn it_is_installed_told_and_taken_back() {
     Not installed: Codex CLI, Gemini CLI, Cursor, OpenCode.
     ");
     let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
-    assert_snapshot!(gone, @r"Taken out for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
+    assert_snapshot!(gone, @r"Removed for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
     let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
     assert_eq!(gone, "Nothing is installed for Claude Code, for you in this project.\n");
     assert!(!environment.path("project/.claude").exists());

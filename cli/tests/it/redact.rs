@@ -24,7 +24,7 @@ fn secrets_are_taken_out_unless_somebody_lets_them_through() {
     let token = fake("github");
     let said = place.forge(["note", "add", &token.text]);
     assert_eq!(said.code, 0, "{said}");
-    let warning = "warning: 1 secret was taken out before storing: github-token\n";
+    let warning = "warning: 1 secret was removed before storing: github-token\n";
     assert!(said.stdout.ends_with(warning), "{said}");
     assert!(!knows(&place, &token.secret));
     assert!(knows(&place, "[redacted:github-token]"));
@@ -77,7 +77,7 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     let back = place.forge(["export", "transcript"]);
     assert_eq!(
         back.stderr,
-        "warning: 2 secrets were taken out before this transcript was stored\n"
+        "warning: 2 secrets were removed before this transcript was stored\n"
     );
     let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
     let dashes = "-".repeat(5);

@@ -174,7 +174,7 @@ fn a_call_that_is_repeated_word_for_word_goes() {
     let (out, faults) =
         mended("openai_chat", &[user("hi"), call.clone(), call.clone(), tool("c1", "r")]);
     assert_eq!(out, [user("hi"), call, tool("c1", "r")]);
-    assert_eq!(faults, ["message 2: a second call of the same id c1: taken out"]);
+    assert_eq!(faults, ["message 2: a second call of the same id c1: removed"]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_result_that_no_call_takes_is_kept_as_a_text() {
     assert_eq!(out[..2], [call, tool("c1", "r")]);
     assert!(out[2]["content"].as_str().unwrap().ends_with("\nanother"));
     assert_eq!(out.len(), 3, "what says the same goes");
-    assert_eq!(faults[1], "message 3: a second result of the same call c1: taken out");
+    assert_eq!(faults[1], "message 3: a second result of the same call c1: removed");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn what_anthropic_refuses_is_found() {
         [
             "message 1: an id that the provider refuses functions.bash:0: given another id",
             "message 2: an id that the provider refuses functions.bash:0: given another id",
-            "message 3: thinking without its signature: taken out",
+            "message 3: thinking without its signature: removed",
             "message 4: the result of an error that is not text alone t2: put right",
             "message 5: white space at the end of the last answer: put right",
         ]
@@ -262,9 +262,9 @@ fn a_server_tools_result_needs_its_use_and_the_reverse() {
     assert_eq!(
         faults,
         [
-            "message 1: a server tool's result without its use srvtoolu_1: taken out",
-            "message 3: a server tool's use without its result srvtoolu_2: taken out",
-            "message 5: a server tool's result without its use mcptoolu_1: taken out",
+            "message 1: a server tool's result without its use srvtoolu_1: removed",
+            "message 3: a server tool's use without its result srvtoolu_2: removed",
+            "message 5: a server tool's result without its use mcptoolu_1: removed",
         ]
     );
 }
@@ -284,7 +284,7 @@ fn a_call_in_two_forms_in_one_message_stays_in_one() {
     let asks = json!({"role": "assistant", "content": [text],
         "tool_calls": [call("t1", "{}"), call("t2", "{\"a\":1}")]});
     assert_eq!(out, [user("hi"), asks, tool("t1", "r1"), tool("t2", "r2")]);
-    assert_eq!(faults[0], "message 1: a call in the form of another provider t1: taken out");
+    assert_eq!(faults[0], "message 1: a call in the form of another provider t1: removed");
     let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "r"});
     let results = json!({"role": "user", "content": [result("t1"), result("t2")]});
     let asks = json!({"role": "assistant", "content": [block("t1")], "tool_calls": [call("t1", "{}"), call("t2", "{\"a\":1}")]});
@@ -382,7 +382,7 @@ fn a_whole_thread_of_the_vercel_sdk_stays_with_approvals_and_provider_tools() {
     assert_eq!(mended("ai_sdk", &whole), (whole.to_vec(), Vec::new()));
     // One waits for a person; the other one's result is lost.
     let (out, faults) = mended("ai_sdk", &whole[..2]);
-    assert_eq!(faults, ["message 1: a call without a result c2: a result is put in"]);
+    assert_eq!(faults, ["message 1: a call without a result c2: a result is inserted"]);
     assert_eq!(out[2]["content"].as_array().unwrap().len(), 1);
     // With a message of the user behind it, the question is over.
     let (_, faults) = mended("ai_sdk", &[whole[1].clone(), whole[0].clone()]);

@@ -144,7 +144,7 @@ fn unknown(text: &str, conflicts: &[ClaimConflict]) -> CommandError {
     let names: Vec<String> = conflicts.iter().take(8).map(name).collect();
     let error = CommandError::invalid(format!("'{text}' settles nothing that is in conflict"));
     match names.as_slice() {
-        [] => error.hinted("there is no conflict: leave '--resolve' out"),
+        [] => error.hinted("there is no conflict: omit '--resolve'"),
         names => error.hinted(format!("in conflict: {}", names.join(", "))),
     }
 }

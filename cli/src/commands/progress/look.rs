@@ -186,7 +186,7 @@ pub(super) fn validate(args: &ValidateArgs, context: &mut Context) -> Result<(),
                 Ok(value) => {
                     ProgressDocument::read(value, stage).map_err(|shape| shape.to_string())
                 }
-                Err(error) => Err(format!("it is no JSON document: {error}")),
+                Err(error) => Err(format!("it is not a JSON document: {error}")),
             };
             let now = context.now;
             (path.display().to_string(), document.map(|one| progress::validate(&one, now)))

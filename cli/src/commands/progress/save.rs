@@ -60,7 +60,7 @@ pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandE
             let text = given::file(&context.cwd.join(path))?;
             let shown = path.display();
             let value = serde_json::from_str(&text).map_err(|error| {
-                CommandError::invalid(format!("'{shown}' is no JSON document")).caused_by(error)
+                CommandError::invalid(format!("'{shown}' is not a JSON document")).caused_by(error)
             })?;
             // What cannot be saved makes nothing.
             let news = News::read(value, args.stage.as_ref())?;
@@ -110,7 +110,7 @@ fn stream(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
                 .hinted("those before it are saved")
         };
         let value = value
-            .map_err(|error| within(CommandError::invalid("it is no JSON").caused_by(error)))?;
+            .map_err(|error| within(CommandError::invalid("it is not JSON").caused_by(error)))?;
         let news = News::read(value, args.stage.as_ref()).map_err(within)?;
         let now = context.later()?;
         take(args, context, &store, now, news).map_err(within)?;
@@ -179,7 +179,7 @@ fn report(
             let document = execution.document()?;
             let stage = document.as_ref().and_then(ProgressDocument::stage).map(str::to_owned);
             stage.ok_or_else(|| {
-                CommandError::invalid("it is not known of which stage: say '--stage'")
+                CommandError::invalid("the stage is unknown: give it with '--stage'")
             })?
         }
     };

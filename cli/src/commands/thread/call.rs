@@ -128,7 +128,7 @@ fn put_in(
     })?;
     report.state = call.state;
     report.result = call.result;
-    report.done = "its result stands behind it";
+    report.done = "its result is in the thread";
     context.out.emit(report)?;
     workplace::finish(store);
     Ok(())

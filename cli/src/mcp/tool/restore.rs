@@ -140,7 +140,7 @@ impl Does for Restore {
             Consent::Refused => {
                 let document = visit.found(&command(which, true))?;
                 let next =
-                    "the person refused: nothing was changed, so go on from the present state";
+                    "the user refused: nothing was changed, so continue from the present state";
                 Ok(answer(visit, document, false, None, next).into())
             }
             Consent::Open => {
