@@ -261,10 +261,10 @@ fn check_unfoldable_alone(
     let sequence = at.sequence;
     let folds = fold::rows(view, number, at)?;
     match folds.iter().position(|fold| fold.operation == *operation) {
-        Some(place) if folds[place].swept => {
-            Err(Error::Conflict(format!("what was folded into #{sequence} was permanently \
-            deleted")))
-        }
+        Some(place) if folds[place].swept => Err(Error::Conflict(format!(
+            "what was folded into #{sequence} was permanently \
+            deleted"
+        ))),
         Some(0) => Ok(()),
         Some(_) => Err(Error::Conflict(format!(
             "earlier revisions were folded into #{sequence} since: take that back first"
@@ -310,9 +310,7 @@ pub(crate) fn check_pruning(view: &dyn Snapshot, id: &OperationId) -> Result<()>
     if let Some(row) = find_operation(view, id)?
         && is_swept(view, &row)?
     {
-        return Err(Error::Conflict(
-            "it is too late to redo it: prune again instead".to_owned(),
-        ));
+        return Err(Error::Conflict("it is too late to redo it: prune again instead".to_owned()));
     }
     Ok(())
 }

@@ -55,10 +55,7 @@ pub fn rules() -> &'static [TokenRule] {
 
 /// Kinds that depend on context instead of a token shape.
 pub(super) const CONTEXT_KINDS: [(&str, &str); 11] = [
-    (
-        "basic",
-        "name and password in base64, after `Basic` or as Docker's `auth`; after `curl -u`",
-    ),
+    ("basic", "name and password in base64, after `Basic` or as Docker's `auth`; after `curl -u`"),
     ("bearer", "a token after `Bearer`"),
     ("credential", "a value after a name such as `credentials` or `auth`"),
     ("environment", "the value of an environment variable that is not on the list"),

@@ -10,10 +10,10 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// Write out what is recorded.
+/// Export what is recorded.
 #[derive(Debug, clap::Subcommand)]
 pub enum ExportCommand {
-    /// Write a session's imported transcript back, byte for byte but for secrets that were taken out
+    /// Write a session's imported transcript, byte for byte except for removed secrets
     Transcript(ExportArgs),
     /// Write a session as a stream of events that 'forge import events' reads
     Events(ExportArgs),
@@ -24,11 +24,11 @@ pub enum ExportCommand {
 /// Arguments of `forge export transcript` and `events`.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// Name the session by name or id; the current one if left out
+    /// Name or id of the session; the current one by default
     #[arg(value_name = "SESSION")]
     pub session: Option<String>,
 
-    /// Write to this file instead of standard output
+    /// File to write; standard output by default
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

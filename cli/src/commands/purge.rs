@@ -19,31 +19,31 @@ const MAX_BYTES: u64 = 64 << 10;
 /// before.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
-    /// Read the secret from this file, a line break at its end left out; '-' is standard input
+    /// File that contains the secret, without a line break at its end; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Take the secret from this environment variable
+    /// Environment variable that contains the secret
     #[arg(long, value_name = "NAME")]
     pub env: Option<String>,
 
-    /// Purge all that matches this regular expression
+    /// Regular expression: everything that matches is purged
     #[arg(long, value_name = "REGEX")]
     pub pattern: Option<String>,
 
-    /// Purge what the rules of 'forge redact' find in what is stored already
+    /// Purge what the rules of 'forge redact' find in stored data
     #[arg(long)]
     pub rules: bool,
 
-    /// Say where it stands, and change nothing
+    /// Show where the secret is, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Say yes to what cannot be taken back
+    /// Confirm what cannot be undone
     #[arg(long)]
     pub yes: bool,
 
-    /// Note why, for 'forge log --operations'
+    /// Reason, for 'forge log --operations'
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }

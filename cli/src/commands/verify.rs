@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// right; 2: something is lost; 6: something was not written with the store's key; 7: whole, but its key is not here.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
-    /// Read every object and compare every derived row too
+    /// Also read every object and compare every derived row
     #[arg(long)]
     pub read_data: bool,
 }
@@ -20,7 +20,7 @@ pub struct VerifyArgs {
 /// Arguments of `forge repair`. Exit code 0: nothing was lost; 2: something was, and is listed.
 #[derive(Debug, clap::Args)]
 pub struct RepairArgs {
-    /// Write the repaired store to this folder, which must not be there yet or be empty
+    /// Directory for the repaired store, which must be empty or not exist
     #[arg(value_name = "TO")]
     pub to: PathBuf,
 }

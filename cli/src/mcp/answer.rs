@@ -186,13 +186,9 @@ const fn next_step(kind: ErrorKind) -> &'static str {
         ErrorKind::Conflict | ErrorKind::Locked => "call again: another process has just written",
         ErrorKind::Unavailable => "look whether the store can be written, then call again",
         ErrorKind::Corrupt => "stop writing to this store, and tell the user",
-        ErrorKind::Forged => {
-            "do not trust what this store says, and tell the user"
-        }
+        ErrorKind::Forged => "do not trust what this store says, and tell the user",
         ErrorKind::Unkeyed => "continue without writing, and tell the user",
-        ErrorKind::Unsupported => {
-            "this needs another version of forge: tell the user"
-        }
+        ErrorKind::Unsupported => "this needs another version of forge: tell the user",
         ErrorKind::Internal | ErrorKind::BrokenPipe => {
             "continue without this call, and tell the user"
         }

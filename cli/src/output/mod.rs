@@ -208,9 +208,7 @@ impl Out {
     /// Says in which session a command works where nobody named it: that of the agent it was called from. The JSON of
     /// the result says so in `session_of_agent`.
     pub fn say_session_of(&self, agent: &str, session: &str) {
-        self.say(&format!(
-            "In session '{session}' of the agent ({agent}) that ran this command."
-        ));
+        self.say(&format!("In session '{session}' of the agent ({agent}) that ran this command."));
         *self.session_of.borrow_mut() = Some(agent.to_owned());
     }
 

@@ -80,9 +80,8 @@ impl Report for KeyShown {
         }
         if let (Some(time), Some(position)) = (self.adopted_at, self.adopted_position) {
             let when = screen.ago(time);
-            let line = format!(
-                "  adopted {when} at position {position}: what came before is not proven"
-            );
+            let line =
+                format!("  adopted {when} at position {position}: what came before is not proven");
             screen.line(Tone::Plain, &line);
         }
     }

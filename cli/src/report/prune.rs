@@ -243,8 +243,13 @@ impl Report for Pruned {
             let (before, now) = (bytes(freed.bytes_before), bytes(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
             let gone = super::counted(freed.prunings, "pruning");
-            screen.line(Tone::Plain, &format!("{gone} {verb} permanently deleted; {before} -> \
-            {now}"));
+            screen.line(
+                Tone::Plain,
+                &format!(
+                    "{gone} {verb} permanently deleted; {before} -> \
+            {now}"
+                ),
+            );
         }
     }
 }

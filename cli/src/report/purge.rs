@@ -147,8 +147,11 @@ impl Purged {
             screen.line(Tone::Warning, &text);
         }
         if self.comes_back {
-            screen.line(Tone::Warning, "Other processes continued to write what they had read \
-            before.");
+            screen.line(
+                Tone::Warning,
+                "Other processes continued to write what they had read \
+            before.",
+            );
         }
     }
 }

@@ -75,10 +75,7 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     assert_eq!(said.pointer("/files/0/lines"), Some(&3.into()), "{said}");
 
     let back = place.forge(["export", "transcript"]);
-    assert_eq!(
-        back.stderr,
-        "warning: 2 secrets were removed before this transcript was stored\n"
-    );
+    assert_eq!(back.stderr, "warning: 2 secrets were removed before this transcript was stored\n");
     let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
     let dashes = "-".repeat(5);
     let begin = json(&key.text).find(&dashes).unwrap();

@@ -19,35 +19,35 @@ use std::path::{Path, PathBuf};
 /// Arguments of `forge progress save`.
 #[derive(Debug, clap::Args)]
 pub struct SaveArgs {
-    /// Name the review
+    /// Review
     #[arg(long, value_name = "REVIEW")]
     pub review: Name,
 
-    /// Name the execution; it is made where there is none
+    /// Execution; created if it does not exist
     #[arg(long, value_name = "EXECUTION")]
     pub execution: Name,
 
-    /// Name the stage, if the document does not
+    /// Stage, if the document does not name it
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<Name>,
 
-    /// Save this document; of '-' each JSON document on standard input, as it comes
+    /// Document to save; '-' saves each JSON document on standard input as it comes
     #[arg(value_name = "FILE|-", required_unless_present_any = ["item_done", "item_failed"])]
     pub file: Option<PathBuf>,
 
-    /// Report that an item is done, as often as there are
+    /// Item that is done; can be repeated
     #[arg(long, value_name = "ID", conflicts_with = "file")]
     pub item_done: Vec<Name>,
 
-    /// Report that an item failed once more, as often as there are
+    /// Item that failed; can be repeated
     #[arg(long, value_name = "ID", conflicts_with = "file")]
     pub item_failed: Vec<Name>,
 
-    /// Say of what class the failure is
+    /// Class of the failure
     #[arg(long, value_name = "CLASS", requires = "item_failed", value_parser = value::words::<FailureClass>())]
     pub class: Option<FailureClass>,
 
-    /// Say what went wrong
+    /// What went wrong
     #[arg(long, value_name = "TEXT", requires = "item_failed", value_parser = value::said)]
     pub error: Option<String>,
 }

@@ -35,7 +35,7 @@ pub(in crate::mcp) struct SearchArguments {
     since: Option<String>,
     /// Only what was first said at this moment or earlier.
     until: Option<String>,
-    /// Look through all sessions.
+    /// Search all sessions.
     #[serde(default)]
     all_sessions: bool,
     /// At most this many hits a page.

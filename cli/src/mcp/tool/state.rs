@@ -40,7 +40,7 @@ pub(in crate::mcp) struct StateArguments {
     /// Texts whole instead of their beginnings.
     #[serde(default)]
     full: bool,
-    /// Leave out what was recorded only later.
+    /// Omit what was recorded only later.
     #[serde(default)]
     as_recorded: bool,
     /// At most this many rows a page.
