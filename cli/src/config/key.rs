@@ -132,7 +132,7 @@ static KEYS: &[Key] = &[
     Key {
         variable: Some("FORGE_PAGER"),
         in_project: InProject::Never,
-        ..key(PAGER, Shape::Text, None, "what shows long output; empty for nothing")
+        ..key(PAGER, Shape::Text, None, "the program that shows long output; empty for none")
     },
     guarded(
         REDACT_ENABLED,
@@ -144,19 +144,19 @@ static KEYS: &[Key] = &[
         REDACT_ALLOW,
         Shape::Words,
         None,
-        "secrets that are let through: parts of them, or kind:NAME, with spaces between",
+        "secrets that are let through: parts of them, or kind:NAME, separated by spaces",
     ),
     guarded(
         REDACT_VARIABLES,
         Shape::Words,
         None,
-        "environment variables whose values are kept, with spaces between; a name may end with *",
+        "environment variables whose values are kept, separated by spaces; a name can end with *",
     ),
     key(
         INFERENCE_ENABLED,
         Shape::Bool,
         Some("true"),
-        "whether rules read in messages what an agent states",
+        "whether rules look for inferences in an agent's messages",
     ),
     key(SCHEDULE_EVERY, Shape::Duration, None, "how often to make a checkpoint, such as 10m"),
     guarded(KEEP_LAST, Shape::Count, None, "how many of the newest checkpoints prune keeps"),
@@ -167,14 +167,26 @@ static KEYS: &[Key] = &[
         "for how long prune keeps every checkpoint, such as 1h",
     ),
     guarded(KEEP_DAYS, Shape::Count, None, "for how many days prune keeps checkpoints"),
-    guarded(KEEP_HOURLY, Shape::Count, None, "of how many hours prune keeps the newest checkpoint"),
-    guarded(KEEP_DAILY, Shape::Count, None, "of how many days prune keeps the newest checkpoint"),
-    guarded(KEEP_WEEKLY, Shape::Count, None, "of how many weeks prune keeps the newest checkpoint"),
+    guarded(
+        KEEP_HOURLY,
+        Shape::Count,
+        None,
+        "for how many hours prune keeps the newest \
+    checkpoint",
+    ),
+    guarded(KEEP_DAILY, Shape::Count, None, "for how many days prune keeps the newest checkpoint"),
+    guarded(
+        KEEP_WEEKLY,
+        Shape::Count,
+        None,
+        "for how many weeks prune keeps the newest \
+    checkpoint",
+    ),
     guarded(
         KEEP_TAGS,
         Shape::Words,
         None,
-        "tags whose checkpoints prune keeps, with spaces between",
+        "tags whose checkpoints prune keeps, separated by spaces",
     ),
     guarded(
         KEEP_REVISIONS,

@@ -29,10 +29,10 @@ const LINKS: usize = 10;
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct Place {
-    /// The session: name it in 'session' to stay with it.
+    /// The session; pass it in 'session' to stay in it.
     pub(super) session: String,
-    /// Why it is this session: the request named it, the server was started with it, it is that of the agent whose
-    /// process the server runs in, it is the store's current one, or this write began it.
+    /// Why this session was chosen: the request named it, the server was started with it, it is the session of the
+    /// agent that started the server, it is the store's current session, or this write began it.
     pub(super) chosen_by: ChosenBy,
 }
 
@@ -205,7 +205,7 @@ pub(super) struct Stored {
     pub(super) id: String,
     /// When it happened; of a claim, when it was added.
     pub(super) at: String,
-    /// Who told forge: 'claimed' on a branch, else 'recorded', 'hook' or 'imported'.
+    /// Where it comes from: 'claimed' on a branch, else 'recorded', 'hook' or 'imported'.
     pub(super) origin: String,
     /// Where it was read, if it was imported.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -78,7 +78,7 @@ pub struct CheckpointJson {
     pub time: Timestamp,
     /// What somebody said about it.
     pub message: String,
-    /// Words it is found by.
+    /// Its tags.
     pub tags: Vec<String>,
     /// Why it was made.
     pub trigger: CheckpointTrigger,

@@ -13,7 +13,7 @@ const CHANGES_SHOWN: usize = 10;
 /// What a restore did, or would do.
 #[derive(Debug, Serialize)]
 pub struct Recovery {
-    /// The id of the checkpoint gone back to, else of the revision; null for before the first.
+    /// The id of the chosen checkpoint, else of the revision; null for before the first.
     pub restored_to: Option<String>,
     /// The moment gone back to.
     pub timestamp: Option<Timestamp>,
@@ -29,9 +29,9 @@ pub struct Recovery {
     pub branch: String,
     /// The new revision; null if there is none, since all claims stood so already.
     pub revision: Option<RevisionJson>,
-    /// How many claims there are then.
+    /// How many claims there are afterwards.
     pub claims_restored: u64,
-    /// How many facts have come since that moment. They stay.
+    /// How many facts are later than that moment. They stay.
     pub facts_since: u64,
     /// The changes of claims.
     pub changes: Vec<TypedChange>,

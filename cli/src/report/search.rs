@@ -27,7 +27,7 @@ pub struct HitLine {
     pub kind: &'static str,
     /// Its id.
     pub id: String,
-    /// When the words first stood in it.
+    /// When it first contained the words.
     pub at: Timestamp,
     /// The number of the revision or checkpoint that first said so; of what happened, of the last revision by then; null
     /// if there was none.

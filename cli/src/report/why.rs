@@ -21,15 +21,15 @@ pub struct Why {
     pub fields: Entity,
     /// Why it is in doubt; null if it is not.
     pub doubt: Option<String>,
-    /// Evidence that speaks for it, the strongest first.
+    /// Evidence for it, the strongest first.
     pub supporting: Vec<Link>,
-    /// Evidence that speaks against it, the strongest first.
+    /// Evidence against it, the strongest first.
     pub contradicting: Vec<Link>,
     /// What it rests on, the nearest first.
     pub rests_on: Vec<Link>,
     /// What rests on it, the nearest first.
     pub supports: Vec<Link>,
-    /// What cannot be true beside it.
+    /// What cannot be true together with it.
     pub contradicts: Vec<Link>,
     /// The changes that made it what it is, newest first; empty for a fact.
     pub history: Vec<Revised>,
@@ -46,9 +46,9 @@ pub struct Link {
     pub text: String,
     /// How it bears on the entity, or the entity on it: `requires`, `evidence`, `parent`, `blocks` and others.
     pub relation: String,
-    /// How strongly; null if that was not said.
+    /// Its strength; null if there is none.
     pub strength: Option<f64>,
-    /// What has become of it; null if it has no status.
+    /// Its status; null if it has none.
     pub status: Option<String>,
     /// Whether it is in doubt itself.
     pub in_doubt: bool,

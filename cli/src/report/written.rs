@@ -56,7 +56,7 @@ pub struct Made {
     pub time: Timestamp,
     /// What somebody said about it.
     pub message: String,
-    /// Words it is found by.
+    /// Its tags.
     pub tags: Vec<String>,
     /// Why it was made.
     pub trigger: CheckpointTrigger,

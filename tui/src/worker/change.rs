@@ -57,7 +57,7 @@ pub(super) fn run(
         }
         WriteRequest::Undo => {
             let undone = session.undo(&WriteContext::asked("undo", now), None)?;
-            format!("took back '{}'; U brings it back", undone.target.verb)
+            format!("undid '{}'; U redoes it", undone.target.verb)
         }
         WriteRequest::Redo => {
             let undone = session.redo(&WriteContext::asked("redo", now))?;
