@@ -45,7 +45,7 @@ fn without_consent_it_is_shown_and_nothing_changes() {
       - what is taken to be true: `FORGE belief add 'TEXT'`; what is not known: `FORGE gap add 'TEXT'`
       - a result of a test, build or check: `FORGE verification add NAME --status passed|failed`
       - before a risky step: `FORGE checkpoint create 'TEXT'`
-      After a break or a compaction `FORGE brief` says where things stand, `FORGE log` how they got there.
+      After a break or a compaction `FORGE brief` shows the present state, `FORGE log` how it came about.
       `FORGE COMMAND --help` explains each. Ask before `restore`, `undo`, `prune` or `purge`.
       <!-- forge: end -->
 
