@@ -261,7 +261,7 @@ impl From<store::Error> for CommandError {
                 Some(format!("'--session {other}' knows of that time"))
             }
             store::Error::Folded { into, .. } => Some(format!(
-                "name '#{into}'; or take the pruning back: 'forge log --operations' names it"
+                "name '#{into}'; or undo the pruning: 'forge log --operations' names it"
             )),
             store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
             store::Error::EmptySession { .. } => {
@@ -287,10 +287,12 @@ impl From<store::Error> for CommandError {
             }
             store::Error::ReadOnly { .. } => Some("reading goes on".to_owned()),
             store::Error::Unkeyed { .. } => Some(
-                "'forge key import' brings the key from where it is; 'forge adopt' takes the store over".to_owned(),
+                "'forge key import' restores the key; 'forge adopt' accepts the store as it \
+                is".to_owned(),
             ),
             store::Error::DamagedKey { .. } => Some(
-                "put it back from a copy, or 'forge key import' an exported one; a store that is not encrypted 'forge adopt' takes over without it"
+                "restore it from a copy, or import an exported key with 'forge key import'; \
+                'forge adopt' accepts a store that is not encrypted without it"
                     .to_owned(),
             ),
             store::Error::Encrypted => Some(

@@ -165,7 +165,7 @@ pub(crate) fn fold_after(
         || rows.last().map(|(one, _)| *one) != Some(last)
     {
         return Err(Error::Conflict(format!(
-            "the revisions up to #{last} were folded differently since: take that back first"
+            "the revisions up to #{last} were folded differently since: undo that first"
         )));
     }
     let (mut deltas, mut going) = (Vec::new(), PruneEstimate::default());
@@ -244,7 +244,7 @@ pub(crate) fn check_unfoldable(
         }
         let into = timeline::final_fold_target(view, number, into)?;
         return Err(Error::Conflict(format!(
-            "#{sequence} was itself folded into #{into} since: take that back first"
+            "#{sequence} was itself folded into #{into} since: undo that first"
         )));
     }
     check_unfoldable_alone(view, number, at, operation)
@@ -267,7 +267,7 @@ fn check_unfoldable_alone(
         ))),
         Some(0) => Ok(()),
         Some(_) => Err(Error::Conflict(format!(
-            "earlier revisions were folded into #{sequence} since: take that back first"
+            "earlier revisions were folded into #{sequence} since: undo that first"
         ))),
         None => Err(Error::Conflict(format!("what was folded into #{sequence} is back already"))),
     }
@@ -288,7 +288,7 @@ pub(crate) fn check_no_outer_fold(
         if fold.first < first {
             let sequence = key::number_at(&place, 8).unwrap_or(0);
             return Err(Error::Conflict(format!(
-                "earlier revisions were folded into #{sequence}: take that back first"
+                "earlier revisions were folded into #{sequence}: undo that first"
             )));
         }
     }

@@ -79,7 +79,7 @@ fn describe(effect: &OperationEffect) -> String {
             format!("folded #{first} and on into #{last}")
         }
         OperationEffect::Unfolded { first, last, .. } => {
-            format!("brought #{first} and on back out of #{last}")
+            format!("unfolded #{first} and later from #{last}")
         }
         OperationEffect::SessionDropped { .. } => "dropped a session".to_owned(),
         OperationEffect::SessionShown { .. } => "brought a session back".to_owned(),
@@ -89,12 +89,12 @@ fn describe(effect: &OperationEffect) -> String {
         OperationEffect::TextShown { blob, .. } => format!("brought {blob} back"),
         OperationEffect::Swept { checkpoints, revisions } => {
             let checkpoints = checkpoints.len();
-            format!("pruned {checkpoints} checkpoints and {revisions} revisions for good")
+            format!("permanently pruned {checkpoints} checkpoints and {revisions} revisions")
         }
         OperationEffect::Purged { reason, places } => {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
             let secrets = if *places == 1 { "secret" } else { "secrets" };
-            format!("purged {places} {secrets} for good{why}")
+            format!("permanently purged {places} {secrets}{why}")
         }
     }
 }
@@ -295,7 +295,7 @@ impl Session {
                     let known = self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes);
                     if known != *bytes && !seen_later(&target.effects, source, *bytes) {
                         return Err(Error::Conflict(format!(
-                            "more of {source} was imported since: take that back first"
+                            "more of {source} was imported since: undo that first"
                         )));
                     }
                     changes.push(RecordChange::Bookmark {
@@ -445,7 +445,7 @@ impl Session {
         let name = &session.branch(branch)?.name;
         match session.branch_named(name) {
             Some(other) if other != branch => Err(Error::Conflict(format!(
-                "another branch was named '{name}' since: take that back first"
+                "another branch was named '{name}' since: undo that first"
             ))),
             _ => Ok(()),
         }
@@ -520,7 +520,7 @@ impl Session {
             since.iter().find(|change| done.iter().any(|one| one.key == change.key))
         {
             return Err(Error::Conflict(format!(
-                "the {} was changed again since: take that back first",
+                "the {} was changed again since: undo that first",
                 again.key
             )));
         }
@@ -627,7 +627,7 @@ fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<(
     };
     match visible_sessions(&desk.refs).find(|(_, other)| clashes(other)) {
         Some((_, other)) => Err(Error::Conflict(format!(
-            "another session '{}' has taken its place since",
+            "another session '{}' has replaced it since",
             other.info.name
         ))),
         None => Ok(()),

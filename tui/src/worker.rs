@@ -340,7 +340,7 @@ pub(crate) fn failure(error: &Error) -> WorkerFailure {
             "other moments can be intact: select another one; 'forge maintain' rebuilds the index"
         }
         ErrorKind::Forged => "do not trust it: 'forge verify' says what was changed",
-        ErrorKind::Unkeyed => "'forge adopt' takes the store over",
+        ErrorKind::Unkeyed => "'forge adopt' accepts the store as it is",
         ErrorKind::Unsupported => "this store needs another version of forge",
         ErrorKind::Internal => "this is a bug in forge; what was acknowledged before is safe",
     };

@@ -125,7 +125,7 @@ pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), Comm
     let taken = taken.map_err(|error| {
         let holds_secrets = matches!(error, Error::Secrets { .. });
         let refused = CommandError::from(error);
-        let hint = "'--no-redact' takes it as it is, '--redact-allow' lets some through";
+        let hint = "'--no-redact' imports it as it is, '--redact-allow' allows some secrets";
         if holds_secrets { refused.hinted(hint) } else { refused }
     })?;
     workplace::finish(&store);

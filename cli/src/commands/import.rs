@@ -215,7 +215,8 @@ pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), C
     }
     if !wanted && !agreed(context, &found)? {
         context.out.say(&format!(
-            "The agent has recorded work here before ({}): 'forge import claude-code' takes it in.",
+            "The agent has recorded work here before ({}): import it with 'forge import \
+            claude-code'.",
             crate::report::import::count(found.len() as u64, "transcript")
         ));
         return Ok(());

@@ -59,7 +59,7 @@ pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError>
     }
     if !report.found.is_empty() {
         let secrets = crate::report::import::count(report.found.len() as u64, "secret");
-        context.out.warn(&format!("took {secrets} out"));
+        context.out.warn(&format!("removed {secrets}"));
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         findings.push(Finding::advice(
             "store",
             format!("{} entries wait in the spool for a writer", health.spooled),
-            "'forge maintain' takes them in",
+            "'forge maintain' applies them",
         ));
     }
     let mut compactions = Vec::new();
@@ -107,11 +107,11 @@ fn about_seals(seals: &str) -> Option<Finding> {
         "no_key" => finding(
             "its key is missing on this machine, or damaged: what is read is not proven, and \
             writes wait in the spool",
-            "'forge key import' brings the key from where it is; 'forge adopt' takes the store over",
+            "'forge key import' restores the key; 'forge adopt' accepts the store as it is",
         ),
         "no_witness" => finding(
             "its witness is missing on this machine: a missing end cannot be noticed",
-            "'forge key import' brings it from a copy; 'forge adopt' takes the store over",
+            "'forge key import' restores it from a copy; 'forge adopt' accepts the store as it is",
         ),
         "unsealed" => Some(Finding::advice(
             "store",

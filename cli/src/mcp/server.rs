@@ -226,7 +226,7 @@ impl ServerHandler for Forge {
         let method = request.method;
         // What is known by name and comes here has parameters of another form.
         if METHODS.contains(&method.as_str()) {
-            let text = format!("the parameters of '{method}' are not taken");
+            let text = format!("the parameters of '{method}' are invalid");
             return Err(ErrorData::invalid_params(text, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, answer::cut_text(&method), None))

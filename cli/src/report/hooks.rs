@@ -135,7 +135,7 @@ impl Report for Installation {
                     Tone::Dim,
                     &format!(
                         "'forge doctor' says whether it works, 'forge hooks uninstall {} --{}' \
-                         takes it back.",
+                         removes all of it.",
                         self.agent.name(),
                         self.scope.name()
                     ),

@@ -121,7 +121,7 @@ impl Purged {
     fn whose(&self, file: &str) -> &'static str {
         let is_below = |one: &String| Path::new(file).starts_with(one);
         match file {
-            "config.toml" => ": it is yours, take it out there",
+            "config.toml" => ": it is your file, remove it there",
             _ if self.foreign.iter().any(is_below) => ": it is not forge's, remove it",
             _ => "",
         }
@@ -135,7 +135,7 @@ impl Purged {
         }
         for one in &self.unsealed {
             let text = format!(
-                "{one} does not bear the store's seal: 'forge adopt' takes it in, or remove it"
+                "{one} does not have the store's seal: accept it with 'forge adopt', or remove it"
             );
             screen.line(Tone::Warning, &text);
         }

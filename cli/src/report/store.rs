@@ -66,7 +66,8 @@ impl Unfinished {
     /// Says what is to be done, unless a process is at it.
     pub(crate) fn tell(&self, screen: &mut Screen) {
         let text = format!(
-            "The session {} holds a part of {}, unless it is being imported now: '{}' takes the rest",
+            "The session {} holds a part of {}, unless it is being imported now: '{}' imports the \
+            rest",
             self.session, self.source, self.command
         );
         screen.line(Tone::Warning, &text);

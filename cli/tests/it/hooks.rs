@@ -70,7 +70,7 @@ fn it_is_installed_told_and_taken_back() {
       section of instructions in CLAUDE.local.md
       permission rules in .claude/settings.local.json
 
-    'forge doctor' says whether it works, 'forge hooks uninstall claude --local' takes it back.
+    'forge doctor' says whether it works, 'forge hooks uninstall claude --local' removes all of it.
     ");
     let again = environment.forge(["hooks", "install", "claude", "--yes"]).success();
     assert_snapshot!(again, @r"All of it is there already for Claude Code.");

@@ -76,7 +76,7 @@ fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
     assert!(notes.contains("the cache is cold") && notes.contains("the disk is full"), "{notes}");
     without_key(&environment, &["hypothesis", "add", "it is the disk"]).success();
     let key = without_key(&environment, &["key", "show"]).success();
-    assert!(key.contains("taken over"), "{key}");
+    assert!(key.contains("adopted"), "{key}");
 }
 
 #[test]

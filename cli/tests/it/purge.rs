@@ -231,7 +231,7 @@ fn what_lies_beside_the_records_is_written_over_or_named() {
         "Written over in agents/77",
         "Written over in log/hooks.jsonl",
         "Left copy as it is: it is not forge's",
-        "config.toml holds it 1 time: it is yours, take it out there",
+        "config.toml holds it 1 time: it is your file, remove it there",
         "copy/1.log holds it 1 time: it is not forge's, remove it",
         "Not yet gone",
     ] {

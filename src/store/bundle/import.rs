@@ -92,7 +92,7 @@ fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bo
     if let Some((number, here)) = own.next() {
         if here.gone.is_some() {
             return Err(Error::Conflict(format!(
-                "the session '{}' was pruned here: take that back first",
+                "the session '{}' was pruned here: undo that first",
                 here.info.name
             )));
         }

@@ -21,7 +21,7 @@ pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
         })?;
         change.value = Some(checked);
     } else if change.expect == ClaimPrecondition::Absent {
-        return Err(Error::invalid("a claim cannot be taken out where it must not be"));
+        return Err(Error::invalid("a claim cannot be removed here"));
     }
     Ok(())
 }

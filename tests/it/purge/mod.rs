@@ -368,7 +368,7 @@ fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
     let purge =
         operations.iter().find(|one| one.effects.iter().any(|said| said.contains("it leaked")));
     let refused = session.undo(&act(46), Some(&purge.unwrap().id.to_string())).unwrap_err();
-    assert!(refused.to_string().contains("cannot be taken back"), "{refused}");
+    assert!(refused.to_string().contains("cannot be undone"), "{refused}");
     store.maintain(0).unwrap();
     assert_whole(&path);
     store.rebuild().unwrap();

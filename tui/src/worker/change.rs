@@ -48,9 +48,7 @@ pub(super) fn run(
             let done = session.restore(&act, &point(session, *target)?)?;
             match done.revision {
                 Some((sequence, _)) => {
-                    format!(
-                        "#{sequence}: the claims are what they were at {target}; u takes it back"
-                    )
+                    format!("#{sequence}: the claims are what they were at {target}; u reverts it")
                 }
                 None => format!("the claims are what they were at {target} already"),
             }

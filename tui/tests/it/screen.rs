@@ -563,7 +563,7 @@ fn a_restore_is_shown_first_then_done_and_undone() {
     assert_snapshot!(hand.press("j j j j R").screen(), @"
     example  on monotonic-lease  13 checkpoints, 89 recorded
     restore #76  (line 1 of 19)
-    y makes the claims what they were then, as a new revision; u takes it back
+    y restores the claims of that moment, as a new revision; u reverts it
     - hypotheses (2)
       ~ H5
           reason: likely, but no longer matters: leases do not depend on clocks -> nothing

@@ -163,7 +163,8 @@ pub(super) fn output(args: &OutputArgs, context: &mut Context) -> Result<(), Com
         }
         Err(error) => {
             return Err(error.hinted(format!(
-                "'forge run path --item {}' shows the steps that are finished; '--allow-missing' takes none",
+                "'forge run path --item {}' shows the steps that are finished; '--allow-missing' \
+                accepts a missing one",
                 item.item.as_str()
             )));
         }

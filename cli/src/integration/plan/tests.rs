@@ -362,7 +362,7 @@ fn a_file_keeps_its_rights_and_another_of_that_name_its_contents() {
     let plugin = house.place.project.join(".opencode/plugins/forge.js");
     house.write(&plugin, "export const Smithy = 1\n");
     let error = house.plan(Agent::OpenCode, Scope::Project).unwrap_err();
-    assert!(error.causes()[0].contains("somebody else's"), "{error:?}");
+    assert!(error.causes()[0].contains("another program"), "{error:?}");
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn taken<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, CommandError> 
     // A client may say that it leaves something out by saying null.
     let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
     serde_json::from_value(Value::Object(given.collect()))
-        .map_err(|error| CommandError::invalid(format!("the arguments are not taken: {error}")))
+        .map_err(|error| CommandError::invalid(format!("the arguments are invalid: {error}")))
 }
 
 /// A name, a moment or another word of the command line, from an argument.

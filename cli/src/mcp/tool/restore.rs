@@ -135,7 +135,7 @@ impl Does for Restore {
         match consent(given, client, &token) {
             Consent::Given => {
                 let document = visit.found(&command(which, false))?;
-                let next = "the claims are what they were then; 'forge undo' takes this back";
+                let next = "the claims are restored; 'forge undo' reverts this";
                 Ok(answer(visit, document, true, None, next).into())
             }
             Consent::Refused => {
@@ -234,7 +234,8 @@ fn asks(client: &Client) -> bool {
 fn question(document: &Document, token: &str) -> Result<InputRequiredResult, CommandError> {
     let when = document.timestamp.as_deref().unwrap_or("the beginning");
     let message = format!(
-        "Go back to {} ({when}) on branch '{}' of session '{}'? {} Facts and files stay, and 'forge undo' takes it back.",
+        "Go back to {} ({when}) on branch '{}' of session '{}'? {} Facts and files stay, and \
+        'forge undo' reverts it.",
         document.message, document.branch, document.session, document.summary,
     );
     let schema = ElicitationSchema::builder()

@@ -30,7 +30,7 @@ enum FindingKind {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct FindingArguments {
-    /// 'evidence' speaks for or against a hypothesis; a 'belief' is held to be true; a 'note' is any other remark.
+    /// 'evidence' is for or against a hypothesis; a 'belief' is believed to be true; a 'note' is any other remark.
     kind: FindingKind,
     /// What was found out.
     description: Option<String>,

@@ -38,7 +38,7 @@ pub(in crate::mcp) struct Written {
     id: String,
     /// Whether anything changed; recording the same again changes nothing.
     changed: bool,
-    /// The operation, which 'forge undo' takes back; null if nothing changed.
+    /// The operation, for 'forge undo'; null if nothing changed.
     operation: Option<String>,
     /// The number of the new revision of claims; null for facts.
     revision: Option<u64>,
