@@ -78,7 +78,7 @@ fn what_is_no_branch_is_refused() {
     assert_snapshot!(environment.forge(["branch", "create", "main"]), @r"
     [stderr]
     error: there is a branch 'main' already
-    hint: 'forge branch switch main' goes on with it; or choose another name
+    hint: use 'forge branch switch main' to continue on it, or choose another name
     [exit 2]
     ");
     assert_snapshot!(environment.forge(["branch", "create", "a b"]), @r"

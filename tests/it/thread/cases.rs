@@ -99,7 +99,7 @@ fn arguments_and_a_missing_type_are_put_right() {
     assert_eq!(out[3]["tool_calls"], json!([chat_call("c2", json!("{}"))]));
     assert_eq!(out[5]["tool_calls"], json!([chat_call("c3", json!("{\"b\":2}"))]));
     assert_eq!((&out[2], &out[4], &out[6]), (&history[2], &history[4], &history[6]));
-    let mistyped = "message 1: arguments of another type than the provider takes c1: put right";
+    let mistyped = "message 1: arguments of another type than the provider takes c1: corrected";
     assert_eq!(faults[0], mistyped);
     let used = |input: Value| json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": input}]});
     let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "r"}]});
@@ -225,8 +225,8 @@ fn what_anthropic_refuses_is_found() {
             "message 1: an id that the provider refuses functions.bash:0: given another id",
             "message 2: an id that the provider refuses functions.bash:0: given another id",
             "message 3: thinking without its signature: removed",
-            "message 4: the result of an error that is not text alone t2: put right",
-            "message 5: white space at the end of the last answer: put right",
+            "message 4: the result of an error that is not text alone t2: corrected",
+            "message 5: white space at the end of the last answer: corrected",
         ]
     );
 }
@@ -450,7 +450,7 @@ fn a_message_that_lost_its_role_or_type_gets_it_back_or_the_history_is_refused()
     let result = json!({"tool_call_id": "c1", "content": "rain"});
     let (out, faults) = mended("openai_chat", &[user("hi"), call, tool("c1", "rain")]);
     assert_eq!(out[1]["role"], "assistant");
-    assert_eq!(faults, ["message 1: a message that does not say its role or type: put right"]);
+    assert_eq!(faults, ["message 1: a message that does not say its role or type: corrected"]);
     let (out, _) = mended("openai_chat", &[user("hi"), whole.clone(), result]);
     assert_eq!(out[2], json!({"tool_call_id": "c1", "content": "rain", "role": "tool"}));
     let call = json!({"call_id": "c1", "name": "f", "arguments": "{}"});
