@@ -1,5 +1,6 @@
 //! The command line: global flags, and one subcommand.
 
+pub mod example;
 pub mod later;
 pub mod moment;
 pub mod select;
@@ -10,7 +11,7 @@ use clap::Parser;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Remember what a debugging effort knew, believed and tried, and go back to any moment of it
+/// Record what is known, believed and tried in a debugging session, and go back to any moment of it
 #[derive(Debug, Parser)]
 #[command(
     name = "forge",
@@ -36,11 +37,11 @@ pub struct Args {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// Use the store in this directory instead of the nearest '.forge' above
+    /// Directory of the store; the nearest '.forge' above by default
     #[arg(long, global = true, value_name = "PATH", env = "FORGE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 
-    /// Work in this session instead of the current one
+    /// Session to work in; the current one by default
     #[arg(
         long,
         global = true,
@@ -54,7 +55,7 @@ pub struct Global {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Say when to use colour
+    /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", value_enum)]
     pub color: Option<Color>,
 
@@ -62,15 +63,15 @@ pub struct Global {
     #[arg(long, global = true)]
     pub no_pager: bool,
 
-    /// Wait this many seconds for a lock that another process holds (default 5)
+    /// Seconds to wait for a lock that another process holds (default 5)
     #[arg(long, global = true, value_name = "SECONDS", value_parser = value::seconds)]
     pub lock_timeout: Option<Duration>,
 
-    /// Store secrets as they come instead of taking them out
+    /// Store secrets instead of removing them
     #[arg(long, global = true)]
     pub no_redact: bool,
 
-    /// Let secrets through that hold this text, or with 'kind:NAME' those of a kind
+    /// Text: secrets that contain it are stored; 'kind:NAME' for those of a kind
     #[arg(long, global = true, value_name = "TEXT")]
     pub redact_allow: Vec<String>,
 
@@ -78,7 +79,7 @@ pub struct Global {
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// Say on stderr what is done; twice for more
+    /// Report on stderr what is done; twice for more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn help_texts_are_imperative_lines_without_full_stop() {
+    fn help_texts_are_lines_without_full_stop() {
         fn check(command: &clap::Command) {
             let about = command.get_about().expect("every command says what it does").to_string();
             assert!(!about.ends_with('.'), "{}: {about}", command.get_name());

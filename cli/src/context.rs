@@ -130,7 +130,7 @@ impl Context {
     /// Creates a context whose commands print nothing: their results are kept in [`Self::out`].
     pub fn kept(global: Global, environment: Environment) -> Result<Self, CommandError> {
         let cwd = std::env::current_dir()
-            .map_err(|error| CommandError::io("cannot tell the working directory", error))?;
+            .map_err(|error| CommandError::io("cannot find the working directory", error))?;
         let now = now(&environment)?;
         let project = store_directory(&cwd, &global, &environment).ok();
         let config = Config::read(&global, &environment, project.as_deref())?;

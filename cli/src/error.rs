@@ -264,7 +264,7 @@ impl From<store::Error> for CommandError {
                 Some(format!("'--session {other}' knows of that time"))
             }
             store::Error::Folded { into, .. } => Some(format!(
-                "name '#{into}'; or take the pruning back: 'forge log --operations' names it"
+                "name '#{into}'; or undo the pruning: 'forge log --operations' names it"
             )),
             store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
             store::Error::EmptySession { .. } => {
@@ -275,10 +275,11 @@ impl From<store::Error> for CommandError {
                 Some("'forge status' says what is in it".to_owned())
             }
             store::Error::Duplicate { kind: "session", id } => {
-                Some(format!("'forge session use {id}' goes on with it; or choose another name"))
+                Some(format!("use 'forge session use {id}' to continue it, or choose another name"))
             }
             store::Error::Duplicate { kind: "branch", id } => {
-                Some(format!("'forge branch switch {id}' goes on with it; or choose another name"))
+                Some(format!("use 'forge branch switch {id}' to continue on it, or choose another \
+                name"))
             }
             store::Error::Duplicate { .. } => {
                 Some("update it, or give the new one another id".to_owned())
@@ -289,14 +290,17 @@ impl From<store::Error> for CommandError {
             }
             store::Error::ReadOnly { .. } => Some("reading goes on".to_owned()),
             store::Error::Unkeyed { .. } => Some(
-                "'forge key import' brings the key from where it is; 'forge adopt' takes the store over".to_owned(),
+                "'forge key import' restores the key; 'forge adopt' accepts the store as it \
+                is".to_owned(),
             ),
             store::Error::DamagedKey { .. } => Some(
-                "put it back from a copy, or 'forge key import' an exported one; a store that is not encrypted 'forge adopt' takes over without it"
+                "restore it from a copy, or import an exported key with 'forge key import'; \
+                'forge adopt' accepts a store that is not encrypted without it"
                     .to_owned(),
             ),
             store::Error::Encrypted => Some(
-                "'forge key import' brings the key from where it is; without it nobody reads the store".to_owned(),
+                "restore the key with 'forge key import'; without it the store cannot be \
+                read".to_owned(),
             ),
             store::Error::Backend(backend::Error::Breach { .. }) => Some(
                 "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder, 'forge adopt' keeps it as it is".to_owned(),
@@ -305,14 +309,15 @@ impl From<store::Error> for CommandError {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
             full if full.is_disk_full() => Some(
-                "make room on the disk, or drop what is old at once with 'forge checkpoint prune --now --yes' ('--dry-run' says what); reading goes on".to_owned(),
+                "make room on the disk, or delete old data at once with 'forge checkpoint prune \
+                --now --yes' ('--dry-run' shows it); reading still works".to_owned(),
             ),
             damaged if damaged.kind() == store::ErrorKind::Corrupt => Some(
                 "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder".to_owned(),
             ),
             store::Error::Backend(backend::Error::Io { source, .. }) => match source.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    Some("the store cannot be written from here; reading goes on".to_owned())
+                    Some("the store cannot be written from here; reading still works".to_owned())
                 }
                 _ => None,
             },

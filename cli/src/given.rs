@@ -74,7 +74,7 @@ fn text_of(source: impl Read, shown: &str) -> Result<String, CommandError> {
             .hinted("keep it as a file and give its path as the text"));
     }
     String::from_utf8(bytes)
-        .map_err(|error| CommandError::invalid(format!("{shown} is no UTF-8")).caused_by(error))
+        .map_err(|error| CommandError::invalid(format!("{shown} is not UTF-8")).caused_by(error))
 }
 
 #[cfg(test)]

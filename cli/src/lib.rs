@@ -111,11 +111,16 @@ fn parse_and_run(
         args::Color::Never => clap::ColorChoice::Never,
     });
     let parsed = parse_alone(&tree, &arguments)
-        .map_or_else(|| tree.try_get_matches_from_mut(arguments), Ok)
+        .map_or_else(|| tree.try_get_matches_from_mut(&arguments), Ok)
         .and_then(|matches| Args::from_arg_matches(&matches));
     let args = match parsed {
         Ok(args) => args,
         Err(error) if is_hook && error.use_stderr() => return Err(CommandError::usage(&error)),
+        Err(error) if error.kind() == ClapKind::DisplayHelp => {
+            let tree = args::example::with_examples(tree);
+            let shown = tree.try_get_matches_from(arguments).err().unwrap_or(error);
+            return not_parsed(&shown, *form);
+        }
         Err(error) => return not_parsed(&told_where(tree, error), *form),
     };
     let mut context = Context::new(args.global, environment.clone())?;

@@ -76,8 +76,9 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
     };
     if let Some(missing) = &missing {
         context.out.warn(&format!(
-            "{missing}: nobody vouches for what is read, and nothing but notes, facts \
-             and checkpoints is kept, in the spool ('forge key import' brings the key, 'forge adopt' takes the store over)"
+            "{missing}: what is read is not proven, and only notes, facts and checkpoints can be \
+            saved, in the spool ('forge key import' restores the key, 'forge adopt' accepts the \
+            store as it is)"
         ));
     }
     let unsealed = store.spool_status()?.unsealed.len();
@@ -215,7 +216,7 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
         }
         let info = named_session(store, name)?.summary()?.info;
         return info.agent_session.ok_or_else(|| {
-            CommandError::invalid(format!("'{name}' is no session of an agent"))
+            CommandError::invalid(format!("'{name}' is not a session of an agent"))
                 .hinted("'forge session list' shows whose each is")
         });
     }

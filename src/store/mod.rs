@@ -412,7 +412,8 @@ impl Store {
             let info = session.summary()?.info;
             if info.kind != SessionKind::Debug {
                 return Err(Error::invalid(format!(
-                    "'{}' is no debugging effort, so it is never current: name one, or give this one with '--session'",
+                    "'{}' is not a debugging session, so it is never current: name one, or pass \
+                    this one with '--session'",
                     info.name
                 )));
             }

@@ -128,7 +128,7 @@ impl Store {
         let of_agent = info.agent_session.as_deref();
         of_agent.and_then(|agent| agent_session(&refs, agent)).map_or_else(
             || {
-                let said = format!("the session '{}' was begun by somebody else", info.name);
+                let said = format!("the session '{}' was begun by another process", info.name);
                 Err(Error::Conflict(said))
             },
             |number| Ok(self.session_at(number)),

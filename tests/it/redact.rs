@@ -525,7 +525,7 @@ fn redactions_are_reported_and_names_that_are_secrets_are_refused() {
     let note = Value::from([("description", fake.text.as_str().into())]);
     let add = |id: &str| ClaimChange::add(Key::new(Kind::Note, id), note.clone());
     let done = session.write(&act).change(add("n")).commit().unwrap();
-    assert_eq!(done.warnings, ["1 secret was taken out before storing: github-token"]);
+    assert_eq!(done.warnings, ["1 secret was removed before storing: github-token"]);
     let value = done.changed[0].1.clone().unwrap();
     assert_eq!(
         value.field("description"),

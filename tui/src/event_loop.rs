@@ -49,7 +49,8 @@ pub enum BrowserError {
     Keys(#[from] KeymapError),
     /// The terminal cannot be used.
     #[error(
-        "the terminal cannot be used: run this on a terminal, or take 'forge checkpoint timeline --no-tui'"
+        "the terminal cannot be used: run this on a terminal, or use 'forge checkpoint timeline \
+        --no-tui'"
     )]
     Terminal(#[from] std::io::Error),
     /// The worker has ended.

@@ -164,7 +164,7 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
             app.mark = Some(target);
             app.say(
                 TextTone::Plain,
-                format!("marked {target}: stand elsewhere and press d to compare"),
+                format!("marked {target}: select another row and press d to compare"),
             );
         }
         BrowserCommand::Diff => return diff(app),
@@ -298,7 +298,7 @@ fn diff(app: &mut App) -> Vec<AppEffect> {
 fn restore(app: &mut App) -> Vec<AppEffect> {
     let target = app.target();
     if target == MomentTarget::Head {
-        app.say(TextTone::Warning, "this is the head already: stand on an earlier moment");
+        app.say(TextTone::Warning, "this is the head already: select an earlier moment");
         return Vec::new();
     }
     confirm(app, WriteRequest::Restore { target });

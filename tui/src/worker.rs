@@ -335,13 +335,13 @@ pub(crate) fn failure(error: &Error) -> WorkerFailure {
         ErrorKind::NotFound => "name another one; s lists the sessions, ? the keys",
         ErrorKind::Invalid => "say it differently",
         ErrorKind::Conflict => "look at what changed, then try again",
-        ErrorKind::Locked => "somebody else is writing: press r to try again",
+        ErrorKind::Locked => "another process is writing: press r to try again",
         ErrorKind::Unavailable => "see to the disk and its permissions, then press r",
         ErrorKind::Corrupt => {
-            "other moments may be whole: stand on another one; 'forge maintain' makes the index anew"
+            "other moments can be intact: select another one; 'forge maintain' rebuilds the index"
         }
-        ErrorKind::Forged => "believe nothing of it: 'forge verify' says what was changed",
-        ErrorKind::Unkeyed => "'forge adopt' takes the store over",
+        ErrorKind::Forged => "do not trust it: 'forge verify' says what was changed",
+        ErrorKind::Unkeyed => "'forge adopt' accepts the store as it is",
         ErrorKind::Unsupported => "this store needs another version of forge",
         ErrorKind::Internal => "this is a bug in forge; what was acknowledged before is safe",
     };

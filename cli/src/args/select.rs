@@ -5,15 +5,15 @@ use super::value::{Moment, Name};
 /// Which claims to list.
 #[derive(Debug, clap::Args)]
 pub struct ClaimList {
-    /// List them as they stood at this moment
+    /// Moment at which to list them
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 
-    /// List those on this branch instead of the current one
+    /// Branch to list; the current one by default
     #[arg(long, value_name = "NAME", conflicts_with = "at")]
     pub branch: Option<Name>,
 
-    /// List at most this many
+    /// Largest number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
@@ -21,15 +21,15 @@ pub struct ClaimList {
 /// Which claim or fact to show.
 #[derive(Debug, clap::Args)]
 pub struct Show {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Show it as it stood at this moment
+    /// Moment at which to show it
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 
-    /// Show texts whole, however long
+    /// Show whole texts
     #[arg(long)]
     pub full: bool,
 }
@@ -37,19 +37,19 @@ pub struct Show {
 /// Which facts to list.
 #[derive(Debug, clap::Args)]
 pub struct FactList {
-    /// List those known at this moment
+    /// Moment at which they were known
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 
-    /// List those that happened at this time or later, such as -2h or 'yesterday 14:30'
+    /// Earliest time, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 
-    /// List those that happened at this time or earlier
+    /// Latest time
     #[arg(long, value_name = "T")]
     pub until: Option<Moment>,
 
-    /// List at most this many, the latest ones
+    /// Largest number to list; the latest ones are listed
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }

@@ -19,18 +19,18 @@ const DEPENDENCY_TYPES: &[DependencyType] = &[
     DependencyType::Supports,
 ];
 
-/// Record what is held to be true and what it rests on.
+/// Record what is believed to be true, and what it rests on.
 #[derive(Debug, clap::Subcommand)]
 pub enum BeliefCommand {
-    /// State a belief
+    /// Add a belief
     Add(AddArgs),
     /// Change fields of a belief
     Update(UpdateArgs),
-    /// Say that one belief rests on another
+    /// Record that one belief rests on another
     Depend(DependArgs),
-    /// Say that two beliefs cannot both be true
+    /// Record that two beliefs cannot both be true
     Contradict(ContradictArgs),
-    /// Say what a belief rests on and what rests on it
+    /// Show what a belief rests on and what rests on it
     Why(WhyArgs),
     /// List beliefs
     List(ClaimList),
@@ -41,35 +41,35 @@ pub enum BeliefCommand {
 /// Arguments of `forge belief add`.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// Say what is held to be true
+    /// What is believed to be true
     #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
 
-    /// Say what kind of belief it is
+    /// Kind of belief
     #[arg(long, value_name = "KIND", value_parser = value::words::<BeliefKind>())]
     pub kind: Option<BeliefKind>,
 
-    /// Say how sure it is, from 0 to 1
+    /// Confidence, 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Name the hypothesis it is about
+    /// Hypothesis that it is about
     #[arg(long, value_name = "ID")]
     pub hypothesis: Option<String>,
 
-    /// Name the evidence for it
+    /// Evidence for it
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub evidence: Vec<String>,
 
-    /// Say which beliefs it rests on
+    /// Beliefs that it rests on
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub on: Vec<String>,
 }
@@ -77,23 +77,23 @@ pub struct AddArgs {
 /// Arguments of `forge belief update`.
 #[derive(Debug, clap::Args)]
 pub struct UpdateArgs {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say it in other words
+    /// New description
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 
-    /// Say what kind of belief it is
+    /// Kind of belief
     #[arg(long, value_name = "KIND", value_parser = value::words::<BeliefKind>())]
     pub kind: Option<BeliefKind>,
 
-    /// Say how sure it is, from 0 to 1
+    /// Confidence, 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 }
@@ -101,19 +101,19 @@ pub struct UpdateArgs {
 /// Arguments of `forge belief depend`.
 #[derive(Debug, clap::Args)]
 pub struct DependArgs {
-    /// Name the belief that rests on another
+    /// Belief that rests on another
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Name the belief it rests on
+    /// Belief that it rests on
     #[arg(value_name = "ON")]
     pub on: String,
 
-    /// Say what kind of dependency it is
+    /// Kind of dependency
     #[arg(long = "type", value_name = "TYPE", value_parser = value::words_of(DEPENDENCY_TYPES))]
     pub dependency_type: Option<DependencyType>,
 
-    /// Say how much it depends, from -1 to 1
+    /// Strength, -1 to 1
     #[arg(
         long,
         value_name = "STRENGTH",
@@ -126,15 +126,15 @@ pub struct DependArgs {
 /// Arguments of `forge belief contradict`.
 #[derive(Debug, clap::Args)]
 pub struct ContradictArgs {
-    /// Name one belief
+    /// One belief
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Name the other belief
+    /// The other belief
     #[arg(value_name = "OTHER")]
     pub other: String,
 
-    /// Say why they cannot both be true
+    /// Why they cannot both be true
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
@@ -142,7 +142,7 @@ pub struct ContradictArgs {
 /// Arguments of `forge belief why`.
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 }

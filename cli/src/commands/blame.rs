@@ -13,11 +13,11 @@ use forge_store::model::Value;
 /// Arguments of `forge blame`.
 #[derive(Debug, clap::Args)]
 pub struct BlameArgs {
-    /// Name it by a unique prefix of its id, after 'KIND:' where that is ambiguous
+    /// Unique prefix of its id, with 'KIND:' before it if that is ambiguous
     #[arg(value_name = "ENTITY")]
     pub entity: EntityName,
 
-    /// Look at it as it stood at this moment
+    /// Moment at which to look at it
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 }
@@ -25,11 +25,11 @@ pub struct BlameArgs {
 /// Arguments of `forge why`.
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
-    /// Name it by a unique prefix of its id, after 'KIND:' where that is ambiguous
+    /// Unique prefix of its id, with 'KIND:' before it if that is ambiguous
     #[arg(value_name = "ENTITY")]
     pub entity: EntityName,
 
-    /// Look at it as it stood at this moment
+    /// Moment at which to look at it
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 }

@@ -12,43 +12,43 @@ use crate::writing::Writing;
 use forge_store::model::{AutoTrigger, BranchMetadata, BranchStatus, Kind};
 use forge_store::store::{BranchSummary, CheckpointFilter};
 
-/// Try another line of thought without losing this one.
+/// Follow another line of thought without losing this one.
 #[derive(Debug, clap::Subcommand)]
 pub enum BranchCommand {
     /// Begin a branch here or at another moment
     Create(CreateArgs),
-    /// Go on with another branch
+    /// Switch to another branch
     Switch(SwitchArgs),
     /// List branches
     List(ListArgs),
     /// Show one branch
     Show(ShowArgs),
-    /// Take what one branch changed over into another
+    /// Merge the changes of a branch into another
     Merge(merge::MergeArgs),
-    /// Give a branch up; what it holds stays readable
+    /// Abandon a branch; its content stays readable
     Abandon(AbandonArgs),
 }
 
 /// Arguments of `forge branch create`.
 #[derive(Debug, clap::Args)]
 pub struct CreateArgs {
-    /// Give it this name
+    /// Name
     #[arg(value_name = "NAME")]
     pub name: Name,
 
-    /// Begin it at this moment instead of the head of the current branch
+    /// Moment at which it begins; the head of the current branch by default
     #[arg(long, value_name = "X")]
     pub from: Option<Moment>,
 
-    /// Name the hypothesis it tests
+    /// Hypothesis that it tests
     #[arg(long, value_name = "ID")]
     pub hypothesis: Option<String>,
 
-    /// Say how it goes about it
+    /// Approach that the branch tries
     #[arg(long, value_name = "TEXT")]
     pub approach: Option<String>,
 
-    /// Say what would count as success; may be given more than once
+    /// What counts as success; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub success: Vec<String>,
 }
@@ -56,7 +56,7 @@ pub struct CreateArgs {
 /// Arguments of `forge branch switch`.
 #[derive(Debug, clap::Args)]
 pub struct SwitchArgs {
-    /// Name the branch
+    /// Branch
     #[arg(value_name = "NAME")]
     pub name: Name,
 }
@@ -64,7 +64,7 @@ pub struct SwitchArgs {
 /// Arguments of `forge branch list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List merged, abandoned and archived ones too
+    /// Also list merged, abandoned and archived branches
     #[arg(long)]
     pub all: bool,
 }
@@ -72,7 +72,7 @@ pub struct ListArgs {
 /// Arguments of `forge branch show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Name the branch; the current one if left out
+    /// Branch; the current one by default
     #[arg(value_name = "NAME")]
     pub name: Option<Name>,
 }
@@ -80,11 +80,11 @@ pub struct ShowArgs {
 /// Arguments of `forge branch abandon`.
 #[derive(Debug, clap::Args)]
 pub struct AbandonArgs {
-    /// Name the branch
+    /// Branch
     #[arg(value_name = "NAME")]
     pub name: Name,
 
-    /// Say what came of it
+    /// Result, or reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }

@@ -11,11 +11,11 @@ use forge_store::store::SessionBrief;
 /// Arguments of `forge brief`.
 #[derive(Debug, clap::Args)]
 pub struct BriefArgs {
-    /// Say what was known at this moment
+    /// Moment at which it was known
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 
-    /// Use at most this many bytes
+    /// Largest size in bytes
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<usize>,
 }

@@ -18,23 +18,23 @@ const STANDARD: &str = "-";
 /// Arguments of `forge export bundle`.
 #[derive(Debug, clap::Args)]
 pub struct ExportBundleArgs {
-    /// Write this file; '-' is standard output
+    /// File to write; '-' is standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Name the sessions by name or id; the current one if left out
+    /// Names or ids of sessions; the current one by default
     #[arg(value_name = "SESSION", conflicts_with = "all")]
     pub sessions: Vec<String>,
 
-    /// Write all sessions
+    /// Export all sessions
     #[arg(long)]
     pub all: bool,
 
-    /// Leave out what came up to this number: whoever imports it has that already
+    /// Number after which to begin: the importing store has everything up to it
     #[arg(long, value_name = "N", value_parser = number, default_value = "0", hide_default_value = true)]
     pub from: u64,
 
-    /// Leave out what came behind this number
+    /// Number at which to end
     #[arg(long, value_name = "N", value_parser = number)]
     pub to: Option<u64>,
 }
@@ -42,11 +42,11 @@ pub struct ExportBundleArgs {
 /// Arguments of `forge import bundle`.
 #[derive(Debug, clap::Args)]
 pub struct ImportBundleArgs {
-    /// Import this file; '-' is standard input
+    /// File to import; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Give its session this name here
+    /// Name of its session in this store
     #[arg(long = "as", value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -54,7 +54,7 @@ pub struct ImportBundleArgs {
 /// Arguments of `forge backup`.
 #[derive(Debug, clap::Args)]
 pub struct BackupArgs {
-    /// Copy the store to this folder, which must not be there yet or be empty
+    /// Directory for the copy, which must be empty or not exist
     #[arg(value_name = "FOLDER")]
     pub to: PathBuf,
 }
@@ -125,7 +125,7 @@ pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), Comm
     let taken = taken.map_err(|error| {
         let holds_secrets = matches!(error, Error::Secrets { .. });
         let refused = CommandError::from(error);
-        let hint = "'--no-redact' takes it as it is, '--redact-allow' lets some through";
+        let hint = "'--no-redact' imports it as it is, '--redact-allow' allows some secrets";
         if holds_secrets { refused.hinted(hint) } else { refused }
     })?;
     workplace::finish(&store);

@@ -12,10 +12,10 @@ use forge_store::model::Kind;
 use forge_store::store::NewCheckpoint;
 use std::time::Duration;
 
-/// Name moments, list and compare them, and go back to them.
+/// Make checkpoints, compare moments, and go back to them.
 #[derive(Debug, clap::Subcommand)]
 pub enum CheckpointCommand {
-    /// Name this moment
+    /// Make a checkpoint of this moment
     Create(CreateArgs),
     /// List checkpoints, newest first
     List(ListArgs),
@@ -25,7 +25,7 @@ pub enum CheckpointCommand {
     At(AtArgs),
     /// Compare two moments
     Diff(DiffArgs),
-    /// Make the claims what they were at a moment, as a new revision
+    /// Restore the claims of a moment, as a new revision
     Restore(RestoreArgs),
     /// Add and remove tags of a checkpoint
     Tag(TagArgs),
@@ -33,22 +33,22 @@ pub enum CheckpointCommand {
     Timeline(TimelineArgs),
     /// Make checkpoints at regular times, at the next write after each
     Schedule(ScheduleArgs),
-    /// Drop checkpoints that no rule keeps, and fold revisions that nothing names
+    /// Remove checkpoints that no rule keeps, and fold revisions that nothing names
     Prune(PruneArgs),
 }
 
 /// Arguments of `forge checkpoint create`.
 #[derive(Debug, clap::Args)]
 pub struct CreateArgs {
-    /// Say what moment it is
+    /// What moment it is
     #[arg(value_name = "MESSAGE", value_parser = value::said)]
     pub message: String,
 
-    /// Tag it with these words
+    /// Tags
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
     pub tags: Vec<Name>,
 
-    /// Name this past moment instead
+    /// Past moment to name instead of now
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 }
@@ -56,7 +56,7 @@ pub struct CreateArgs {
 /// Arguments of `forge checkpoint list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List those with this tag
+    /// Only those with this tag
     #[arg(long, value_name = "TAG")]
     pub tag: Option<Name>,
 
@@ -64,15 +64,15 @@ pub struct ListArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// List those at this moment or later, such as -2h or 'yesterday 14:30'
+    /// Earliest moment, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 
-    /// List those at this moment or earlier
+    /// Latest moment
     #[arg(long, value_name = "T")]
     pub until: Option<Moment>,
 
-    /// List at most this many
+    /// Largest number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
@@ -80,15 +80,15 @@ pub struct ListArgs {
 /// What of a state to show and how.
 #[derive(Debug, clap::Args)]
 pub struct StateArgs {
-    /// Show this kind only; may be given more than once
+    /// Kind to show; can be repeated
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<Kind>,
 
-    /// Show everything, and texts whole, however long
+    /// Show everything, with whole texts
     #[arg(long)]
     pub full: bool,
 
-    /// Leave out what was recorded only later
+    /// Omit what was recorded only later
     #[arg(long)]
     pub as_recorded: bool,
 }
@@ -96,7 +96,7 @@ pub struct StateArgs {
 /// Arguments of `forge checkpoint show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Name it by a unique prefix of its id, '#N' or a tag
+    /// Unique prefix of its id, '#N' or a tag
     #[arg(value_name = "X")]
     pub which: Moment,
 
@@ -108,7 +108,7 @@ pub struct ShowArgs {
 /// Arguments of `forge checkpoint at`.
 #[derive(Debug, clap::Args)]
 pub struct AtArgs {
-    /// Name the moment, such as -2h, '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
+    /// Moment, such as -2h, '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
     #[arg(value_name = "T")]
     pub moment: Moment,
 
@@ -120,11 +120,11 @@ pub struct AtArgs {
 /// Arguments of `forge checkpoint diff`.
 #[derive(Debug, clap::Args)]
 pub struct DiffArgs {
-    /// Name the moment to compare from
+    /// Moment to compare from
     #[arg(value_name = "A")]
     pub from: Moment,
 
-    /// Name the moment to compare to
+    /// Moment to compare to
     #[arg(value_name = "B", default_value = "HEAD")]
     pub to: Moment,
 
@@ -132,7 +132,7 @@ pub struct DiffArgs {
     #[arg(long)]
     pub exit_code: bool,
 
-    /// Compare this kind only; may be given more than once
+    /// Kind to compare; can be repeated
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<Kind>,
 }
@@ -140,11 +140,11 @@ pub struct DiffArgs {
 /// Arguments of `forge checkpoint restore`.
 #[derive(Debug, clap::Args)]
 pub struct RestoreArgs {
-    /// Name the moment
+    /// Moment
     #[arg(value_name = "X")]
     pub which: Moment,
 
-    /// Say what would change, and change nothing
+    /// Show what would change, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -152,15 +152,15 @@ pub struct RestoreArgs {
 /// Arguments of `forge checkpoint tag`.
 #[derive(Debug, clap::Args)]
 pub struct TagArgs {
-    /// Name it by a unique prefix of its id, '#N' or a tag
+    /// Unique prefix of its id, '#N' or a tag
     #[arg(value_name = "X")]
     pub which: Moment,
 
-    /// Add these tags
+    /// Tags to add
     #[arg(long, value_name = "TAG,...", value_delimiter = ',', required_unless_present = "remove")]
     pub add: Vec<Name>,
 
-    /// Remove these tags
+    /// Tags to remove
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
     pub remove: Vec<Name>,
 }
@@ -172,19 +172,19 @@ pub struct TimelineArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Draw from this moment on, such as -2h or 'yesterday 14:30'
+    /// Earliest moment, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 
-    /// Draw up to this moment
+    /// Latest moment
     #[arg(long, value_name = "T")]
     pub until: Option<Moment>,
 
-    /// Draw at most this many rows, the latest ones
+    /// Largest number of rows; the latest ones are drawn
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Print it, even on a terminal, where the browser of 'forge tui' would open
+    /// Print it even on a terminal, instead of opening 'forge tui'
     #[arg(long)]
     pub no_tui: bool,
 }
@@ -200,11 +200,11 @@ impl TimelineArgs {
 /// Arguments of `forge checkpoint schedule`; without any it shows the schedule.
 #[derive(Debug, clap::Args)]
 pub struct ScheduleArgs {
-    /// Make one this often, such as 10m
+    /// Interval, such as 10m
     #[arg(long, value_name = "DURATION", value_parser = value::duration, conflicts_with = "off")]
     pub every: Option<Duration>,
 
-    /// Make no more
+    /// Switch it off
     #[arg(long)]
     pub off: bool,
 }
@@ -227,7 +227,7 @@ pub fn run(command: &CheckpointCommand, context: &mut Context) -> Result<(), Com
 
 fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> {
     if let Some(tag) = args.tags.iter().find(|tag| tag.as_str().contains(char::is_whitespace)) {
-        return Err(CommandError::invalid(format!("'{tag}' is no tag: a tag is one word"))
+        return Err(CommandError::invalid(format!("'{tag}' is not a tag: a tag is one word"))
             .hinted("commas part tags: '--tags one,two'"));
     }
     let need = if args.at.is_some() { Need::Existing } else { Need::OrNew };

@@ -12,7 +12,7 @@ use forge_store::model::{AutoTrigger, Kind, Value};
 /// Record the state of the source code.
 #[derive(Debug, clap::Subcommand)]
 pub enum CodeCommand {
-    /// Record commit and uncommitted changes of this checkout
+    /// Record the commit and the uncommitted changes of this checkout
     Capture(CaptureArgs),
     /// List edits and captured states, oldest first
     List(FactList),
@@ -23,11 +23,11 @@ pub enum CodeCommand {
 /// Arguments of `forge code capture`.
 #[derive(Debug, clap::Args)]
 pub struct CaptureArgs {
-    /// Say what state it is
+    /// Message that describes the state
     #[arg(short, long, value_name = "TEXT")]
     pub message: Option<String>,
 
-    /// Record environment variables too: those that 'redact.variables' and forge's own list name
+    /// Also record environment variables: those that 'redact.variables' and forge's own list name
     #[arg(long)]
     pub env: bool,
 }

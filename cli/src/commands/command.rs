@@ -14,7 +14,7 @@ use std::ffi::OsString;
 /// Run commands and record how they end.
 #[derive(Debug, clap::Subcommand)]
 pub enum CommandCommand {
-    /// Run a command, pass its output on, record it, and exit as it does
+    /// Run a command, record it, pass its output through, and exit with its code
     Record(RecordArgs),
     /// List commands, oldest first
     List(ListArgs),
@@ -25,7 +25,7 @@ pub enum CommandCommand {
 /// Arguments of `forge command record`.
 #[derive(Debug, clap::Args)]
 pub struct RecordArgs {
-    /// Run this program with these arguments
+    /// Program to run, with its arguments
     #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
     pub command: Vec<OsString>,
 }
@@ -33,7 +33,7 @@ pub struct RecordArgs {
 /// Arguments of `forge command list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List those that did not end with exit code 0
+    /// Only those that did not end with exit code 0
     #[arg(long)]
     pub failed: bool,
 

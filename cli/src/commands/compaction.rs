@@ -15,19 +15,19 @@ use forge_store::store::Session;
 /// The size limit of a text for an agent.
 const ROOM: ReplyBudget = ReplyBudget { units: 10_000, bytes: usize::MAX };
 
-/// See when an agent's context was compacted and what its summary left out.
+/// Show when an agent's context was compacted, and what its summary left out.
 #[derive(Debug, clap::Subcommand)]
 pub enum CompactionCommand {
     /// List compactions, newest first, each with how much its summary left out
     List(ListArgs),
-    /// Show what the summary of a compaction left out, and what the agent is handed after it
+    /// Show what the summary of a compaction left out, and what the agent gets back
     Show(ShowArgs),
 }
 
 /// Arguments of `forge compaction list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List at most this many
+    /// Largest number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
@@ -35,7 +35,7 @@ pub struct ListArgs {
 /// Arguments of `forge compaction show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Name it by the number or id of its checkpoint; the last one if left out
+    /// Number or id of its checkpoint; the last one by default
     #[arg(value_name = "COMPACTION")]
     pub which: Option<String>,
 }

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 /// Arguments of `forge completions`.
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
-    /// Name the shell
+    /// Shell
     #[arg(value_name = "SHELL", value_enum)]
     pub shell: Shell,
 }

@@ -24,7 +24,7 @@ pub enum ConfigCommand {
 /// Arguments of `forge config get`.
 #[derive(Debug, clap::Args)]
 pub struct GetArgs {
-    /// Name the setting
+    /// Setting
     #[arg(value_name = "KEY")]
     pub key: String,
 }
@@ -32,15 +32,15 @@ pub struct GetArgs {
 /// Arguments of `forge config set`.
 #[derive(Debug, clap::Args)]
 pub struct SetArgs {
-    /// Name the setting
+    /// Setting
     #[arg(value_name = "KEY")]
     pub key: String,
 
-    /// Give it this value
+    /// Value
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     pub value: String,
 
-    /// Change your own file, which holds for all projects
+    /// Change your own file, which applies to all projects
     #[arg(long)]
     pub user: bool,
 }
@@ -48,7 +48,7 @@ pub struct SetArgs {
 /// Arguments of `forge config trust`.
 #[derive(Debug, clap::Args)]
 pub struct TrustArgs {
-    /// Take back all that was allowed for this project
+    /// Withdraw everything that was allowed for this project
     #[arg(long)]
     pub forget: bool,
 }

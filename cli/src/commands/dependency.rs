@@ -18,7 +18,7 @@ pub enum DependencyCommand {
 /// Arguments of `forge dependency list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List those that this belief is an end of
+    /// Only those from or to this belief
     #[arg(long, value_name = "ID")]
     pub belief: Option<String>,
 

@@ -10,7 +10,7 @@ use crate::writing::Writing;
 use forge_store::model::claim::{EvidenceKind, VocabularyWord};
 use forge_store::model::{Kind, Value, rule};
 
-/// Record what speaks for or against a hypothesis.
+/// Record evidence for or against a hypothesis.
 #[derive(Debug, clap::Subcommand)]
 pub enum EvidenceCommand {
     /// Record evidence; the confidence of its hypothesis follows
@@ -24,15 +24,15 @@ pub enum EvidenceCommand {
 /// Arguments of `forge evidence add`.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// Say what was observed
+    /// What was observed
     #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
-    /// Name the hypothesis it is about
+    /// Hypothesis that it is about
     #[arg(long, value_name = "ID")]
     pub hypothesis: String,
 
-    /// Say how strongly it speaks for the hypothesis, from -1 (refutes) to 1 (proves)
+    /// Strength for the hypothesis, from -1 (refutes) to 1 (proves)
     #[arg(
         long,
         value_name = "STRENGTH",
@@ -41,15 +41,15 @@ pub struct AddArgs {
     )]
     pub strength: f64,
 
-    /// Say what kind of evidence it is
+    /// Kind of evidence
     #[arg(long, value_name = "KIND", value_parser = value::words::<EvidenceKind>())]
     pub kind: Option<EvidenceKind>,
 
-    /// Say where it comes from: a file and line, a command, a document
+    /// Source: a file and line, a command, a document
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
 }
@@ -57,7 +57,7 @@ pub struct AddArgs {
 /// Arguments of `forge evidence list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List what is about this hypothesis
+    /// Only those about this hypothesis
     #[arg(long, value_name = "ID")]
     pub hypothesis: Option<String>,
 

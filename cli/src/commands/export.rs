@@ -10,10 +10,10 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// Write out what is recorded.
+/// Export what is recorded.
 #[derive(Debug, clap::Subcommand)]
 pub enum ExportCommand {
-    /// Write a session's imported transcript back, byte for byte but for secrets that were taken out
+    /// Write a session's imported transcript, byte for byte except for removed secrets
     Transcript(ExportArgs),
     /// Write a session as a stream of events that 'forge import events' reads
     Events(ExportArgs),
@@ -24,11 +24,11 @@ pub enum ExportCommand {
 /// Arguments of `forge export transcript` and `events`.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// Name the session by name or id; the current one if left out
+    /// Name or id of the session; the current one by default
     #[arg(value_name = "SESSION")]
     pub session: Option<String>,
 
-    /// Write to this file instead of standard output
+    /// File to write; standard output by default
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -71,7 +71,7 @@ fn transcript(args: &ExportArgs, context: &mut Context) -> Result<(), CommandErr
     let removed = session.bookmark(source)?.map_or(0, |bookmark| bookmark.removed());
     if removed > 0 {
         let secrets = crate::report::import::count(removed, "secret");
-        context.out.warn(&format!("{secrets} were taken out before this transcript was stored"));
+        context.out.warn(&format!("{secrets} were removed before this transcript was stored"));
     }
     Ok(())
 }

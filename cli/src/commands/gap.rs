@@ -16,12 +16,12 @@ use forge_store::model::{FieldMap, Kind, Value, rule};
 const UNANSWERED: &[GapStatus] =
     &[GapStatus::Open, GapStatus::Filling, GapStatus::Unfillable, GapStatus::Obsolete];
 
-/// Record what is not known and should be.
+/// Record open questions.
 #[derive(Debug, clap::Subcommand)]
 pub enum GapCommand {
-    /// Name a gap
+    /// Add a gap
     Add(AddArgs),
-    /// Answer a gap
+    /// Fill a gap with what was found out
     Fill(FillArgs),
     /// Change fields of a gap
     Update(UpdateArgs),
@@ -34,23 +34,23 @@ pub enum GapCommand {
 /// Fields of a gap beside its question.
 #[derive(Debug, clap::Args)]
 pub struct GapFields {
-    /// Say what kind of gap it is
+    /// Kind of gap
     #[arg(long = "type", value_name = "TYPE", value_parser = value::words::<GapType>())]
     pub gap_type: Option<GapType>,
 
-    /// Say how much depends on it
+    /// How much depends on it
     #[arg(long, value_name = "CRITICALITY", value_parser = value::words::<Criticality>())]
     pub criticality: Option<Criticality>,
 
-    /// Name the hypotheses it holds up, or say 'all' or 'none'
+    /// Hypotheses that it blocks, or 'all' or 'none'
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub blocking: Vec<String>,
 
-    /// Say how it could be filled
+    /// How it could be filled
     #[arg(long, value_name = "STRATEGY", value_parser = value::words::<FillStrategy>())]
     pub fill_strategy: Option<FillStrategy>,
 
-    /// Say how much work that is
+    /// How much work that is
     #[arg(long, value_name = "EFFORT", value_parser = value::words::<Effort>())]
     pub effort: Option<Effort>,
 }
@@ -58,11 +58,11 @@ pub struct GapFields {
 /// Arguments of `forge gap add`.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// Say what is not known
+    /// What is not known
     #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
 
@@ -74,11 +74,11 @@ pub struct AddArgs {
 /// Arguments of `forge gap fill`.
 #[derive(Debug, clap::Args)]
 pub struct FillArgs {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say what was found out
+    /// What was found out
     #[arg(value_name = "RESOLUTION", value_parser = value::said)]
     pub resolution: String,
 }
@@ -86,19 +86,19 @@ pub struct FillArgs {
 /// Arguments of `forge gap update`.
 #[derive(Debug, clap::Args)]
 pub struct UpdateArgs {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say it in other words
+    /// New description
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 
-    /// Say where the work on it stands
+    /// Status of the work on it
     #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNANSWERED))]
     pub status: Option<GapStatus>,
 
-    /// Say why nothing can fill it, or why it no longer matters
+    /// Why nothing can fill it, or why it no longer matters
     #[arg(long, value_name = "TEXT")]
     pub resolution: Option<String>,
 
@@ -110,7 +110,7 @@ pub struct UpdateArgs {
 /// Arguments of `forge gap list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List those with this status
+    /// Only those with this status
     #[arg(long, value_name = "STATUS", value_parser = value::words::<GapStatus>())]
     pub status: Option<GapStatus>,
 

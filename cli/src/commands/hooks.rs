@@ -19,9 +19,9 @@ use std::path::Path;
 pub enum HooksCommand {
     /// Let an agent save before each compaction and get back what it lost
     Install(InstallArgs),
-    /// Say for each agent what of forge is installed where
+    /// Show what is installed in each agent, and where
     Status(StatusArgs),
-    /// Take out of an agent's files what was put into them
+    /// Remove forge from an agent's files
     Uninstall(UninstallArgs),
 }
 
@@ -29,15 +29,15 @@ pub enum HooksCommand {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(multiple = false)]
 pub struct ScopeArgs {
-    /// For you, in this project (Claude Code only, and its default)
+    /// Install for you in this project (Claude Code only, and its default)
     #[arg(long)]
     pub local: bool,
 
-    /// For everybody who works in this project
+    /// Install for everybody who works in this project
     #[arg(long)]
     pub project: bool,
 
-    /// For you, in all projects (the default of the other agents)
+    /// Install for you in all projects (the default of the other agents)
     #[arg(long)]
     pub user: bool,
 }
@@ -45,7 +45,7 @@ pub struct ScopeArgs {
 /// Arguments of `forge hooks install`.
 #[derive(Debug, clap::Args)]
 pub struct InstallArgs {
-    /// Name the agent
+    /// Agent
     #[arg(value_name = "AGENT", value_enum)]
     pub agent: Agent,
 
@@ -61,7 +61,7 @@ pub struct InstallArgs {
 /// Arguments of `forge hooks status`.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
-    /// Name the agent instead of all
+    /// Agent; all by default
     #[arg(value_name = "AGENT", value_enum)]
     pub agent: Option<Agent>,
 }
@@ -69,7 +69,7 @@ pub struct StatusArgs {
 /// Arguments of `forge hooks uninstall`.
 #[derive(Debug, clap::Args)]
 pub struct UninstallArgs {
-    /// Name the agent
+    /// Agent
     #[arg(value_name = "AGENT", value_enum)]
     pub agent: Agent,
 
@@ -188,7 +188,7 @@ fn notes(plan: &Plan, place: &Place, context: &Context) -> Vec<String> {
     }
     if plan.scope == Scope::Project {
         notes.push(format!(
-            "The hooks call '{}': who has forge elsewhere, or not at all, sees them fail.",
+            "The hooks call '{}': they fail for anyone who has forge elsewhere or not at all.",
             place.forge
         ));
     }

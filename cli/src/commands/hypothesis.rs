@@ -15,16 +15,16 @@ use forge_store::model::{Key, Kind, Value, rule};
 const UNSETTLED: &[HypothesisStatus] =
     &[HypothesisStatus::Active, HypothesisStatus::UnderTest, HypothesisStatus::Archived];
 
-/// State, test and settle hypotheses.
+/// Add, test and settle hypotheses.
 #[derive(Debug, clap::Subcommand)]
 pub enum HypothesisCommand {
-    /// State a hypothesis
+    /// Add a hypothesis
     Add(AddArgs),
     /// Change fields of a hypothesis
     Update(UpdateArgs),
-    /// Settle a hypothesis as true
+    /// Confirm a hypothesis
     Confirm(SettleArgs),
-    /// Settle a hypothesis as false, and its children with it
+    /// Reject a hypothesis, and its children with it
     Reject(SettleArgs),
     /// List hypotheses
     List(ListArgs),
@@ -35,31 +35,31 @@ pub enum HypothesisCommand {
 /// Arguments of `forge hypothesis add`.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// Say what might explain the problem
+    /// What might explain the problem
     #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
 
-    /// Say how likely it is, from 0 to 1
+    /// Confidence, 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
-    /// Say where the work on it stands
+    /// Status of the work on it
     #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNSETTLED))]
     pub status: Option<HypothesisStatus>,
 
-    /// Make it a part of another hypothesis
+    /// Hypothesis that it is a part of
     #[arg(long, value_name = "ID")]
     pub parent: Option<String>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Tag it with these words
+    /// Tags
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
     pub tags: Vec<Name>,
 }
@@ -67,31 +67,31 @@ pub struct AddArgs {
 /// Arguments of `forge hypothesis update`.
 #[derive(Debug, clap::Args)]
 pub struct UpdateArgs {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say it in other words
+    /// New description
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 
-    /// Say how likely it is, from 0 to 1
+    /// Confidence, 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
-    /// Say where the work on it stands
+    /// Status of the work on it
     #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNSETTLED))]
     pub status: Option<HypothesisStatus>,
 
-    /// Make it a part of another hypothesis
+    /// Hypothesis that it is a part of
     #[arg(long, value_name = "ID")]
     pub parent: Option<String>,
 
-    /// Add these tags
+    /// Tags to add
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
     pub add_tags: Vec<Name>,
 
-    /// Remove these tags
+    /// Tags to remove
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
     pub remove_tags: Vec<Name>,
 }
@@ -99,11 +99,11 @@ pub struct UpdateArgs {
 /// Arguments of `forge hypothesis confirm` and `reject`.
 #[derive(Debug, clap::Args)]
 pub struct SettleArgs {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say why
+    /// Reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
@@ -111,11 +111,11 @@ pub struct SettleArgs {
 /// Arguments of `forge hypothesis list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List those with this status
+    /// Only those with this status
     #[arg(long, value_name = "STATUS", value_parser = value::words::<HypothesisStatus>())]
     pub status: Option<HypothesisStatus>,
 
-    /// List those with this tag
+    /// Only those with this tag
     #[arg(long, value_name = "TAG")]
     pub tag: Option<Name>,
 

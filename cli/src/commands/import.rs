@@ -24,7 +24,7 @@ mod trajectory;
 /// How many bad lines of a file, or bad files of a list, are shown; the JSON has all lines.
 const SHOWN: usize = 20;
 
-/// Take in what others have recorded.
+/// Import transcripts, events and bundles.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -35,15 +35,15 @@ pub struct ImportArgs {
     #[command(subcommand)]
     command: Option<ImportCommand>,
 
-    /// Import these files as what they seem to be
+    /// Files to import; their type is recognised
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Refuse a file with a bad line and change nothing
+    /// Refuse a file with a bad line, without changing anything
     #[arg(long)]
     strict: bool,
 
-    /// Say what would be imported, and change nothing
+    /// Show what would be imported, without changing anything
     #[arg(long)]
     dry_run: bool,
 }
@@ -64,7 +64,7 @@ pub enum ImportCommand {
     /// Import a trajectory of OpenHands
     #[command(name = "openhands", visible_alias = "open-hands")]
     OpenHands(TrajectoryArgs),
-    /// Import a stream of events, one JSON object a line
+    /// Import a stream of events, one JSON object on each line
     Events(EventsArgs),
     /// Import the sessions of a bundle, with every id and hash
     Bundle(bundle::ImportBundleArgs),
@@ -73,19 +73,19 @@ pub enum ImportCommand {
 /// Arguments of `forge import claude-code`, `codex` and `gemini`.
 #[derive(Debug, clap::Args)]
 pub struct ClaudeCodeArgs {
-    /// Import these transcripts
+    /// Transcripts to import
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Refuse a file with a bad line and change nothing
+    /// Refuse a file with a bad line, without changing anything
     #[arg(long)]
     pub strict: bool,
 
-    /// Import what is found without asking
+    /// Import what is found, without asking
     #[arg(long)]
     pub yes: bool,
 
-    /// Say what would be imported, and change nothing
+    /// Show what would be imported, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -93,11 +93,11 @@ pub struct ClaudeCodeArgs {
 /// Arguments of `forge import swe-agent`, `mini-swe-agent` and `openhands`.
 #[derive(Debug, clap::Args)]
 pub struct TrajectoryArgs {
-    /// Import this trajectory
+    /// Trajectory to import
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Say when the run began, if the file does not
+    /// When the run began, if the file does not say it
     #[arg(long, value_name = "T")]
     pub started_at: Option<Moment>,
 }
@@ -105,7 +105,7 @@ pub struct TrajectoryArgs {
 /// Arguments of `forge import events`.
 #[derive(Debug, clap::Args)]
 pub struct EventsArgs {
-    /// Import this file; '-' is standard input
+    /// File to import; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -138,7 +138,7 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
         Ok(form) => form,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(
-                error.hinted("it is no agent's name either: 'forge import --help' lists them")
+                error.hinted("it is not an agent's name either: 'forge import --help' lists them")
             );
         }
         Err(error) => return Err(error),
@@ -215,7 +215,8 @@ pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), C
     }
     if !wanted && !agreed(context, &found)? {
         context.out.say(&format!(
-            "The agent has recorded work here before ({}): 'forge import claude-code' takes it in.",
+            "The agent has recorded work here before ({}): import it with 'forge import \
+            claude-code'.",
             crate::report::import::count(found.len() as u64, "transcript")
         ));
         return Ok(());

@@ -10,16 +10,16 @@ use crate::workplace::{self, Need};
 use crate::writing::Writing;
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 
-/// List and show what rules read in messages, agree with it or put it aside.
+/// List what rules found in messages, promote it or dismiss it.
 #[derive(Debug, clap::Subcommand)]
 pub enum InferenceCommand {
-    /// List those that stand, oldest first
+    /// List open ones, oldest first
     List(ListArgs),
     /// Show one with all its fields
     Show(Show),
     /// Add the hypothesis, belief or gap that one states
     Promote(PromoteArgs),
-    /// Put one aside
+    /// Dismiss one
     Dismiss(DismissArgs),
 }
 
@@ -30,11 +30,11 @@ pub struct ListArgs {
     #[command(flatten)]
     pub select: FactList,
 
-    /// List those that were put aside
+    /// Only dismissed ones
     #[arg(long)]
     pub dismissed: bool,
 
-    /// List those that a claim was made of
+    /// Only promoted ones
     #[arg(long, conflicts_with = "dismissed")]
     pub promoted: bool,
 
@@ -46,11 +46,11 @@ pub struct ListArgs {
 /// Arguments of `forge inference promote`.
 #[derive(Debug, clap::Args)]
 pub struct PromoteArgs {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub inference: String,
 
-    /// Choose the claim's id
+    /// Id of the claim
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
 }
@@ -58,11 +58,11 @@ pub struct PromoteArgs {
 /// Arguments of `forge inference dismiss`.
 #[derive(Debug, clap::Args)]
 pub struct DismissArgs {
-    /// Name it by its id or a unique prefix of it
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub inference: String,
 
-    /// Say why
+    /// Reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
@@ -103,7 +103,7 @@ fn promote(args: &PromoteArgs, context: &mut Context) -> Result<(), CommandError
     let fact = named(&writing, &args.inference)?;
     if let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) {
         return Err(CommandError::invalid(format!("'{}' is claim '{claim}' already", fact.id))
-            .hinted("'forge inference list' lists those that stand"));
+            .hinted("'forge inference list' lists those that are open"));
     }
     let states = fact.value.field("found").and_then(|found| found.field("kind"));
     let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());

@@ -13,19 +13,19 @@ use std::path::PathBuf;
 /// Arguments of `forge init`.
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
-    /// Make the store for the project in this directory instead of this one
+    /// Directory of the project; the working directory by default
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
 
-    /// Begin a session of this name at once
+    /// Name of a session to begin at once
     #[arg(long, value_name = "NAME")]
     pub name: Option<Name>,
 
-    /// Make a store without seals, that anybody who can write to it can change unnoticed
+    /// Make a store without seals: anyone who can write to it can change it unnoticed
     #[arg(long)]
     pub unsealed: bool,
 
-    /// Encrypt everything that is recorded; without the key, which lies outside the store, nobody reads it
+    /// Encrypt everything that is recorded; it cannot be read without the key, which is outside the store
     #[arg(long, conflicts_with = "unsealed")]
     pub encrypted: bool,
 

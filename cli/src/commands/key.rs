@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 /// The key of a store's seals, which lies outside the store.
 #[derive(Debug, clap::Subcommand)]
 pub enum KeyCommand {
-    /// Say whether the store's key and witness are here
+    /// Show whether the store's key and witness are here
     Show,
     /// Write the store's key and what its witness saw to a file, to move the store to another machine
     Export(FileArgs),
-    /// Take in a key that was exported elsewhere
+    /// Import a key that was exported elsewhere
     Import(FileArgs),
 }
 
 /// Arguments of `forge key export` and `forge key import`.
 #[derive(Debug, clap::Args)]
 pub struct FileArgs {
-    /// Write it to, or read it from, this file; whoever has it can forge the store
+    /// File of the key; anyone who has it can forge the store
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }

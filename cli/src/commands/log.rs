@@ -15,11 +15,11 @@ use std::cmp::Reverse;
 /// Arguments of `forge log`.
 #[derive(Debug, clap::Args)]
 pub struct LogArgs {
-    /// Show the changes of this entity only
+    /// Entity whose changes to show; all by default
     #[arg(value_name = "ENTITY")]
     pub entity: Option<EntityName>,
 
-    /// Show the changes on this branch instead of the current one
+    /// Branch to show; the current one by default
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub branch: Option<Name>,
 
@@ -27,19 +27,19 @@ pub struct LogArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Show changes at this moment or later, such as -2h or 'yesterday 14:30'
+    /// Earliest moment, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 
-    /// Show changes at this moment or earlier
+    /// Latest moment
     #[arg(long, value_name = "T")]
     pub until: Option<Moment>,
 
-    /// Show operations, by the ids that 'forge undo' takes
+    /// Show operations, with the ids that 'forge undo' takes
     #[arg(long, conflicts_with_all = ["entity", "branch"])]
     pub operations: bool,
 
-    /// Show at most this many
+    /// Largest number to show
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }

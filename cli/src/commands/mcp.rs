@@ -15,7 +15,7 @@ const TOKEN_BYTES: usize = 16;
 /// Arguments of `forge mcp`.
 #[derive(Debug, clap::Args)]
 pub struct McpArgs {
-    /// Serve over HTTP on this loopback address instead of standard input and output; port 0 takes a free one
+    /// Loopback address for HTTP, instead of standard input and output; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub http: Option<SocketAddr>,
 }

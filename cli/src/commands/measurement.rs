@@ -10,7 +10,7 @@ use crate::writing::{Writing, new_fact, past_time};
 use forge_store::model::Kind;
 use forge_store::model::Value;
 
-/// Record named values.
+/// Record measured values.
 #[derive(Debug, clap::Subcommand)]
 pub enum MeasurementCommand {
     /// Record a value
@@ -24,23 +24,23 @@ pub enum MeasurementCommand {
 /// Arguments of `forge measurement record`.
 #[derive(Debug, clap::Args)]
 pub struct RecordArgs {
-    /// Say what was measured
+    /// What was measured
     #[arg(value_name = "NAME")]
     pub name: Name,
 
-    /// Say what came out: a number, 'true', 'false' or a text
+    /// Value: a number, 'true', 'false' or a text
     #[arg(value_name = "VALUE", value_parser = value::scalar, allow_negative_numbers = true)]
     pub value: Value,
 
-    /// Say in which unit
+    /// Unit
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<Name>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Say when it was measured, if not now
+    /// When it was measured; now by default
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 }
@@ -48,7 +48,7 @@ pub struct RecordArgs {
 /// Arguments of `forge measurement list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List those of this name
+    /// Only those with this name
     #[arg(long, value_name = "NAME")]
     pub name: Option<Name>,
 

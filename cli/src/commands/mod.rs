@@ -61,33 +61,33 @@ pub enum Command {
     Init(Later<init::InitArgs>),
     /// Show the store, the current session and branch, and what was recorded last
     Status,
-    /// Say in one page what is known, refuted and open
+    /// Show on one page what is known, refuted and open
     Brief(Later<brief::BriefArgs>),
     /// Begin, choose and list debugging sessions
     #[command(subcommand)]
     Session(Later<session::SessionCommand>),
-    /// State, test and settle hypotheses
+    /// Add, test and settle hypotheses
     #[command(subcommand)]
     Hypothesis(Later<hypothesis::HypothesisCommand>),
-    /// Record what speaks for or against a hypothesis
+    /// Record evidence for or against a hypothesis
     #[command(subcommand)]
     Evidence(Later<evidence::EvidenceCommand>),
-    /// Record what is held to be true and what it rests on
+    /// Record what is believed to be true, and what it rests on
     #[command(subcommand)]
     Belief(Later<belief::BeliefCommand>),
     /// List and show what beliefs rest on
     #[command(subcommand)]
     Dependency(Later<dependency::DependencyCommand>),
-    /// Record what is not known and should be
+    /// Record open questions
     #[command(subcommand)]
     Gap(Later<gap::GapCommand>),
     /// Record results of tests, builds and checks
     #[command(subcommand)]
     Verification(Later<verification::VerificationCommand>),
-    /// Write remarks down
+    /// Record notes
     #[command(subcommand)]
     Note(Later<note::NoteCommand>),
-    /// Record named values
+    /// Record measured values
     #[command(subcommand)]
     Measurement(Later<measurement::MeasurementCommand>),
     /// Run commands and record how they end
@@ -102,72 +102,72 @@ pub enum Command {
     /// List and show messages of the conversation
     #[command(subcommand)]
     Message(Later<FactCommand>),
-    /// List and show what a person asked for
+    /// List and show prompts
     #[command(subcommand)]
     Prompt(Later<FactCommand>),
     /// List and show sub-agents
     #[command(subcommand)]
     Agent(Later<FactCommand>),
-    /// List and show what an agent read, searched and fetched
+    /// List and show tool calls: what an agent read, searched and fetched
     #[command(subcommand)]
     Tool(Later<FactCommand>),
-    /// List and show what the session received beside messages: diagnostics, links, limits
+    /// List and show notices: diagnostics, links, limits
     #[command(subcommand)]
     Notice(Later<FactCommand>),
-    /// List and show what rules read in messages, agree with it or put it aside
+    /// List what rules found in messages, promote it or dismiss it
     #[command(subcommand)]
     Inference(Later<inference::InferenceCommand>),
-    /// Try another line of thought without losing this one
+    /// Follow another line of thought without losing this one
     #[command(subcommand)]
     Branch(Later<branch::BranchCommand>),
-    /// Say which change made each field of an entity what it is
+    /// Show which change set each field of an entity
     Blame(Later<blame::BlameArgs>),
-    /// Say what an entity rests on and what rests on it
+    /// Show what an entity rests on and what rests on it
     Why(Later<blame::WhyArgs>),
-    /// Find words in all that was ever said
+    /// Find words in everything that was ever said
     Search(Later<search::SearchArgs>),
     /// Show the changes, newest first
     Log(Later<log::LogArgs>),
-    /// Take back the last operation, or a named one
+    /// Undo the last operation, or a named one
     Undo(Later<undo::UndoArgs>),
-    /// Take back the last undo
+    /// Redo what the last undo reverted
     Redo,
-    /// After a crash: where to go on, with code, environment, commands and what is left to do
+    /// Show where to continue after a crash: code, environment, commands and remaining work
     Recover(Later<recover::RecoverArgs>),
-    /// Name moments, list and compare them, and go back to them
+    /// Make checkpoints, compare moments, and go back to them
     #[command(subcommand)]
     Checkpoint(Later<checkpoint::CheckpointCommand>),
-    /// Browse the timeline and stand at any moment of it
+    /// Browse the timeline and look at any moment of it
     Tui(Later<tui::TuiArgs>),
-    /// Take in what others have recorded
+    /// Import transcripts, events and bundles
     Import(Later<import::ImportArgs>),
-    /// Write out what is recorded
+    /// Export what is recorded
     #[command(subcommand)]
     Export(Later<export::ExportCommand>),
     /// Print a text without the secrets that would not be stored
     Redact(Later<redact::RedactArgs>),
-    /// Take a secret out of all that is stored, for good (exit code 8: not yet)
+    /// Remove a secret permanently from everything that is stored (exit code 8: not yet)
     Purge(Later<purge::PurgeArgs>),
-    /// Take what a coding agent tells its hook on stdin; always ends well
+    /// Save what a coding agent sends to its hook on stdin; always exits with 0
     Hook(Later<hook::HookArgs>),
-    /// Make forge part of a coding agent, and take it out again
+    /// Install forge in a coding agent, and uninstall it
     #[command(subcommand)]
     Hooks(Later<hooks::HooksCommand>),
-    /// Say whether forge works here, and what to do where it does not
+    /// Check whether forge works here, and show how to correct problems
     Doctor,
-    /// Record workflow runs of items through steps, and go on with them
+    /// Record workflow runs of items through steps, and resume them
     #[command(subcommand)]
     Run(Later<run::RunCommand>),
-    /// Save how far long pipelines have come, and go on with them
+    /// Save the progress of long pipelines, and resume them
     #[command(subcommand)]
     Progress(Later<progress::ProgressCommand>),
-    /// Checkpoint programs of several agents, and go on with each agent where it is
+    /// Checkpoint programs of several agents, and resume each agent where it is
     #[command(subcommand)]
     Program(Later<program::ProgramCommand>),
-    /// Keep message threads of LLM agents such that their provider takes them
+    /// Keep message threads of LLM agents valid for their provider
     #[command(subcommand)]
     Thread(Later<thread::ThreadCommand>),
-    /// See when an agent's context was compacted and what its summary left out
+    /// Show when an agent's context was compacted, and what its summary left out
     #[command(subcommand)]
     Compaction(Later<compaction::CompactionCommand>),
     /// Read and change settings
@@ -177,18 +177,18 @@ pub enum Command {
     Mcp(Later<mcp::McpArgs>),
     /// Bring the store's index up to date and compact it
     Maintain,
-    /// Check that the store is whole (exit code 0 whole, 1 repairable, 2 loss, 6 forged)
+    /// Check the store (exit code 0 clean, 1 repairable, 2 loss, 6 forged)
     Verify(Later<verify::VerifyArgs>),
-    /// Make everything derived in the store's index again
+    /// Rebuild the derived data of the store's index
     Rebuild,
-    /// Save what can be saved of a damaged store into a new folder
+    /// Save what is readable of a damaged store into a new directory
     Repair(Later<verify::RepairArgs>),
-    /// Copy the whole store, while others use it
+    /// Copy the whole store while it is in use
     Backup(Later<bundle::BackupArgs>),
-    /// Show the key that the store is sealed with, and carry it to another machine
+    /// Show the key of the store's seals, and move it to another machine
     #[command(subcommand)]
     Key(Later<key::KeyCommand>),
-    /// Take the store over as it is, with a key of your own
+    /// Accept the store as it is, with a new key
     Adopt,
     /// Print a completion script for a shell
     Completions(Later<completions::CompletionsArgs>),

@@ -9,29 +9,29 @@ use crate::workplace::Need;
 use crate::writing::Writing;
 use forge_store::model::{Kind, Value};
 
-/// Write remarks down.
+/// Record notes.
 #[derive(Debug, clap::Subcommand)]
 pub enum NoteCommand {
-    /// Write a remark down
+    /// Add a note
     Add(AddArgs),
-    /// List remarks
+    /// List notes
     List(ClaimList),
-    /// Show one remark
+    /// Show one note
     Show(Show),
 }
 
 /// Arguments of `forge note add`.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// Say it
+    /// Text
     #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
 }

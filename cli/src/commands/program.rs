@@ -11,14 +11,14 @@ use forge_store::systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// Checkpoint programs of several agents, and go on with each agent where it is.
+/// Checkpoint programs of several agents, and resume each agent where it is.
 #[derive(Debug, clap::Subcommand)]
 pub enum ProgramCommand {
     /// Record where the agents are, in one revision
     Checkpoint(CheckpointArgs),
     /// Show where the agents were
     Show(ShowArgs),
-    /// Say where each agent goes on: at its latest checkpoint
+    /// Show where each agent resumes: at its latest checkpoint
     Resume(ResumeArgs),
     /// Record that an agent sends another a message, or receives it
     Message(MessageArgs),
@@ -44,15 +44,15 @@ impl FromStr for AgentAt {
 /// Arguments of `forge program checkpoint`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointArgs {
-    /// Name the program
+    /// Program
     #[arg(long, value_name = "PROGRAM")]
     pub program: Name,
 
-    /// Name an agent, which is a session, and its checkpoint; any number of times
+    /// An agent (a session) and its checkpoint; can be repeated
     #[arg(long = "agent", value_name = "NAME=CHECKPOINT", required = true)]
     pub agents: Vec<AgentAt>,
 
-    /// Say something about it
+    /// Message
     #[arg(short, long, value_name = "TEXT", value_parser = value::said)]
     pub message: Option<String>,
 }
@@ -60,11 +60,11 @@ pub struct CheckpointArgs {
 /// Arguments of `forge program show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Name the program
+    /// Program
     #[arg(long, value_name = "PROGRAM")]
     pub program: Name,
 
-    /// Show this checkpoint of the program instead of its last one
+    /// Checkpoint of the program; the last one by default
     #[arg(long, value_name = "MOMENT")]
     pub at: Option<Moment>,
 }
@@ -76,7 +76,7 @@ pub struct ResumeArgs {
     #[command(flatten)]
     pub of: ShowArgs,
 
-    /// Take each agent exactly where the program's checkpoint says
+    /// Use exactly the checkpoints of the program's checkpoint
     #[arg(long)]
     pub exact: bool,
 }
@@ -84,27 +84,27 @@ pub struct ResumeArgs {
 /// Arguments of `forge program message`.
 #[derive(Debug, clap::Args)]
 pub struct MessageArgs {
-    /// Name the message
+    /// Message
     #[arg(value_name = "ID")]
     pub id: Name,
 
-    /// Name the program
+    /// Program
     #[arg(long, value_name = "PROGRAM")]
     pub program: Name,
 
-    /// Name the agent that sends it
+    /// Agent that sends it
     #[arg(long, value_name = "AGENT", requires = "to", required_unless_present = "received")]
     pub from: Option<Name>,
 
-    /// Name the agent that it is sent to
+    /// Agent that it is sent to
     #[arg(long, value_name = "AGENT", requires = "from")]
     pub to: Option<Name>,
 
-    /// Say that it has been received
+    /// Record that it was received
     #[arg(long, conflicts_with_all = ["from", "to"])]
     pub received: bool,
 
-    /// Say behind which number of the agent's session, if not behind its last
+    /// Number in the agent's session after which it comes; the last one by default
     #[arg(long, value_name = "NUMBER")]
     pub behind: Option<u64>,
 }

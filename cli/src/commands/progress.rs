@@ -13,41 +13,41 @@ use forge_store::store::Store;
 use forge_store::systems::progress::{self, PipelineExecution, ProgressDocument};
 use std::time::Duration;
 
-/// Save how far long pipelines have come, and go on with them.
+/// Save the progress of long pipelines, and resume them.
 #[derive(Debug, clap::Subcommand)]
 pub enum ProgressCommand {
-    /// Save how far an execution has come, or report single items between saves
+    /// Save the progress of an execution, or report single items
     Save(save::SaveArgs),
-    /// Say whether an item was reported done: exit code 0, else 1
+    /// Check whether an item was reported done (exit code 0, else 1)
     Done(look::DoneArgs),
-    /// Show how far an execution has come
+    /// Show the progress of an execution
     Show(look::ShowArgs),
-    /// Say where to go on: exit code 1 if that is refused
+    /// Show where to resume (exit code 1 if that is refused)
     Resume(look::ResumeArgs),
-    /// Check what was saved, or a file: exit code 1 if going on would be refused
+    /// Check what was saved, or a file (exit code 1 if a resume would be refused)
     Validate(look::ValidateArgs),
-    /// List the items that failed, and when each is to be tried again
+    /// List failed items, and when to retry each
     Failed(look::FailedArgs),
-    /// List executions, the one last written to first
+    /// List executions, the last written one first
     List(look::ListArgs),
     /// List the stages of a kind of pipeline
     Stages(look::StagesArgs),
-    /// Take out executions that are finished, without errors, and old
+    /// Remove executions that are finished, without errors, and old
     Clean(CleanArgs),
 }
 
 /// Which execution.
 #[derive(Debug, clap::Args)]
 pub struct Of {
-    /// Name the review
+    /// Review
     #[arg(long, value_name = "REVIEW")]
     pub review: Name,
 
-    /// Name the execution instead of the one saved last
+    /// Execution; the last saved one by default
     #[arg(long, value_name = "EXECUTION")]
     pub execution: Option<Name>,
 
-    /// Name the stage
+    /// Stage
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<Name>,
 }
@@ -55,15 +55,15 @@ pub struct Of {
 /// Arguments of `forge progress clean`.
 #[derive(Debug, clap::Args)]
 pub struct CleanArgs {
-    /// Look at the executions of this review alone
+    /// Only the executions of this review
     #[arg(long, value_name = "REVIEW")]
     pub review: Option<Name>,
 
-    /// Keep what was saved not longer ago than this
+    /// Least age of what is removed
     #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = value::duration)]
     pub older_than: Duration,
 
-    /// Say what would be taken out and change nothing
+    /// Show what would be removed, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 }

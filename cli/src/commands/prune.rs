@@ -18,19 +18,19 @@ const ALL: &str = "18446744073709551615";
 /// Arguments of `forge checkpoint prune`.
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
-    /// Keep the newest N; 0 keeps none by this rule, as it does in each of them
+    /// Keep the newest N; with 0 this rule keeps none, as with every rule
     #[arg(long, value_name = "N")]
     pub keep_last: Option<u64>,
 
-    /// Keep the newest of each of the last N hours that have any (UTC); of all without N
+    /// Keep the newest of each of the last N hours that have any (UTC); of all hours without N
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_hourly: Option<u64>,
 
-    /// Keep the newest of each of the last N days that have any (UTC); of all without N
+    /// Keep the newest of each of the last N days that have any (UTC); of all days without N
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_daily: Option<u64>,
 
-    /// Keep the newest of each of the last N weeks that have any, from Monday on (UTC); of all without N
+    /// Keep the newest of each of the last N weeks that have any, from Monday (UTC); of all weeks without N
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_weekly: Option<u64>,
 
@@ -42,15 +42,15 @@ pub struct PruneArgs {
     #[arg(long, value_name = "N")]
     pub keep_days: Option<u64>,
 
-    /// Keep those with this tag; may be given more than once
+    /// Keep those with this tag; can be repeated
     #[arg(long, value_name = "TAG")]
     pub keep_tag: Vec<Name>,
 
-    /// Drop also those that somebody asked for, unless a rule keeps them
+    /// Also remove manual checkpoints, unless a rule keeps them
     #[arg(long)]
     pub drop_manual: bool,
 
-    /// Drop also the significant ones, unless a rule keeps them
+    /// Also remove significant checkpoints, unless a rule keeps them
     #[arg(long)]
     pub drop_significant: bool,
 
@@ -58,12 +58,12 @@ pub struct PruneArgs {
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub keep_revisions: Option<Duration>,
 
-    /// Drop the transcripts and outputs of all sessions that ended longer ago than this; their facts stay, with the
-    /// beginnings of their texts
+    /// Age: transcripts and outputs of sessions that ended longer ago are removed; facts stay, with the beginnings of
+    /// their texts
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub transcripts: Option<Duration>,
 
-    /// Drop all debugging sessions that ended longer ago than this, with all that is theirs
+    /// Age: debugging sessions that ended longer ago are removed, with all their data
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub sessions: Option<Duration>,
 
@@ -71,15 +71,15 @@ pub struct PruneArgs {
     #[arg(long)]
     pub all_sessions: bool,
 
-    /// Say what would go and why the rest stays, and change nothing
+    /// Show what would be removed and why the rest stays, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Free the bytes at once, of earlier prunings too: nothing of them can be taken back
+    /// Free the space at once, also of earlier prunings: they cannot be undone
     #[arg(long, requires = "yes", conflicts_with = "dry_run")]
     pub now: bool,
 
-    /// Say yes to what cannot be taken back
+    /// Confirm what cannot be undone
     #[arg(long)]
     pub yes: bool,
 }

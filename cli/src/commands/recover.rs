@@ -20,23 +20,23 @@ use std::path::PathBuf;
 /// Arguments of `forge recover`.
 #[derive(Debug, clap::Args)]
 pub struct RecoverArgs {
-    /// Go on from this moment instead of the last thing recorded
+    /// Moment to recover; the last thing recorded by default
     #[arg(value_name = "MOMENT")]
     pub moment: Option<Moment>,
 
-    /// Do this step alone: 1 makes the code again in git, 2 prints variables, 3 commands, 4 what is left to do
+    /// Only this step: 1 restores the code in git, 2 prints variables, 3 commands, 4 what is left to do
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub step: Option<u8>,
 
-    /// Say yes to making the code again
+    /// Restore the code without asking
     #[arg(long, requires = "step")]
     pub yes: bool,
 
-    /// Make the code again on a new branch of git of this name instead of forge/recovered-ID
+    /// Name of the new git branch; forge/recovered-ID by default
     #[arg(long, value_name = "NAME", requires = "step")]
     pub branch: Option<String>,
 
-    /// And check that branch out into a new worktree at this place
+    /// Directory for a new worktree of that branch
     #[arg(long, value_name = "PATH", requires = "step")]
     pub worktree: Option<PathBuf>,
 }
@@ -144,11 +144,12 @@ fn tasks(
     if let Some(moment) = &args.moment {
         let moment = shell_word(moment.as_str());
         instructions.push(format!(
-            "forge checkpoint restore {moment} --dry-run: what going back would change in what is held"
+            "forge checkpoint restore {moment} --dry-run: what going back would change in the \
+            claims"
         ));
         instructions.push(format!("forge checkpoint at {moment}: what was known then"));
     } else {
-        instructions.push("forge brief: what is known, held and open".to_owned());
+        instructions.push("forge brief: what is known, believed and open".to_owned());
     }
     instructions.extend(found.brief.next.iter().cloned());
     Ok(Tasks { tasks, instructions })

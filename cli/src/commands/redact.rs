@@ -15,15 +15,15 @@ const PART_BYTES: usize = 1 << 20;
 /// Arguments of `forge redact`.
 #[derive(Debug, clap::Args)]
 pub struct RedactArgs {
-    /// Read this file; '-' is standard input
+    /// File to read; '-' is standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
 
-    /// Say what is found and where instead
+    /// List what is found, and where, instead
     #[arg(long)]
     pub list: bool,
 
-    /// Take the text for lines of JSON, and keep them such
+    /// Read the text as lines of JSON, and keep them valid
     #[arg(long)]
     pub json_lines: bool,
 }
@@ -59,7 +59,7 @@ pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError>
     }
     if !report.found.is_empty() {
         let secrets = crate::report::import::count(report.found.len() as u64, "secret");
-        context.out.warn(&format!("took {secrets} out"));
+        context.out.warn(&format!("removed {secrets}"));
     }
     Ok(())
 }

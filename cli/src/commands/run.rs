@@ -13,40 +13,40 @@ use forge_store::model::{Kind, Value};
 use forge_store::store::{Store, WriteContext, WriteReport};
 use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun, output_id};
 
-/// Record workflow runs of items through steps, and go on with them.
+/// Record workflow runs of items through steps, and resume them.
 #[derive(Debug, clap::Subcommand)]
 pub enum RunCommand {
-    /// Begin a run, or go on with one that was ended
+    /// Begin a run, or continue one that has ended
     Start(StartArgs),
     /// Record a finished step of an item with its output
     Record(RecordArgs),
     /// End a run
     Finish(EndArgs),
-    /// Give a run up
+    /// Record that a run failed
     Fail(FailArgs),
     /// Print the output of a step
     Output(look::OutputArgs),
     /// Print the outputs of several or all steps of an item
     Outputs(look::OutputsArgs),
-    /// Say whether a step of an item is finished: exit code 0, else 1
+    /// Check whether a step of an item is finished (exit code 0, else 1)
     Exists(look::StepArgs),
-    /// Show the way an item took through the steps
+    /// Show the steps that an item took
     Path(look::ItemArgs),
     /// Show the whole state of an item, or a run as a whole
     Show(look::ShowArgs),
-    /// Show every state of an item, or every output of a step, the newest first
+    /// Show every state of an item, or every output of a step, newest first
     History(look::HistoryArgs),
     /// List the items that are at a step
     AtStep(look::AtStepArgs),
     /// List runs that began long ago and have not ended
     Incomplete(look::IncompleteArgs),
-    /// List runs, the one last written to first
+    /// List runs, the last written one first
     List,
     /// Clear outputs of an item so that their steps are done again; the history keeps them
     Forget(ForgetArgs),
-    /// Print the latest state of every item with all outputs, to go on from
+    /// Print the latest state of every item, with all outputs
     Resume(look::ResumeArgs),
-    /// Fill the placeholders of a template from what is recorded of an item, or refuse
+    /// Fill the placeholders of a template from what is recorded about an item, or refuse
     Render(text::RenderArgs),
     /// Find outputs and files with placeholders, talk about them or leaked instructions
     Audit(text::AuditArgs),
@@ -55,11 +55,11 @@ pub enum RunCommand {
 /// Arguments of `forge run start`.
 #[derive(Debug, clap::Args)]
 pub struct StartArgs {
-    /// Name the run
+    /// Run
     #[arg(long, value_name = "RUN")]
     pub run: Name,
 
-    /// Keep this with the run; a JSON list or JSON Lines of objects with an 'item' names its items
+    /// Input of the run; a JSON list or JSON Lines of objects with an 'item' name its items
     #[arg(long, value_name = "TEXT|@FILE|-")]
     pub input: Option<Given>,
 }
@@ -67,39 +67,39 @@ pub struct StartArgs {
 /// Arguments of `forge run record`.
 #[derive(Debug, clap::Args)]
 pub struct RecordArgs {
-    /// Name the run; it is made where there is none
+    /// Run; created if it does not exist
     #[arg(long, value_name = "RUN")]
     pub run: Name,
 
-    /// Name the item; it is made where there is none
+    /// Item; created if it does not exist
     #[arg(long, value_name = "ITEM")]
     pub item: Name,
 
-    /// Name the step that is finished
+    /// Finished step
     #[arg(long, value_name = "STEP")]
     pub step: Name,
 
-    /// Say what it made: a text, '@FILE', or '-' for standard input
+    /// Output: a text, '@FILE', or '-' for standard input
     #[arg(long, value_name = "TEXT|@FILE|-", allow_hyphen_values = true)]
     pub output: Given,
 
-    /// Name the step that comes next
+    /// Step that comes next
     #[arg(long, value_name = "STEP")]
     pub next: Option<Name>,
 
-    /// Say that the item has come to its end
+    /// Record that the item has reached its end
     #[arg(long, conflicts_with = "next")]
     pub terminal: bool,
 
-    /// Say the place of the step in the workflow
+    /// Position of the step in the workflow
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub order: Option<i64>,
 
-    /// Say what people call the step
+    /// Name of the step
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// Say what the item carries along: JSON or a text
+    /// Data that the item carries: JSON or a text
     #[arg(long, value_name = "TEXT|@FILE|-")]
     pub data: Option<Given>,
 }
@@ -107,7 +107,7 @@ pub struct RecordArgs {
 /// Arguments of `forge run finish`.
 #[derive(Debug, clap::Args)]
 pub struct EndArgs {
-    /// Name the run
+    /// Run
     #[arg(long, value_name = "RUN")]
     pub run: Name,
 }
@@ -115,11 +115,11 @@ pub struct EndArgs {
 /// Arguments of `forge run fail`.
 #[derive(Debug, clap::Args)]
 pub struct FailArgs {
-    /// Name the run
+    /// Run
     #[arg(long, value_name = "RUN")]
     pub run: Name,
 
-    /// Say what went wrong
+    /// What went wrong
     #[arg(long, value_name = "TEXT", value_parser = value::said)]
     pub error: Option<String>,
 }
@@ -127,15 +127,15 @@ pub struct FailArgs {
 /// Arguments of `forge run forget`.
 #[derive(Debug, clap::Args)]
 pub struct ForgetArgs {
-    /// Name the run instead of the one that last recorded the item
+    /// Run; by default the one that last recorded the item
     #[arg(long, value_name = "RUN")]
     pub run: Option<Name>,
 
-    /// Name the item
+    /// Item
     #[arg(long, value_name = "ITEM")]
     pub item: Name,
 
-    /// Name a step, as often as there are
+    /// Step; can be repeated
     #[arg(long, value_name = "STEP", required = true)]
     pub step: Vec<Name>,
 }

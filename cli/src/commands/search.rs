@@ -12,31 +12,31 @@ use forge_store::store::{SearchQuery, Session};
 /// Arguments of `forge search`.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    /// Find what holds all of these words or parts of words; one in double quotes may have spaces
+    /// Words, or parts of words, that must all occur; one in double quotes can have spaces
     #[arg(value_name = "WORD", required = true)]
     pub words: Vec<String>,
 
-    /// Find only this kind: message, command, code, hypothesis, note and others; may be given again
+    /// Kind to find: message, command, code, hypothesis, note and others; can be repeated
     #[arg(long, value_name = "KIND")]
     pub kind: Vec<Kind>,
 
-    /// Find what was first said at this time or later, such as -2h or 'yesterday 14:30'
+    /// Earliest time at which it was first said, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 
-    /// Find what was first said at this time or earlier
+    /// Latest time at which it was first said
     #[arg(long, value_name = "T")]
     pub until: Option<Moment>,
 
-    /// Look through all sessions
+    /// Search all sessions
     #[arg(long)]
     pub all_sessions: bool,
 
-    /// Show at most this many, up to 200
+    /// Largest number to show, up to 200
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 
-    /// Go on behind the page that ended with this cursor
+    /// Cursor of the page before
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }

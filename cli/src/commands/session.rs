@@ -13,24 +13,24 @@ use forge_store::store::NewSession;
 pub enum SessionCommand {
     /// Begin a session and make it the current one
     New(NewArgs),
-    /// List the sessions, the one last written to first
+    /// List sessions, the last written one first
     List(ListArgs),
     /// Show one session with its metrics
     Show(ShowArgs),
     /// Make a session the current one until another is chosen
     Use(UseArgs),
-    /// Make the agent session that this is called from part of another effort
+    /// Make the agent session of this command part of another session
     Join(JoinArgs),
 }
 
 /// Arguments of `forge session new`.
 #[derive(Debug, clap::Args)]
 pub struct NewArgs {
-    /// Give it this name
+    /// Name
     #[arg(value_name = "NAME")]
     pub name: Name,
 
-    /// Say which agent works in it
+    /// Agent that works in it
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<Name>,
 }
@@ -38,11 +38,11 @@ pub struct NewArgs {
 /// Arguments of `forge session list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List runs, progress, programs and threads too
+    /// Also list runs, progress, programs and threads
     #[arg(long)]
     pub all: bool,
 
-    /// List at most this many
+    /// Largest number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
@@ -50,7 +50,7 @@ pub struct ListArgs {
 /// Arguments of `forge session show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Name it by name or id; the current one if left out
+    /// Name or id; the current one by default
     #[arg(value_name = "SESSION")]
     pub which: Option<String>,
 }
@@ -58,7 +58,7 @@ pub struct ShowArgs {
 /// Arguments of `forge session use`.
 #[derive(Debug, clap::Args)]
 pub struct UseArgs {
-    /// Name it by name or id
+    /// Name or id
     #[arg(value_name = "SESSION")]
     pub which: String,
 }
@@ -66,7 +66,7 @@ pub struct UseArgs {
 /// Arguments of `forge session join`.
 #[derive(Debug, clap::Args)]
 pub struct JoinArgs {
-    /// Name the effort by name or id
+    /// Name or id of the session
     #[arg(value_name = "OTHER")]
     pub other: String,
 }
@@ -128,7 +128,7 @@ fn use_session(args: &UseArgs, context: &mut Context) -> Result<(), CommandError
     let session = workplace::named_session(&store, &args.which)?;
     if session.summary()?.info.kind != SessionKind::Debug {
         return Err(CommandError::invalid(format!(
-            "'{}' is no debugging session, so it cannot be the current one",
+            "'{}' is not a debugging session, so it cannot be the current one",
             args.which
         ))
         .hinted("'forge session list' names those that can"));

@@ -14,31 +14,31 @@ use forge_store::systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Keep message threads of LLM agents such that their provider takes them.
+/// Keep message threads of LLM agents valid for their provider.
 #[derive(Debug, clap::Subcommand)]
 pub enum ThreadCommand {
     /// Save messages at the end of a thread
     Append(history::AppendArgs),
     /// Show the messages of a thread
     Show(history::ShowArgs),
-    /// Find what no provider would take: exit code 1 if there is something
+    /// Find what a provider would refuse (exit code 1 if there is something)
     Check(history::CheckArgs),
-    /// List the calls without a result, or record what is known of one
+    /// List calls without a result, or record the state of one
     Pending(call::PendingArgs),
-    /// Run a call again that has no result, and put in what comes of it
+    /// Run a call without a result again, and insert its result
     Rerun(call::RerunArgs),
-    /// Make a thread or a file such that its provider takes it
+    /// Repair a thread or a file so that its provider accepts it
     Sanitize(history::SanitizeArgs),
 }
 
 /// The writer of a thread, and how long it excludes others.
 #[derive(Debug, clap::Args)]
 pub struct Writer {
-    /// Say who writes
+    /// Name of the writer
     #[arg(long, value_name = "NAME")]
     pub writer: Option<Name>,
 
-    /// Let nobody else write for so long
+    /// How long to keep other writers out
     #[arg(long = "for", value_name = "DURATION", requires = "writer", value_parser = value::duration)]
     pub hold: Option<Duration>,
 }
@@ -117,11 +117,11 @@ fn document(context: &Context, file: &Path) -> Result<HistoryDocument, CommandEr
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub struct Of {
-    /// Name the thread
+    /// Thread
     #[arg(long, value_name = "THREAD")]
     pub thread: Option<Name>,
 
-    /// Read a file instead of a thread of the store, or standard input for '-'
+    /// File to read instead of a thread of the store; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 }

@@ -27,16 +27,16 @@ pub enum Looks {
 /// Arguments of `forge tui`.
 #[derive(Debug, Default, clap::Args)]
 pub struct TuiArgs {
-    /// Choose the colours
+    /// Colours
     #[arg(long, value_enum, default_value_t, env = "FORGE_THEME")]
     pub theme: Looks,
 
-    /// Draw with ASCII alone
+    /// Draw with ASCII only
     #[arg(long)]
     pub ascii: bool,
 
-    /// Bind commands to other keys, as in a TOML table `down = "j <down>"`; without it `tui-keys.toml` beside the
-    /// user's settings is read if it is there
+    /// TOML file that binds commands to other keys, such as `down = "j <down>"`; `tui-keys.toml` beside the user's
+    /// settings by default
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
 }
@@ -109,8 +109,9 @@ fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, C
     let text = forge_store::backend::plain_file::read_text(&path, MAX_KEYS_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     toml::from_str(&text).map_err(|error| {
-        CommandError::invalid(format!("'{shown}' is no table of keys: {}", error.message())).hinted(
-            "a line binds a command: down = \"j <down>\"; '?' in the browser names them all",
-        )
+        CommandError::invalid(format!("'{shown}' is not a table of keys: {}", error.message()))
+            .hinted(
+                "a line binds a command: down = \"j <down>\"; '?' in the browser names them all",
+            )
     })
 }

@@ -10,7 +10,7 @@ use forge_store::error::Error;
 /// Arguments of `forge undo`.
 #[derive(Debug, clap::Args)]
 pub struct UndoArgs {
-    /// Name the operation by its id or a unique prefix of it; the last one if left out
+    /// Id of the operation, or a unique prefix; the last one by default
     #[arg(value_name = "OP")]
     pub operation: Option<String>,
 }
@@ -18,15 +18,11 @@ pub struct UndoArgs {
 /// Undoes an operation.
 pub fn run(args: &UndoArgs, context: &mut Context) -> Result<(), CommandError> {
     let writing = Writing::begin(context, "undo", Need::Existing)?;
-    let undone =
-        writing.session.undo(&writing.act, args.operation.as_deref()).map_err(|error| {
-            nothing(
-                error,
-                args.operation.is_none(),
-                "nothing has been done that could be taken back",
-            )
-        })?;
-    let report = Undone::new("forge.undo/1", "Took back", &writing.session, undone)?;
+    let undone = writing
+        .session
+        .undo(&writing.act, args.operation.as_deref())
+        .map_err(|error| nothing(error, args.operation.is_none(), "there is nothing to undo"))?;
+    let report = Undone::new("forge.undo/1", "Undid", &writing.session, undone)?;
     context.out.emit(&report)?;
     writing.finish();
     Ok(())

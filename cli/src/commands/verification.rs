@@ -25,43 +25,43 @@ pub enum VerificationCommand {
 /// Arguments of `forge verification add`.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// Say what was checked
+    /// What was checked
     #[arg(value_name = "NAME", value_parser = value::said)]
     pub name: String,
 
-    /// Say how it ended
+    /// How it ended
     #[arg(long, value_name = "STATUS", value_parser = value::words::<VerificationStatus>())]
     pub status: VerificationStatus,
 
-    /// Say which command checked it
+    /// Command that checked it
     #[arg(long, value_name = "COMMAND")]
     pub command: Option<String>,
 
-    /// Say how long it took
+    /// How long it took
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub duration: Option<Duration>,
 
-    /// Keep this text as its output
+    /// Text of its output
     #[arg(long, value_name = "TEXT")]
     pub output: Option<String>,
 
-    /// Say with which code that command exited
+    /// Exit code of that command
     #[arg(long, value_name = "CODE", allow_negative_numbers = true)]
     pub exit_code: Option<i64>,
 
-    /// Say what it means
+    /// What it means
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Say when it ended, if not now
+    /// When it ended; now by default
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
 }
@@ -69,7 +69,7 @@ pub struct AddArgs {
 /// Arguments of `forge verification list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List those with this status
+    /// Only those with this status
     #[arg(long, value_name = "STATUS", value_parser = value::words::<VerificationStatus>())]
     pub status: Option<VerificationStatus>,
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// sound, but its key is missing here.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
-    /// Read every object and compare every derived row too
+    /// Also read every object and compare every derived row
     #[arg(long)]
     pub read_data: bool,
 }
@@ -21,7 +21,7 @@ pub struct VerifyArgs {
 /// Arguments of `forge repair`. Exit code 0: nothing was lost; 2: the lost data is listed.
 #[derive(Debug, clap::Args)]
 pub struct RepairArgs {
-    /// Write the repaired store to this folder, which must not be there yet or be empty
+    /// Directory for the repaired store, which must be empty or not exist
     #[arg(value_name = "TO")]
     pub to: PathBuf,
 }

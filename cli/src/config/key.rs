@@ -132,31 +132,31 @@ static KEYS: &[Key] = &[
     Key {
         variable: Some("FORGE_PAGER"),
         in_project: InProject::Never,
-        ..key(PAGER, Shape::Text, None, "what shows long output; empty for nothing")
+        ..key(PAGER, Shape::Text, None, "the program that shows long output; empty for none")
     },
     guarded(
         REDACT_ENABLED,
         Shape::Bool,
         Some("true"),
-        "whether secrets are taken out before storing",
+        "whether secrets are removed before storing",
     ),
     guarded(
         REDACT_ALLOW,
         Shape::Words,
         None,
-        "secrets that are let through: parts of them, or kind:NAME, with spaces between",
+        "secrets that are let through: parts of them, or kind:NAME, separated by spaces",
     ),
     guarded(
         REDACT_VARIABLES,
         Shape::Words,
         None,
-        "environment variables whose values are kept, with spaces between; a name may end with *",
+        "environment variables whose values are kept, separated by spaces; a name can end with *",
     ),
     key(
         INFERENCE_ENABLED,
         Shape::Bool,
         Some("true"),
-        "whether rules read in messages what an agent states",
+        "whether rules look for inferences in an agent's messages",
     ),
     key(SCHEDULE_EVERY, Shape::Duration, None, "how often to make a checkpoint, such as 10m"),
     guarded(KEEP_LAST, Shape::Count, None, "how many of the newest checkpoints prune keeps"),
@@ -167,14 +167,26 @@ static KEYS: &[Key] = &[
         "for how long prune keeps every checkpoint, such as 1h",
     ),
     guarded(KEEP_DAYS, Shape::Count, None, "for how many days prune keeps checkpoints"),
-    guarded(KEEP_HOURLY, Shape::Count, None, "of how many hours prune keeps the newest checkpoint"),
-    guarded(KEEP_DAILY, Shape::Count, None, "of how many days prune keeps the newest checkpoint"),
-    guarded(KEEP_WEEKLY, Shape::Count, None, "of how many weeks prune keeps the newest checkpoint"),
+    guarded(
+        KEEP_HOURLY,
+        Shape::Count,
+        None,
+        "for how many hours prune keeps the newest \
+    checkpoint",
+    ),
+    guarded(KEEP_DAILY, Shape::Count, None, "for how many days prune keeps the newest checkpoint"),
+    guarded(
+        KEEP_WEEKLY,
+        Shape::Count,
+        None,
+        "for how many weeks prune keeps the newest \
+    checkpoint",
+    ),
     guarded(
         KEEP_TAGS,
         Shape::Words,
         None,
-        "tags whose checkpoints prune keeps, with spaces between",
+        "tags whose checkpoints prune keeps, separated by spaces",
     ),
     guarded(
         KEEP_REVISIONS,
@@ -186,15 +198,15 @@ static KEYS: &[Key] = &[
         KEEP_SESSIONS,
         Shape::Duration,
         None,
-        "for how long behind its end a debugging session stays",
+        "for how long after its end a debugging session stays",
     ),
     guarded(
         KEEP_TRANSCRIPTS,
         Shape::Duration,
         None,
-        "for how long behind its end the transcripts and outputs of a session stay",
+        "for how long after its end the transcripts and outputs of a session stay",
     ),
-    guarded(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be taken back"),
+    guarded(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be undone"),
     guarded(
         PRUNE_AUTOMATIC,
         Shape::Bool,

@@ -173,7 +173,7 @@ impl Config {
     /// Returns the user's own settings file, which need not exist.
     pub fn user_file(&self) -> Result<&Path, CommandError> {
         self.user_file.as_deref().ok_or_else(|| {
-            CommandError::not_found("there is no place for settings of your own")
+            CommandError::not_found("there is no directory for your own settings")
                 .hinted("set HOME or XDG_CONFIG_HOME")
         })
     }

@@ -72,7 +72,7 @@ impl Allowed {
 
     fn write(mut self, environment: &Environment, path: &Path) -> Result<(), CommandError> {
         let Some(file) = file_of(environment, path) else {
-            return Err(CommandError::not_found("there is no place to note what you allow")
+            return Err(CommandError::not_found("there is no directory to record what you allow")
                 .hinted("set HOME or XDG_STATE_HOME"));
         };
         self.path = path.display().to_string();

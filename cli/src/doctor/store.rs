@@ -48,7 +48,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
     if !health.writable {
         findings.push(Finding::problem(
             "store",
-            "it cannot be written: hooks save nothing, reading goes on",
+            "it cannot be written: hooks save nothing, reading still works",
             format!("make '{}' writable for you", path.display()),
         ));
     }
@@ -59,7 +59,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         };
         findings.push(Finding::problem(
             "store",
-            format!("{who} holds the lock for writing and does not let it go"),
+            format!("{who} holds the lock for writing and does not release it"),
             "end it, if it hangs; what it was writing is kept or left out as a whole",
         ));
         health.lock_holder = Some(who);
@@ -72,14 +72,15 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
                 "{} old generations of the index are there, of {mib} MiB",
                 generations.len() - 1
             ),
-            "'forge maintain' removes those that nobody reads; an old 'forge tui' may read one",
+            "'forge maintain' removes those that no process reads; an old 'forge tui' can be \
+            reading one",
         ));
     }
     if health.spooled > 0 {
         findings.push(Finding::advice(
             "store",
             format!("{} entries wait in the spool for a writer", health.spooled),
-            "'forge maintain' takes them in",
+            "'forge maintain' applies them",
         ));
     }
     let mut compactions = Vec::new();
@@ -105,16 +106,17 @@ fn about_seals(seals: &str) -> Option<Finding> {
     let finding = |what: &str, remedy| Some(Finding::problem("store", what, remedy));
     match seals {
         "no_key" => finding(
-            "its key is not on this machine, or damaged: nobody vouches for what is read, and writes wait in the spool",
-            "'forge key import' brings the key from where it is; 'forge adopt' takes the store over",
+            "its key is missing on this machine, or damaged: what is read is not proven, and \
+            writes wait in the spool",
+            "'forge key import' restores the key; 'forge adopt' accepts the store as it is",
         ),
         "no_witness" => finding(
-            "its witness is not on this machine: nobody knows whether its end is missing",
-            "'forge key import' brings it from a copy; 'forge adopt' takes the store over",
+            "its witness is missing on this machine: a missing end cannot be noticed",
+            "'forge key import' restores it from a copy; 'forge adopt' accepts the store as it is",
         ),
         "unsealed" => Some(Finding::advice(
             "store",
-            "it bears no seals: whoever can write to it can change it unnoticed",
+            "it has no seals: anyone who can write to it can change it unnoticed",
             "'forge adopt' seals it",
         )),
         _ => None,
@@ -134,7 +136,7 @@ fn unusable(error: &CommandError) -> Finding {
             "keep a copy of the directory before anything else; put a backup in its place"
                 .to_owned()
         }
-        (None, _) => "put right what the system says".to_owned(),
+        (None, _) => "correct what the system reports".to_owned(),
     };
     Finding::problem("store", what, remedy)
 }

@@ -190,7 +190,7 @@ fn make_folder(store: &Path, folder: &Path) -> io::Result<File> {
             _ => {}
         }
         if !above.symlink_metadata()?.is_dir() {
-            return Err(io::Error::other("'git' in the store's folder is no folder"));
+            return Err(io::Error::other("'git' in the store's directory is not a directory"));
         }
         match DirBuilder::new().mode(0o700).create(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && tries > 0 => {}

@@ -67,7 +67,7 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
     let began = Instant::now();
     let line = Line::new(context.now, agent, event);
     let agent = HookAgent::from_word(agent)
-        .ok_or_else(|| format!("'{agent}' is no agent that forge knows"));
+        .ok_or_else(|| format!("'{agent}' is not an agent that forge knows"));
     let heard = agent.map(|agent| (agent, read(agent, event, context)));
     let mut call = Call { context, began, line };
     let done = match heard {

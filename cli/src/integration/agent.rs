@@ -263,14 +263,14 @@ impl Place {
     pub fn of(context: &Context) -> Result<Self, CommandError> {
         let environment = &context.environment;
         let home = environment.directory("HOME").ok_or_else(|| {
-            CommandError::not_found("there is no place for the settings of agents")
+            CommandError::not_found("there is no directory for the settings of agents")
                 .hinted("set HOME")
         })?;
         let binary = std::env::current_exe()
-            .map_err(|error| CommandError::io("cannot tell which binary this is", error))?;
+            .map_err(|error| CommandError::io("cannot find the path of this binary", error))?;
         let forge = binary.to_str().map(str::to_owned).ok_or_else(|| {
             let shown = binary.display();
-            CommandError::unsupported(format!("the path of this binary is no text: '{shown}'"))
+            CommandError::unsupported(format!("the path of this binary is not UTF-8: '{shown}'"))
                 .hinted("move it to a directory whose name is UTF-8")
         })?;
         let found = super::binary::on_path(environment, "forge");

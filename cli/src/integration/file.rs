@@ -48,7 +48,7 @@ pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
         return Err(refused(file, &format!("leads to '{target}', out of '{}'", within.display())));
     }
     if !about.is_file() {
-        return Err(refused(file, "is no plain file"));
+        return Err(refused(file, "is not a plain file"));
     }
     if about.len() > MOST_BYTES {
         return Err(refused(file, "is larger than any settings"));
@@ -117,7 +117,7 @@ pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandErr
     if now.as_deref() != settings.text.as_deref().map(str::as_bytes) {
         return Err(CommandError::new(
             crate::error::ErrorKind::Conflict,
-            format!("'{shown}' was changed by somebody else just now"),
+            format!("'{shown}' was changed by another program just now"),
         )
         .hinted("try again"));
     }

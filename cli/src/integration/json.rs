@@ -19,7 +19,7 @@ pub enum Unusable {
         wanted: &'static str,
     },
     /// There is already something with that name.
-    #[error("'{path}' in it is somebody else's")]
+    #[error("'{path}' in it belongs to another program")]
     Taken {
         /// Its path.
         path: String,

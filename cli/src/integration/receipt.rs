@@ -88,7 +88,7 @@ impl Receipts {
     /// If the user's directory is not known.
     pub fn of(environment: &Environment) -> Result<Self, CommandError> {
         let state = environment.state_directory().ok_or_else(|| {
-            CommandError::not_found("there is no place to note what is installed")
+            CommandError::not_found("there is no directory to record what is installed")
                 .hinted("set HOME or XDG_STATE_HOME")
         })?;
         Ok(Self { folder: state.join("forge/installed") })

@@ -17,7 +17,7 @@ pub fn text(forge: &str) -> String {
          - a result of a test, build or check: `{forge} verification add NAME --status passed|failed`\n\
          - before a risky step: `{forge} checkpoint create 'TEXT'`\n\
          \n\
-         After a break or a compaction `{forge} brief` says where things stand, `{forge} log` how they got there.\n\
+         After a break or a compaction `{forge} brief` shows the present state, `{forge} log` how it came about.\n\
          `{forge} COMMAND --help` explains each. Ask before `restore`, `undo`, `prune` or `purge`.\n\
          {END}\n"
     )

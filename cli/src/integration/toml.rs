@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn what_has_the_name_already_is_left_alone() {
         let taken = edited("[mcp_servers.forge]\ncommand = \"smith\"\n", &server()).unwrap_err();
-        assert_eq!(taken.to_string(), "'mcp_servers.forge' in it is somebody else's");
+        assert_eq!(taken.to_string(), "'mcp_servers.forge' in it belongs to another program");
         let inline = edited("mcp_servers = { a = { command = 'b' } }\n", &server()).unwrap_err();
         assert!(inline.to_string().contains("mcp_servers"), "{inline}");
         assert!(edited("= 3", &server()).unwrap_err().to_string().starts_with("it is not TOML"));

@@ -30,10 +30,10 @@ const LINKS: usize = 10;
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct Place {
-    /// The session: name it in 'session' to stay with it.
+    /// The session; pass it in 'session' to stay in it.
     pub(super) session: String,
-    /// Why it is this session: the request named it, the server was started with it, it is that of the agent whose
-    /// process the server runs in, it is the store's current one, or this write began it.
+    /// Why this session was chosen: the request named it, the server was started with it, it is the session of the
+    /// agent that started the server, it is the store's current session, or this write began it.
     pub(super) chosen_by: ChosenBy,
 }
 
@@ -184,18 +184,14 @@ const fn next_step(kind: ErrorKind) -> &'static str {
             "change the arguments as the tool's schema says, and call again"
         }
         ErrorKind::NotFound => "'timeline' names moments, 'state' names what is known",
-        ErrorKind::Conflict | ErrorKind::Locked => "call again: somebody else wrote meanwhile",
+        ErrorKind::Conflict | ErrorKind::Locked => "call again: another process has just written",
         ErrorKind::Unavailable => "look whether the store can be written, then call again",
-        ErrorKind::Corrupt => "write no more to this store, and tell the person you work for",
-        ErrorKind::Forged => {
-            "believe nothing that this store says, and tell the person you work for"
-        }
-        ErrorKind::Unkeyed => "go on without writing, and tell the person you work for",
-        ErrorKind::Unsupported => {
-            "this needs another version of forge: tell the person you work for"
-        }
+        ErrorKind::Corrupt => "stop writing to this store, and tell the user",
+        ErrorKind::Forged => "do not trust what this store says, and tell the user",
+        ErrorKind::Unkeyed => "continue without writing, and tell the user",
+        ErrorKind::Unsupported => "this needs another version of forge: tell the user",
         ErrorKind::Internal | ErrorKind::BrokenPipe => {
-            "go on without this call, and tell the person you work for"
+            "continue without this call, and tell the user"
         }
     }
 }
@@ -210,7 +206,7 @@ pub(super) struct Stored {
     pub(super) id: String,
     /// When it happened; of a claim, when it was added.
     pub(super) at: String,
-    /// Who told forge: 'claimed' on a branch, else 'recorded', 'hook' or 'imported'.
+    /// Where it comes from: 'claimed' on a branch, else 'recorded', 'hook' or 'imported'.
     pub(super) origin: String,
     /// Where it was read, if it was imported.
     #[serde(skip_serializing_if = "Option::is_none")]

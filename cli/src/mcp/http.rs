@@ -198,7 +198,7 @@ async fn with_body(request: Request, limits: Limits) -> Result<Request, Response
     };
     if head.method == Method::POST {
         let wrong = match serde_json::from_slice::<Value>(&body) {
-            Err(error) => Some((ErrorCode::PARSE_ERROR, format!("this is no JSON: {error}"))),
+            Err(error) => Some((ErrorCode::PARSE_ERROR, format!("this is not JSON: {error}"))),
             Ok(message) => {
                 let id = message.get("id").map(super::line::request_id);
                 id.and_then(Result::err).map(|text| (ErrorCode::INVALID_REQUEST, text.to_owned()))

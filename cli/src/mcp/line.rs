@@ -134,7 +134,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         let mut value: Value = match serde_json::from_slice(line) {
             Ok(value) => value,
             Err(error) => {
-                self.refuse(ErrorCode::PARSE_ERROR, format!("this is no JSON: {error}"), None);
+                self.refuse(ErrorCode::PARSE_ERROR, format!("this is not JSON: {error}"), None);
                 return None;
             }
         };
@@ -161,7 +161,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             // A notification is never answered, even if it is invalid.
             Err(_) if is_notification => None,
             Err(_) => {
-                let text = "this is no message of the protocol";
+                let text = "this is not a message of the protocol";
                 self.refuse(ErrorCode::INVALID_REQUEST, text, id);
                 None
             }

@@ -115,13 +115,13 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             "session/{session}/entity/{kind}/{id}",
             "entity",
             "Claim or fact",
-            "One claim or fact as it stands now, its texts whole",
+            "One claim or fact as it is now, with whole texts",
         ),
         (
             "session/{session}/entity/{kind}/{id}/{moment}",
             "entity-at",
             "Claim or fact at a moment",
-            "One claim or fact as it stood at a moment, its texts whole",
+            "One claim or fact as it was at a moment, with whole texts",
         ),
     ]
     .into_iter()

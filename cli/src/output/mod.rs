@@ -210,9 +210,7 @@ impl Out {
     /// Reports the session of a command for which none was given: that of the agent that called it.
     /// In JSON, the result has it in `session_of_agent`.
     pub fn say_session_of(&self, agent: &str, session: &str) {
-        self.say(&format!(
-            "In session '{session}', that of the agent ({agent}) this was called from."
-        ));
+        self.say(&format!("In session '{session}' of the agent ({agent}) that ran this command."));
         *self.session_of.borrow_mut() = Some(agent.to_owned());
     }
 

@@ -190,7 +190,7 @@ impl Report for Branch {
                 screen.line(Tone::Plain, "  it is still checked out: 'forge branch switch NAME'");
             } else if !line.current && line.status == BranchStatus::Active {
                 let from = line.origin();
-                screen.line(Tone::Plain, &format!("  from {from}; go on with it by"));
+                screen.line(Tone::Plain, &format!("  from {from}; switch to it with"));
                 screen.line(Tone::Plain, &format!("  forge branch switch {}", line.name));
             }
             return;

@@ -68,7 +68,7 @@ impl Report for Taken {
             0 => String::new(),
             known => format!(", {known} were here already"),
         };
-        let line = format!("Took {} of {sessions}{known}", count(self.records, "record"));
+        let line = format!("Imported {} of {sessions}{known}", count(self.records, "record"));
         screen.line(Tone::Plain, &line);
     }
 }

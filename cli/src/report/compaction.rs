@@ -169,7 +169,7 @@ impl Report for OneCompaction {
                     let status = one.status.as_deref().unwrap_or_default().replace('_', " ");
                     let why = match (one.kind, one.telling) {
                         ("file", _) => "neither path nor name".to_owned(),
-                        (_, 0) => "does not stand there".to_owned(),
+                        (_, 0) => "does not occur".to_owned(),
                         (_, telling) => format!("{} of {telling} words", one.mentioned),
                     };
                     screen.short_line(&[

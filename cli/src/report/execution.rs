@@ -283,7 +283,7 @@ impl Report for Cleaned {
     const SCHEMA: &'static str = "forge.progress.clean/1";
 
     fn human(&self, screen: &mut Screen) {
-        let done = if self.dry_run { "Would take out" } else { "Took out" };
+        let done = if self.dry_run { "Would remove" } else { "Removed" };
         for one in &self.removed {
             screen.put(Tone::Plain, &format!("{done} "));
             screen.put(Tone::Id, &format!("{} {}", one.review, one.execution));
@@ -296,7 +296,7 @@ impl Report for Cleaned {
             }
         }
         if self.removed.is_empty() {
-            screen.line(Tone::Plain, "Nothing to take out");
+            screen.line(Tone::Plain, "Nothing to remove");
         }
         for one in &self.left {
             screen.put(Tone::Plain, &format!("Kept {} {}", one.review, one.execution));

@@ -135,7 +135,7 @@ impl Report for Installation {
                     Tone::Dim,
                     &format!(
                         "'forge doctor' says whether it works, 'forge hooks uninstall {} --{}' \
-                         takes it back.",
+                         removes all of it.",
                         self.agent.name(),
                         self.scope.name()
                     ),
@@ -229,7 +229,7 @@ impl Report for Status {
 impl PartStatus {
     fn tell(&self, screen: &mut Screen) {
         let (tone, state) = match (&self.error, self.installed) {
-            (Some(error), _) => (Tone::Bad, format!("cannot be told: {error}")),
+            (Some(error), _) => (Tone::Bad, format!("unknown: {error}")),
             (None, false) => (Tone::Dim, "not there".to_owned()),
             (None, true) if !self.missing_binaries.is_empty() => {
                 let missing = self.missing_binaries.join(", ");
@@ -275,7 +275,7 @@ impl Report for Uninstalled {
             screen.line(Tone::Plain, &format!("Nothing is installed for {title}, {whom}."));
         } else {
             let files = self.files.join(", ");
-            screen.paragraph(Tone::Plain, 0, &format!("Taken out for {title}: {files}"));
+            screen.paragraph(Tone::Plain, 0, &format!("Removed for {title}: {files}"));
         }
         for scope in &self.elsewhere {
             screen.line(

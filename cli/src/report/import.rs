@@ -89,7 +89,7 @@ impl TranscriptReport {
     fn tell_skipped(&self, screen: &mut Screen) {
         if self.redacted > 0 {
             let secrets = count(self.redacted, "secret");
-            screen.line(Tone::Warning, &format!("  took {secrets} out before storing"));
+            screen.line(Tone::Warning, &format!("  removed {secrets} before storing"));
         }
         if !self.skipped.is_empty() {
             let lines = count(self.skipped.len() as u64, "line");
@@ -104,7 +104,7 @@ impl TranscriptReport {
                 _ if self.begun => "it has no whole line yet",
                 _ => "no line names a session yet",
             };
-            screen.line(Tone::Plain, &format!("{}: nothing to take, {why}", self.file));
+            screen.line(Tone::Plain, &format!("{}: nothing to import, {why}", self.file));
             return self.tell_skipped(screen);
         };
         screen.put(Tone::Plain, &format!("{}: ", self.file));
@@ -116,7 +116,7 @@ impl TranscriptReport {
         if self.unchanged {
             screen.line(Tone::Dim, "  nothing new");
         } else {
-            let verb = if dry_run { "would take" } else { "took" };
+            let verb = if dry_run { "would import" } else { "imported" };
             let size = bytes(self.bytes);
             screen.line(Tone::Plain, &format!("  {verb} {}, {size}", count(self.lines, "line")));
             let mut facts: Vec<String> =
@@ -124,8 +124,7 @@ impl TranscriptReport {
             facts.push(count(self.checkpoints, "checkpoint"));
             screen.paragraph(Tone::Plain, 2, &facts.join(", "));
             if self.again {
-                let why =
-                    "what had been taken of it has changed, so it was read from the beginning";
+                let why = "the imported part of it has changed, so it was read from the beginning";
                 screen.paragraph(Tone::Warning, 2, why);
             }
         }
@@ -290,7 +289,7 @@ impl Report for Events {
                 count(self.checkpoints, "checkpoint"),
                 count(self.facts, "fact"),
             ];
-            screen.line(Tone::Plain, &format!("  took {}", parts.join(", ")));
+            screen.line(Tone::Plain, &format!("  imported {}", parts.join(", ")));
         }
         if self.waiting_bytes > 0 {
             let text = format!("  {} wait for the rest of their line", bytes(self.waiting_bytes));

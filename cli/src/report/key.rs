@@ -73,16 +73,15 @@ impl Report for KeyShown {
             screen.line(Tone::Plain, "  encrypted; without its key it cannot be read by anybody");
         }
         if let Some(keyring) = &self.keyring {
-            screen.line(Tone::Dim, &format!("  keys and witnesses lie in {keyring}"));
+            screen.line(Tone::Dim, &format!("  keys and witnesses are in {keyring}"));
         }
         if let Some(position) = self.witnessed {
             screen.line(Tone::Dim, &format!("  the witness saw it reach position {position}"));
         }
         if let (Some(time), Some(position)) = (self.adopted_at, self.adopted_position) {
             let when = screen.ago(time);
-            let line = format!(
-                "  taken over {when} at position {position}: nobody vouches for what came before"
-            );
+            let line =
+                format!("  adopted {when} at position {position}: what came before is not proven");
             screen.line(Tone::Plain, &line);
         }
     }
@@ -166,17 +165,18 @@ impl Report for Adopted {
     fn human(&self, screen: &mut Screen) {
         match self.whole {
             true => {
-                screen.line(Tone::Good, &format!("Took the store {} over.", self.path));
+                screen.line(Tone::Good, &format!("Adopted the store {}.", self.path));
                 screen.line(
                     Tone::Plain,
-                    "  It has a new id and a new key. What came before is kept as it was; nobody vouches for it.",
+                    "  It has a new id and a new key. What came before is kept as it was, but is \
+                    not proven.",
                 );
             }
-            false => screen.line(Tone::Plain, "The store's seals are right: nothing to take over."),
+            false => screen.line(Tone::Plain, "The store's seals are right: nothing to adopt."),
         }
         if self.waiting > 0 {
             let line =
-                format!("  {} writes that waited without a seal were taken in.", self.waiting);
+                format!("  {} writes that waited without a seal were accepted.", self.waiting);
             screen.line(Tone::Plain, &line);
         }
     }

@@ -189,7 +189,7 @@ impl Report for Operations {
         }
         for operation in &self.operations {
             let time = screen.time(operation.time);
-            let state = if operation.taken_back { " (taken back)" } else { "" };
+            let state = if operation.taken_back { " (undone)" } else { "" };
             screen.short_line(&[
                 (Tone::Id, &format!("{} ", operation.id.short())),
                 (Tone::Dim, &format!("{time} ")),

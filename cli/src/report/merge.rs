@@ -256,7 +256,7 @@ impl Report for Merged {
         }
         if self.result == Word::FastForward {
             let text =
-                format!("  nothing was done on {target} since: it takes the claims as they are");
+                format!("  nothing was done on {target} since: it gets the claims as they are");
             screen.line(Tone::Plain, &text);
         }
         for conflict in &self.conflicts {
@@ -270,7 +270,7 @@ impl Report for Merged {
         } else {
             tell_some(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
             screen.gap();
-            screen.line(Tone::Dim, "'forge undo' takes this back.");
+            screen.line(Tone::Dim, "'forge undo' reverts this.");
             if self.is_left {
                 let text = format!("{source} is still checked out: 'forge branch switch {target}'");
                 screen.line(Tone::Dim, &text);

@@ -301,12 +301,12 @@ impl Report for MessageNoted {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Recorded message ");
         screen.put(Tone::Id, &self.message.id);
-        let received = self.received.map(|number| format!(", received behind #{number}"));
+        let received = self.received.map(|number| format!(", received after #{number}"));
         let received = received.unwrap_or_default();
         let (from, to) = (&self.message.from, &self.message.to);
         screen.line(
             Tone::Plain,
-            &format!(" from {from} to {to}: sent behind #{}{received}", self.sent),
+            &format!(" from {from} to {to}: sent after #{}{received}", self.sent),
         );
     }
 }

@@ -344,13 +344,13 @@ impl Report for Resume {
         let from = self.from_execution.as_deref().unwrap_or_default();
         if !self.resume {
             let why = self.reason.as_deref().unwrap_or_default();
-            let what = if self.refusals.is_empty() { "Nothing to go on with" } else { "Refused" };
+            let what = if self.refusals.is_empty() { "Nothing to resume" } else { "Refused" };
             if self.refusals.is_empty() {
                 screen.line(Tone::Plain, &format!("{what}: {why}"));
             } else {
-                screen.line(Tone::Bad, &format!("{what}: {from} is not gone on from"));
+                screen.line(Tone::Bad, &format!("{what}: {from} cannot be resumed"));
                 tell_faults(screen, &self.refusals, &self.warnings);
-                screen.line(Tone::Dim, "  '--force' goes on all the same");
+                screen.line(Tone::Dim, "  '--force' resumes anyway");
             }
             return;
         }

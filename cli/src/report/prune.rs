@@ -164,8 +164,8 @@ impl PrunedSession {
 
     fn tell(&self, screen: &mut Screen, dry_run: bool) {
         let (drops, folds) = match dry_run {
-            true => ("would go", "would fold"),
-            false => ("went", "folded"),
+            true => ("would be removed", "would be folded"),
+            false => ("removed", "folded"),
         };
         screen.put(Tone::Plain, &format!("{} of ", self.dropped.len()));
         let many = |count: usize, one: &str| super::counted(count as u64, one);
@@ -243,7 +243,13 @@ impl Report for Pruned {
             let (before, now) = (bytes(freed.bytes_before), bytes(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
             let gone = super::counted(freed.prunings, "pruning");
-            screen.line(Tone::Plain, &format!("{gone} {verb} gone for good; {before} -> {now}"));
+            screen.line(
+                Tone::Plain,
+                &format!(
+                    "{gone} {verb} permanently deleted; {before} -> \
+            {now}"
+                ),
+            );
         }
     }
 }

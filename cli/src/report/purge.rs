@@ -121,7 +121,7 @@ impl Purged {
     fn whose(&self, file: &str) -> &'static str {
         let is_below = |one: &String| Path::new(file).starts_with(one);
         match file {
-            "config.toml" => ": it is yours, take it out there",
+            "config.toml" => ": it is your file, remove it there",
             _ if self.foreign.iter().any(is_below) => ": it is not forge's, remove it",
             _ => "",
         }
@@ -135,7 +135,7 @@ impl Purged {
         }
         for one in &self.unsealed {
             let text = format!(
-                "{one} does not bear the store's seal: 'forge adopt' takes it in, or remove it"
+                "{one} does not have the store's seal: accept it with 'forge adopt', or remove it"
             );
             screen.line(Tone::Warning, &text);
         }
@@ -143,11 +143,15 @@ impl Purged {
             screen.line(Tone::Warning, &format!("{one} is still read"));
         }
         for one in &self.holders {
-            let text = format!("process {} holds files of before: {}", one.pid, one.command);
+            let text = format!("process {} still has old files open: {}", one.pid, one.command);
             screen.line(Tone::Warning, &text);
         }
         if self.comes_back {
-            screen.line(Tone::Warning, "Others went on writing what they had read before.");
+            screen.line(
+                Tone::Warning,
+                "Other processes continued to write what they had read \
+            before.",
+            );
         }
     }
 }
@@ -207,7 +211,8 @@ impl Report for Purged {
         if self.too_short > 0 {
             let secrets = count(self.too_short, "secret");
             let text = format!(
-                "Left {secrets} shorter than {MIN_SECRET_BYTES} bytes: '--pattern' takes out one with what stands around it"
+                "Left {secrets} shorter than {MIN_SECRET_BYTES} bytes: '--pattern' can purge one \
+                together with the text around it"
             );
             screen.line(Tone::Warning, &text);
         }

@@ -170,15 +170,16 @@ impl Report for Recover {
         );
         let why = match (&point.checkpoint, point.is_last) {
             (Some(one), true) => format!(
-                "The last checkpoint is #{} \"{}\"; {since} came after it. All of that is kept, so go on from the last of it.",
+                "The last checkpoint is #{} \"{}\"; {since} came after it. All of it is stored: \
+                continue from there.",
                 one.sequence, one.message
             ),
             (Some(one), false) => format!(
-                "It stands on the checkpoint #{} \"{}\", with {since} after that.",
+                "The last checkpoint before it is #{} \"{}\", {since} earlier.",
                 one.sequence, one.message
             ),
             (None, _) => {
-                format!("No checkpoint was made; {since} are kept, so go on from the last of it.")
+                format!("No checkpoint was made; {since} are stored: continue from there.")
             }
         };
         screen.paragraph(Tone::Plain, 0, &why);
@@ -389,7 +390,7 @@ impl Report for Recovered {
     const SCHEMA: &'static str = "forge.recover.code/1";
 
     fn human(&self, screen: &mut Screen) {
-        screen.put(Tone::Plain, "Made the code again on branch ");
+        screen.put(Tone::Plain, "Restored the code on branch ");
         screen.put(Tone::Id, &self.git_branch);
         screen.line(Tone::Dim, &format!(" ({})", short(&self.git_commit)));
         if let Some(worktree) = &self.worktree {

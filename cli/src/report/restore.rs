@@ -72,7 +72,7 @@ impl Report for Recovery {
         }
         if self.revision.is_some() {
             screen.gap();
-            screen.line(Tone::Dim, "'forge undo' takes this back.");
+            screen.line(Tone::Dim, "'forge undo' reverts this.");
         }
     }
 }

@@ -471,7 +471,10 @@ impl Report for Resumed {
     fn human(&self, screen: &mut Screen) {
         let (active, total) = (self.active, self.total);
         screen.put(Tone::Id, &self.run);
-        screen.line(Tone::Plain, &format!(" is {}: {active} of {total} items go on", self.status));
+        screen.line(
+            Tone::Plain,
+            &format!(" is {}: {active} of {total} items are active", self.status),
+        );
         items(screen, self.items.iter().map(|one| one.item.cells()).collect());
     }
 }

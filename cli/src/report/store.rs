@@ -66,7 +66,8 @@ impl Unfinished {
     /// Writes what to do, unless a process is importing now.
     pub(crate) fn tell(&self, screen: &mut Screen) {
         let text = format!(
-            "The session {} holds a part of {}, unless it is being imported now: '{}' takes the rest",
+            "The session {} holds a part of {}, unless it is being imported now: '{}' imports the \
+            rest",
             self.session, self.source, self.command
         );
         screen.line(Tone::Warning, &text);
@@ -159,7 +160,7 @@ impl Report for Maintained {
         );
         if self.swept > 0 {
             let swept = self.swept;
-            screen.line(Tone::Plain, &format!("Dropped {swept} prunings for good."));
+            screen.line(Tone::Plain, &format!("Permanently deleted {swept} prunings."));
         }
         if self.compacted {
             screen.line(Tone::Plain, "Rewrote the index.");

@@ -130,7 +130,7 @@ impl Report for AppendedJson {
             screen.line(
                 Tone::Warning,
                 &format!(
-                    "  no provider would take it: forge thread sanitize --thread {}",
+                    "  no provider would accept it: forge thread sanitize --thread {}",
                     self.thread
                 ),
             );
@@ -195,7 +195,7 @@ impl Report for Shown {
             );
         }
         if self.marked {
-            screen.line(Tone::Warning, "  no provider would take it as it stands");
+            screen.line(Tone::Warning, "  no provider would accept it as it is");
         }
     }
 }

@@ -224,7 +224,7 @@ impl Report for Repaired {
         if self.mended > 0 {
             let verb = if self.mended == 1 { "was" } else { "were" };
             let mended = counted(self.mended, "wrong bit");
-            screen.line(Tone::Plain, &format!("{mended} {verb} put right."));
+            screen.line(Tone::Plain, &format!("{mended} {verb} corrected."));
         }
         list(screen, "Lost:", &self.lost);
         if self.lost.is_empty() {

@@ -469,7 +469,7 @@ impl Failure {
 
 fn bad_line(path: &Path, bad: &UnreadableLine) -> CommandError {
     CommandError::invalid(format!("'{}', line {}: {}", path.display(), bad.line, bad.reason))
-        .hinted("nothing of this file was taken; without '--strict' such lines are skipped")
+        .hinted("nothing of this file was imported; without '--strict' such lines are skipped")
 }
 
 /// Returns the agent's name in sessions and sources.

@@ -124,12 +124,13 @@ pub fn mistaken(path: &Path, wanted: FileFormat, found: FileFormat) -> CommandEr
         (FileFormat::Packed(_, Some(command)), _) => {
             error.hinted(format!("'{command} {shown}' makes it readable; import what that gives"))
         }
-        (_, Some(verb)) => error.hinted(format!("'forge import {verb} {shown}' takes it")),
-        (FileFormat::Messages, None) => error.hinted(format!(
-            "'forge thread check {shown}' says whether it is whole"
-        )),
+        (_, Some(verb)) => error.hinted(format!("import it with 'forge import {verb} {shown}'")),
+        (FileFormat::Messages, None) => {
+            error.hinted(format!("'forge thread check {shown}' says whether it is whole"))
+        }
         _ => error.hinted(
-            "'forge import --help' lists what can be taken; 'forge import events' reads any program's record",
+            "'forge import --help' lists the known formats; 'forge import events' reads any \
+            program's record",
         ),
     }
 }

@@ -151,7 +151,7 @@ fn a_store_that_may_only_be_read_is_told() {
     let store = &found["store"];
     assert_eq!((&store["opens"], &store["writable"]), (&true.into(), &false.into()), "{found}");
     assert_eq!(store["sessions"], 1);
-    let nothing = "it cannot be written: hooks save nothing, reading goes on".to_owned();
+    let nothing = "it cannot be written: hooks save nothing, reading still works".to_owned();
     assert_eq!(findings(&found), [("problem".to_owned(), nothing)]);
 }
 

@@ -123,7 +123,7 @@ fn without_its_key_every_command_says_so_and_nothing_changes() {
     }
     let doctor = without_key(&environment, &["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor}");
-    assert!(doctor.stdout.contains("'forge key import' brings the key"), "{doctor}");
+    assert!(doctor.stdout.contains("restore the key with 'forge key import'"), "{doctor}");
     assert!(contents() == before);
     environment.forge(["key", "export", "store.key"]).success();
     assert_eq!(without_key(&environment, &["key", "import", "store.key"]).code, 0);

@@ -45,13 +45,13 @@ fn without_consent_it_is_shown_and_nothing_changes() {
       - what is taken to be true: `FORGE belief add 'TEXT'`; what is not known: `FORGE gap add 'TEXT'`
       - a result of a test, build or check: `FORGE verification add NAME --status passed|failed`
       - before a risky step: `FORGE checkpoint create 'TEXT'`
-      After a break or a compaction `FORGE brief` says where things stand, `FORGE log` how they got there.
+      After a break or a compaction `FORGE brief` shows the present state, `FORGE log` how it came about.
       `FORGE COMMAND --help` explains each. Ask before `restore`, `undo`, `prune` or `purge`.
       <!-- forge: end -->
 
     Cursor can allow a whole program only, so no permission rules are written.
 
-    The hooks call 'FORGE': who has forge elsewhere, or not at all, sees them fail.
+    The hooks call 'FORGE': they fail for anyone who has forge elsewhere or not at all.
 
     Nothing was changed; '--yes' does it.
     "#);
@@ -70,7 +70,7 @@ fn it_is_installed_told_and_taken_back() {
       section of instructions in CLAUDE.local.md
       permission rules in .claude/settings.local.json
 
-    'forge doctor' says whether it works, 'forge hooks uninstall claude --local' takes it back.
+    'forge doctor' says whether it works, 'forge hooks uninstall claude --local' removes all of it.
     ");
     let again = environment.forge(["hooks", "install", "claude", "--yes"]).success();
     assert_snapshot!(again, @r"All of it is there already for Claude Code.");
@@ -84,7 +84,7 @@ fn it_is_installed_told_and_taken_back() {
     Not installed: Codex CLI, Gemini CLI, Cursor, OpenCode.
     ");
     let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
-    assert_snapshot!(gone, @r"Taken out for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
+    assert_snapshot!(gone, @r"Removed for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
     let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
     assert_eq!(gone, "Nothing is installed for Claude Code, for you in this project.\n");
     assert!(!environment.path("project/.claude").exists());

@@ -265,8 +265,8 @@ fn no_file_of_others_takes_all_memory() {
     for (name, verb, said) in [
         ("endless", "claude-code", "longer than 67108864 bytes"),
         ("nested", "claude-code", "nested deeper than"),
-        ("breaks", "claude-code", "took 1 line"),
-        ("parts", "claude-code", "took 1 line"),
+        ("breaks", "claude-code", "imported 1 line"),
+        ("parts", "claude-code", "imported 1 line"),
         ("tags", "events", "1 checkpoint"),
         ("fields", "events", "1 revision"),
     ] {

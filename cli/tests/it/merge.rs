@@ -132,7 +132,7 @@ fn a_branch_goes_into_another_than_the_current_one() {
     Evidence
       + E1 seen
 
-    'forge undo' takes this back.
+    'forge undo' reverts this.
     try is still checked out: 'forge branch switch main'
     ");
     assert_snapshot!(environment.forge(["log", "--branch", "main", "--limit", "2"]), @r"

@@ -181,7 +181,7 @@ fn an_item_without_a_stage_makes_no_execution() {
 fn what_cannot_be_saved_makes_nothing() {
     let environment = project();
     for (text, said) in [
-        ("{", "is no JSON document"),
+        ("{", "is not a JSON document"),
         (r#"{"stage":"a","progress":{"items_total":-1}}"#, "a whole number from 0 on"),
         ("{}", "names no stage"),
     ] {

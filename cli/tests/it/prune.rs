@@ -345,7 +345,7 @@ fn a_session_that_ended_goes_and_comes_back() {
     let old = old(&environment);
     assert_eq!(names(&environment).len(), 2);
     let looked = environment.forge(["checkpoint", "prune", "--sessions", "30d", "--dry-run"]);
-    assert!(looked.stdout.contains("1 session would go"), "{looked}");
+    assert!(looked.stdout.contains("1 session would be removed"), "{looked}");
     environment.forge(["checkpoint", "prune", "--sessions", "30d"]).success();
     assert_eq!(names(&environment), ["work"]);
     let gone = environment.forge(["--session", &old, "status"]);

@@ -54,13 +54,13 @@ fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
         (vec!["purge", "short", "--yes"], "shorter than 6 bytes"),
         (vec!["purge", "missing", "--yes"], "cannot read"),
         (vec!["purge", "--env", "NOT_SET_ANYWHERE", "--yes"], "is not set"),
-        (vec!["purge", "--pattern", "(", "--yes"], "no regular expression"),
+        (vec!["purge", "--pattern", "(", "--yes"], "not a regular expression"),
         (vec!["purge", "--pattern", "the k", "--yes"], "shorter than 6 bytes"),
-        (vec!["purge", "--pattern", "the key|with", "--dry-run"], "let the pattern match more"),
+        (vec!["purge", "--pattern", "the key|with", "--dry-run"], "make the pattern match more"),
         (vec!["purge", "--pattern", "z*", "--yes"], "shorter than 6 bytes"),
         (vec!["purge", "--yes"], "what is to be purged"),
         (vec!["purge"], "what is to be purged"),
-        (vec!["purge", "secret"], "'--dry-run' says where it stands"),
+        (vec!["purge", "secret"], "'--dry-run' shows where the secret is"),
     ] {
         let refused = environment.finished(&mut environment.command(&arguments));
         assert!(refused.code > 1, "{arguments:?}: {refused}");
@@ -234,7 +234,7 @@ fn what_lies_beside_the_records_is_written_over_or_named() {
         "Written over in agents/77",
         "Written over in log/hooks.jsonl",
         "Left copy as it is: it is not forge's",
-        "config.toml holds it 1 time: it is yours, take it out there",
+        "config.toml holds it 1 time: it is your file, remove it there",
         "copy/1.log holds it 1 time: it is not forge's, remove it",
         "Not yet gone",
     ] {

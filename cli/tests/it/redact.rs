@@ -24,7 +24,7 @@ fn secrets_are_taken_out_unless_somebody_lets_them_through() {
     let token = fake("github");
     let said = place.forge(["note", "add", &token.text]);
     assert_eq!(said.code, 0, "{said}");
-    let warning = "warning: 1 secret was taken out before storing: github-token\n";
+    let warning = "warning: 1 secret was removed before storing: github-token\n";
     assert!(said.stdout.ends_with(warning), "{said}");
     assert!(!knows(&place, &token.secret));
     assert!(knows(&place, "[redacted:github-token]"));
@@ -66,7 +66,7 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     let first = [line(1, "hello"), line(2, &key.text)].concat();
     place.write("project/t.jsonl", &first);
     let said = place.forge(["import", "claude-code", "t.jsonl"]).success();
-    assert!(said.contains("took 1 secret out before storing"), "{said}");
+    assert!(said.contains("removed 1 secret before storing"), "{said}");
     // The file grows: only what is new is read, and a secret in it is found too.
     let whole = [first.clone(), line(3, "nothing"), line(4, &long), line(5, "the end")].concat();
     place.write("project/t.jsonl", &whole);
@@ -75,10 +75,7 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     assert_eq!(said.pointer("/files/0/lines"), Some(&3.into()), "{said}");
 
     let back = place.forge(["export", "transcript"]);
-    assert_eq!(
-        back.stderr,
-        "warning: 2 secrets were taken out before this transcript was stored\n"
-    );
+    assert_eq!(back.stderr, "warning: 2 secrets were removed before this transcript was stored\n");
     let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
     let dashes = "-".repeat(5);
     let begin = json(&key.text).find(&dashes).unwrap();
@@ -106,7 +103,7 @@ fn a_text_is_printed_without_its_secrets() {
     place.write("project/log.txt", &format!("first\nsecond {}\n", token.secret));
     let said = place.forge(["redact", "log.txt"]);
     assert_eq!(said.stdout, "first\nsecond [redacted:stripe-key]\n");
-    assert_eq!(said.stderr, "warning: took 1 secret out\n");
+    assert_eq!(said.stderr, "warning: removed 1 secret\n");
     let listed = place.forge(["redact", "--list", "log.txt", "--json"]).json();
     assert_eq!(listed.pointer("/found/0/line"), Some(&2.into()), "{listed}");
     assert_eq!(listed.pointer("/found/0/kind"), Some(&"stripe-key".into()));

@@ -5,6 +5,7 @@
 
 use clap::{Arg, Command, CommandFactory};
 use forge_cli::args::Args;
+use forge_cli::args::example::with_examples;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -45,8 +46,7 @@ fn the_page_names_every_setting_and_exit_code() {
 }
 
 fn reference() -> String {
-    let mut tree = Args::command().term_width(100);
-    tree.build();
+    let mut tree = with_examples(Args::command().term_width(100));
     let mut text = String::from("\n## Reference\n\n### Global options\n\n");
     for arg in tree.get_arguments().filter(|arg| arg.is_global_set()) {
         describe(arg, &mut text);
@@ -78,6 +78,11 @@ fn section(command: &mut Command, above: &str, text: &mut String) {
         text.push('\n');
     }
     arguments.for_each(|arg| describe(arg, text));
+    let examples = command.get_after_help().map(ToString::to_string);
+    if let Some(lines) = examples.as_deref().and_then(|shown| shown.strip_prefix("Examples:\n")) {
+        let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
+        write!(text, "\n```sh\n{}\n```\n", lines.join("\n")).unwrap();
+    }
     for sub in command.get_subcommands_mut() {
         section(sub, &name, text);
     }

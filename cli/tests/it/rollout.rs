@@ -45,7 +45,7 @@ fn a_rollout_is_found_taken_and_taken_on() {
     assert_eq!(shown["schema"], "forge.import.codex/1");
     assert_eq!(shown["found"].as_array().unwrap().len(), 1);
     let took = environment.forge(["import", "codex", "--yes"]).success();
-    assert!(took.contains("took 3 lines"), "{took}");
+    assert!(took.contains("imported 3 lines"), "{took}");
     environment.write(file, &rollout(&environment, 6));
     let took = environment.forge(["import", "codex", "--yes", "--json"]).json();
     let one = &took["files"][0];

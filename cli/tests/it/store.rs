@@ -116,7 +116,7 @@ fn sessions_are_begun_listed_and_chosen() {
     assert_snapshot!(environment.forge(["session", "new", "third"]), @r"
     [stderr]
     error: there is a session 'third' already
-    hint: 'forge session use third' goes on with it; or choose another name
+    hint: use 'forge session use third' to continue it, or choose another name
     [exit 2]
     ");
     assert_snapshot!(environment.forge(["session", "use", "nothing"]), @r"

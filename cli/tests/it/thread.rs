@@ -81,9 +81,9 @@ fn check_and_sanitize_tell_the_same_of_the_same_messages() {
     assert_eq!(
         told,
         [
-            "message 0: a list of calls with nothing in it: taken out",
+            "message 0: a list of calls with nothing in it: removed",
             "message 1: a result without a call c9: kept as a text",
-            "message 3: a call without a result c1: a result is put in",
+            "message 3: a call without a result c1: a result is inserted",
         ]
     );
 }

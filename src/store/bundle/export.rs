@@ -100,7 +100,7 @@ impl Store {
             let to = range.to.unwrap_or(last);
             if range.from > to || to > last {
                 return Err(Error::invalid(format!(
-                    "#{} to #{to} is no range of the session '{}', which ends at #{last}",
+                    "#{} to #{to} is not a range of the session '{}', which ends at #{last}",
                     range.from, session.info.name
                 )));
             }

@@ -125,7 +125,7 @@ fn take_out(
                 .is_err() =>
         {
             Err(Error::Conflict(format!(
-                "the execution '{}' was saved meanwhile: it is kept",
+                "the execution '{}' was saved in between: it is kept",
                 execution.execution()
             )))
         }

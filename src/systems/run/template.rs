@@ -30,7 +30,7 @@ impl RenderError {
             names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
         };
         let missing = format!("nothing is recorded for {}", list(&self.missing));
-        let surviving = format!("{} would still stand in the text", list(&self.surviving));
+        let surviving = format!("{} would remain in the text", list(&self.surviving));
         match (self.missing.is_empty(), self.surviving.is_empty()) {
             (false, false) => format!("{missing}, and {surviving}"),
             (true, _) => surviving,

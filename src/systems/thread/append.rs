@@ -83,7 +83,7 @@ pub(super) fn ensure_header_unchanged(
     if known == read {
         return Ok(());
     }
-    Err(Error::Conflict(format!("somebody else has written to the thread '{name}' meanwhile")))
+    Err(Error::Conflict(format!("another process has just written to the thread '{name}'")))
 }
 
 impl Thread {
@@ -242,7 +242,8 @@ impl<'t> AppendBatch<'t> {
             let is_none = |problem: &MessageProblem| problem.fault == FaultKind::NotAMessage;
             if looked.is_unusable && looked.problems.iter().any(is_none) {
                 return Err(Error::invalid(format!(
-                    "message {} of those given is no message of the form {}: mend it or leave it out",
+                    "message {} of the input is not a message of the form {}: correct it or omit \
+                    it",
                     place + 1,
                     header.form.word()
                 )));
@@ -419,7 +420,7 @@ impl HistoryDocument {
     pub fn reject_broken_lines(self) -> Result<Self> {
         match self.broken_line() {
             Some(line) => Err(Error::invalid(format!(
-                "line {line} is no JSON: 'sanitize' takes such lines out of a file"
+                "line {line} is not JSON: 'sanitize' removes such lines from a file"
             ))),
             None => Ok(self),
         }

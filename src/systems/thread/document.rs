@@ -46,7 +46,7 @@ impl HistoryDocument {
             let Some(items) = list(text) else {
                 let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
                 let error = error.map(|error| error.to_string()).unwrap_or_default();
-                return Err(InvalidHistory(format!("the list of messages is no JSON: {error}")));
+                return Err(InvalidHistory(format!("the list of messages is not JSON: {error}")));
             };
             let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
             return Ok(Self { shape: HistoryLayout::List, messages });
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_is_no_history_is_refused_by_what_is_wrong_with_it() {
         let fault = |text: &str| HistoryDocument::parse(text).unwrap_err().to_string();
-        assert!(fault("[{\"a\":1}").starts_with("the list of messages is no JSON: EOF"));
+        assert!(fault("[{\"a\":1}").starts_with("the list of messages is not JSON: EOF"));
         assert!(fault("hello\nworld").starts_with("no line of it is a message"));
         let torn = HistoryDocument::parse("{\"a\":1}\n{\"b").unwrap();
         assert_eq!(torn.broken_line(), Some(2));

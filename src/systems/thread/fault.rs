@@ -74,7 +74,7 @@ words! {
     /// The use of a server tool without its result.
     ServerUseWithoutResult = "server_use_without_result", "a server tool's use without its result";
     /// An invalid content block.
-    MalformedBlock = "malformed_block", "something in the content that is no content block";
+    MalformedBlock = "malformed_block", "an invalid block in the content";
     /// A lone surrogate, where a text was cut: not a character.
     CutCharacter = "cut_character", "half of a character, where a text was cut";
     /// An empty message or text block.
@@ -101,15 +101,15 @@ words! {
     /// The remedy for a fault.
     Remedy:
     /// Removed.
-    Removed = "removed", "taken out";
+    Removed = "removed", "removed";
     /// Repaired in place.
-    Changed = "changed", "put right";
+    Changed = "changed", "corrected";
     /// Given another id.
     Renamed = "renamed", "given another id";
     /// Moved to its place.
     Moved = "moved", "moved to its place";
     /// Answered with an inserted result.
-    Answered = "answered", "a result is put in";
+    Answered = "answered", "a result is inserted";
     /// Kept as text for the model.
     KeptAsText = "kept_as_text", "kept as a text";
     /// Joined to the message before it.

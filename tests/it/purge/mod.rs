@@ -372,7 +372,7 @@ fn work_continues_after_a_purge() {
     let purge =
         operations.iter().find(|one| one.effects.iter().any(|said| said.contains("it leaked")));
     let refused = session.undo(&act(46), Some(&purge.unwrap().id.to_string())).unwrap_err();
-    assert!(refused.to_string().contains("cannot be taken back"), "{refused}");
+    assert!(refused.to_string().contains("cannot be undone"), "{refused}");
     store.maintain(0).unwrap();
     assert_whole(&path);
     store.rebuild().unwrap();

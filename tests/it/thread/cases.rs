@@ -99,7 +99,7 @@ fn arguments_and_a_missing_type_are_corrected() {
     assert_eq!(out[3]["tool_calls"], json!([chat_call("c2", json!("{}"))]));
     assert_eq!(out[5]["tool_calls"], json!([chat_call("c3", json!("{\"b\":2}"))]));
     assert_eq!((&out[2], &out[4], &out[6]), (&history[2], &history[4], &history[6]));
-    let mistyped = "message 1: arguments of another type than the provider takes c1: put right";
+    let mistyped = "message 1: arguments of another type than the provider takes c1: corrected";
     assert_eq!(faults[0], mistyped);
     let used = |input: Value| json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": input}]});
     let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "r"}]});
@@ -174,7 +174,7 @@ fn an_exact_duplicate_of_a_call_is_removed() {
     let (out, faults) =
         mended("openai_chat", &[user("hi"), call.clone(), call.clone(), tool("c1", "r")]);
     assert_eq!(out, [user("hi"), call, tool("c1", "r")]);
-    assert_eq!(faults, ["message 2: a second call of the same id c1: taken out"]);
+    assert_eq!(faults, ["message 2: a second call of the same id c1: removed"]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_result_without_a_call_is_kept_as_a_text() {
     assert_eq!(out[..2], [call, tool("c1", "r")]);
     assert!(out[2]["content"].as_str().unwrap().ends_with("\nanother"));
     assert_eq!(out.len(), 3, "what says the same goes");
-    assert_eq!(faults[1], "message 3: a second result of the same call c1: taken out");
+    assert_eq!(faults[1], "message 3: a second result of the same call c1: removed");
 }
 
 #[test]
@@ -224,9 +224,9 @@ fn faults_that_anthropic_refuses_are_found() {
         [
             "message 1: an id that the provider refuses functions.bash:0: given another id",
             "message 2: an id that the provider refuses functions.bash:0: given another id",
-            "message 3: thinking without its signature: taken out",
-            "message 4: the result of an error that is not text alone t2: put right",
-            "message 5: white space at the end of the last answer: put right",
+            "message 3: thinking without its signature: removed",
+            "message 4: the result of an error that is not text alone t2: corrected",
+            "message 5: white space at the end of the last answer: corrected",
         ]
     );
 }
@@ -262,9 +262,9 @@ fn a_server_tool_use_and_its_result_need_each_other() {
     assert_eq!(
         faults,
         [
-            "message 1: a server tool's result without its use srvtoolu_1: taken out",
-            "message 3: a server tool's use without its result srvtoolu_2: taken out",
-            "message 5: a server tool's result without its use mcptoolu_1: taken out",
+            "message 1: a server tool's result without its use srvtoolu_1: removed",
+            "message 3: a server tool's use without its result srvtoolu_2: removed",
+            "message 5: a server tool's result without its use mcptoolu_1: removed",
         ]
     );
 }
@@ -284,7 +284,7 @@ fn a_call_in_two_forms_in_one_message_is_kept_once() {
     let asks = json!({"role": "assistant", "content": [text],
         "tool_calls": [call("t1", "{}"), call("t2", "{\"a\":1}")]});
     assert_eq!(out, [user("hi"), asks, tool("t1", "r1"), tool("t2", "r2")]);
-    assert_eq!(faults[0], "message 1: a call in the form of another provider t1: taken out");
+    assert_eq!(faults[0], "message 1: a call in the form of another provider t1: removed");
     let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "r"});
     let results = json!({"role": "user", "content": [result("t1"), result("t2")]});
     let asks = json!({"role": "assistant", "content": [block("t1")], "tool_calls": [call("t1", "{}"), call("t2", "{\"a\":1}")]});
@@ -382,7 +382,7 @@ fn a_complete_vercel_thread_with_approvals_and_provider_tools_is_unchanged() {
     assert_eq!(mended("ai_sdk", &whole), (whole.to_vec(), Vec::new()));
     // One waits for a person; the other one's result is lost.
     let (out, faults) = mended("ai_sdk", &whole[..2]);
-    assert_eq!(faults, ["message 1: a call without a result c2: a result is put in"]);
+    assert_eq!(faults, ["message 1: a call without a result c2: a result is inserted"]);
     assert_eq!(out[2]["content"].as_array().unwrap().len(), 1);
     // With a user message after it, the question is closed.
     let (_, faults) = mended("ai_sdk", &[whole[1].clone(), whole[0].clone()]);
@@ -451,7 +451,7 @@ fn a_lost_role_or_type_is_restored_or_the_history_is_refused() {
     let result = json!({"tool_call_id": "c1", "content": "rain"});
     let (out, faults) = mended("openai_chat", &[user("hi"), call, tool("c1", "rain")]);
     assert_eq!(out[1]["role"], "assistant");
-    assert_eq!(faults, ["message 1: a message that does not say its role or type: put right"]);
+    assert_eq!(faults, ["message 1: a message that does not say its role or type: corrected"]);
     let (out, _) = mended("openai_chat", &[user("hi"), whole.clone(), result]);
     assert_eq!(out[2], json!({"tool_call_id": "c1", "content": "rain", "role": "tool"}));
     let call = json!({"call_id": "c1", "name": "f", "arguments": "{}"});

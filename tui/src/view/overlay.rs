@@ -26,8 +26,8 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
         OverlayPane::Sheet(reading) => read(app, reading, "reading ...", area, buffer),
         OverlayPane::Confirm { change, reading } => {
             let question = match change {
-                WriteRequest::Undo => "take back the last operation?",
-                WriteRequest::Redo => "bring back what the last undo took back?",
+                WriteRequest::Undo => "undo the last operation?",
+                WriteRequest::Redo => "redo what the last undo reverted?",
                 _ => "comparing ...",
             };
             read(app, reading, question, area, buffer);

@@ -471,9 +471,9 @@ fn the_help_names_every_key() {
       a                     make a checkpoint [create]
       T                     tag this checkpoint [tag]
       b                     begin a branch here [branch]
-      R                     make the claims what they were here [restore]
-      u                     take back the last operation [undo]
-      U                     take back the last undo [redo]
+      R                     restore the claims of this moment [restore]
+      u                     undo the last operation [undo]
+      U                     redo the last undo [redo]
       y                     copy the id [copy]
       e                     write this view to a file [export]
 
@@ -514,7 +514,7 @@ fn the_sessions_are_listed_and_gone_to() {
     older  on main  0 checkpoints, 0 recorded
     Nothing has been recorded yet.
 
-    Record something in another terminal; it appears here by itself:
+    Record something in another terminal; it appears here automatically:
       forge hypothesis add 'the cache is stale'
       forge checkpoint create 'before the change'
       forge import claude-code
@@ -563,7 +563,7 @@ fn a_restore_is_shown_first_then_done_and_undone() {
     assert_snapshot!(hand.press("j j j j R").screen(), @"
     example  on monotonic-lease  13 checkpoints, 89 recorded
     restore #76  (line 1 of 19)
-    y makes the claims what they were then, as a new revision; u takes it back
+    y restores the claims of that moment, as a new revision; u reverts it
     - hypotheses (2)
       ~ H5
           reason: likely, but no longer matters: leases do not depend on clocks -> nothing
@@ -668,7 +668,7 @@ fn an_empty_store_says_what_to_do_and_comes_to_life() {
     forge
     Nothing has been recorded yet.
 
-    Record something in another terminal; it appears here by itself:
+    Record something in another terminal; it appears here automatically:
       forge hypothesis add 'the cache is stale'
       forge checkpoint create 'before the change'
       forge import claude-code

@@ -14,27 +14,27 @@ use forge_store::store::{MergeReport, MergeRequest, MergeResult, Session};
 /// Arguments of `forge branch merge`.
 #[derive(Debug, clap::Args)]
 pub struct MergeArgs {
-    /// Take the changes of this branch
+    /// Branch whose changes are merged
     #[arg(value_name = "SOURCE")]
     pub source: Name,
 
-    /// Take them over into this branch instead of the current one
+    /// Branch to merge into; the current one by default
     #[arg(long, value_name = "TARGET")]
     pub into: Option<Name>,
 
-    /// Where both sides changed the same, take what the branch merged into has
+    /// Resolve conflicts with the value of the branch that is merged into
     #[arg(long, conflicts_with = "theirs")]
     pub ours: bool,
 
-    /// Where both sides changed the same, take what the branch merged has
+    /// Resolve conflicts with the value of the merged branch
     #[arg(long)]
     pub theirs: bool,
 
-    /// Settle one conflict: KIND/ID.FIELD=ours, =theirs or =VALUE, KIND/ID=ours or =theirs; may be given more than once
+    /// Resolution of one conflict: KIND/ID.FIELD=ours, =theirs or =VALUE, KIND/ID=ours or =theirs; can be repeated
     #[arg(long, value_name = "CONFLICT=WHAT")]
     pub resolve: Vec<String>,
 
-    /// Show what would be done and change nothing
+    /// Show what would be done, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -145,7 +145,7 @@ fn unknown(text: &str, conflicts: &[ClaimConflict]) -> CommandError {
     let names: Vec<String> = conflicts.iter().take(8).map(name).collect();
     let error = CommandError::invalid(format!("'{text}' settles nothing that is in conflict"));
     match names.as_slice() {
-        [] => error.hinted("there is no conflict: leave '--resolve' out"),
+        [] => error.hinted("there is no conflict: omit '--resolve'"),
         names => error.hinted(format!("in conflict: {}", names.join(", "))),
     }
 }

@@ -17,19 +17,19 @@ use std::path::PathBuf;
 /// Arguments of `forge progress done`.
 #[derive(Debug, clap::Args)]
 pub struct DoneArgs {
-    /// Name the item
+    /// Item
     #[arg(value_name = "ID")]
     pub id: Name,
 
-    /// Name the review
+    /// Review
     #[arg(long, value_name = "REVIEW")]
     pub review: Name,
 
-    /// Ask this execution alone
+    /// Only this execution
     #[arg(long, value_name = "EXECUTION")]
     pub execution: Option<Name>,
 
-    /// Name the stage
+    /// Stage
     #[arg(long, value_name = "STAGE")]
     pub stage: Name,
 }
@@ -41,7 +41,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub of: Of,
 
-    /// Show every document that was saved, the newest first
+    /// Show every saved document, newest first
     #[arg(long)]
     pub history: bool,
 }
@@ -49,19 +49,19 @@ pub struct ShowArgs {
 /// Arguments of `forge progress resume`.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArgs {
-    /// Name the review
+    /// Review
     #[arg(long, value_name = "REVIEW")]
     pub review: Name,
 
-    /// Name the stage
+    /// Stage
     #[arg(long, value_name = "STAGE")]
     pub stage: Name,
 
-    /// Go on from this execution instead of the one saved last
+    /// Execution to resume; the last saved one by default
     #[arg(long, value_name = "EXECUTION")]
     pub execution: Option<Name>,
 
-    /// Go on although something forbids it
+    /// Resume although something forbids it
     #[arg(long)]
     pub force: bool,
 }
@@ -69,19 +69,19 @@ pub struct ResumeArgs {
 /// Arguments of `forge progress validate`.
 #[derive(Debug, clap::Args)]
 pub struct ValidateArgs {
-    /// Check this document instead of what was saved
+    /// Document to check instead of what was saved
     #[arg(value_name = "FILE", conflicts_with_all = ["review", "execution"])]
     pub file: Option<PathBuf>,
 
-    /// Name the review
+    /// Review
     #[arg(long, value_name = "REVIEW", required_unless_present = "file")]
     pub review: Option<Name>,
 
-    /// Name the execution instead of the one saved last
+    /// Execution; the last saved one by default
     #[arg(long, value_name = "EXECUTION", requires = "review")]
     pub execution: Option<Name>,
 
-    /// Name the stage
+    /// Stage
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<Name>,
 }
@@ -97,7 +97,7 @@ pub struct FailedArgs {
 /// Arguments of `forge progress list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// List the executions of this review alone
+    /// Only the executions of this review
     #[arg(long, value_name = "REVIEW")]
     pub review: Option<Name>,
 }
@@ -105,7 +105,7 @@ pub struct ListArgs {
 /// Arguments of `forge progress stages`.
 #[derive(Debug, clap::Args)]
 pub struct StagesArgs {
-    /// Name the kind of pipeline
+    /// Kind of pipeline
     #[arg(long, value_name = "PRESET", default_value = "slr")]
     pub preset: String,
 }
@@ -186,7 +186,7 @@ pub(super) fn validate(args: &ValidateArgs, context: &mut Context) -> Result<(),
                 Ok(value) => {
                     ProgressDocument::read(value, stage).map_err(|shape| shape.to_string())
                 }
-                Err(error) => Err(format!("it is no JSON document: {error}")),
+                Err(error) => Err(format!("it is not a JSON document: {error}")),
             };
             let now = context.now;
             (path.display().to_string(), document.map(|one| progress::validate(&one, now)))

@@ -19,35 +19,35 @@ use std::path::{Path, PathBuf};
 /// Arguments of `forge progress save`.
 #[derive(Debug, clap::Args)]
 pub struct SaveArgs {
-    /// Name the review
+    /// Review
     #[arg(long, value_name = "REVIEW")]
     pub review: Name,
 
-    /// Name the execution; it is made where there is none
+    /// Execution; created if it does not exist
     #[arg(long, value_name = "EXECUTION")]
     pub execution: Name,
 
-    /// Name the stage, if the document does not
+    /// Stage, if the document does not name it
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<Name>,
 
-    /// Save this document; of '-' each JSON document on standard input, as it comes
+    /// Document to save; '-' saves each JSON document on standard input as it comes
     #[arg(value_name = "FILE|-", required_unless_present_any = ["item_done", "item_failed"])]
     pub file: Option<PathBuf>,
 
-    /// Report that an item is done, as often as there are
+    /// Item that is done; can be repeated
     #[arg(long, value_name = "ID", conflicts_with = "file")]
     pub item_done: Vec<Name>,
 
-    /// Report that an item failed once more, as often as there are
+    /// Item that failed; can be repeated
     #[arg(long, value_name = "ID", conflicts_with = "file")]
     pub item_failed: Vec<Name>,
 
-    /// Say of what class the failure is
+    /// Class of the failure
     #[arg(long, value_name = "CLASS", requires = "item_failed", value_parser = value::words::<FailureClass>())]
     pub class: Option<FailureClass>,
 
-    /// Say what went wrong
+    /// What went wrong
     #[arg(long, value_name = "TEXT", requires = "item_failed", value_parser = value::said)]
     pub error: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandE
             let text = given::file(&context.cwd.join(path))?;
             let shown = path.display();
             let value = serde_json::from_str(&text).map_err(|error| {
-                CommandError::invalid(format!("'{shown}' is no JSON document")).caused_by(error)
+                CommandError::invalid(format!("'{shown}' is not a JSON document")).caused_by(error)
             })?;
             // A document that cannot be saved must create nothing.
             let news = News::read(value, args.stage.as_ref())?;
@@ -110,7 +110,7 @@ fn stream(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
                 .hinted("those before it are saved")
         };
         let value = value
-            .map_err(|error| within(CommandError::invalid("it is no JSON").caused_by(error)))?;
+            .map_err(|error| within(CommandError::invalid("it is not JSON").caused_by(error)))?;
         let news = News::read(value, args.stage.as_ref()).map_err(within)?;
         let now = context.later()?;
         take(args, context, &store, now, news).map_err(within)?;
@@ -179,7 +179,7 @@ fn report(
             let document = execution.document()?;
             let stage = document.as_ref().and_then(ProgressDocument::stage).map(str::to_owned);
             stage.ok_or_else(|| {
-                CommandError::invalid("it is not known of which stage: say '--stage'")
+                CommandError::invalid("the stage is unknown: give it with '--stage'")
             })?
         }
     };

@@ -67,7 +67,7 @@ pub(super) fn restore(
         context.out.ask("Make this in git?", |screen| preview.tell(screen))?
     };
     if !agreed {
-        return Err(CommandError::invalid("nothing was made: nobody said yes")
+        return Err(CommandError::invalid("nothing was made: it was not confirmed")
             .hinted("'forge recover' shows what would be made; '--yes' makes it"));
     }
     let Made { commit, files, left } = place.make(&wanted, Keep::Objects)?;
@@ -178,7 +178,8 @@ fn wanted(
     }
     let session = sanitise(&found.brief.session, NewlineMode::Escape).into_owned();
     wanted.message = format!(
-        "forge: code of {session} at {}\n\nMade again by 'forge recover' from what was recorded; nobody has tried it.",
+        "forge: code of {session} at {}\n\nRestored by 'forge recover' from what was recorded; it \
+        was not tested.",
         wanted.time
     );
     Ok((wanted, left))

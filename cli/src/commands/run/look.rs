@@ -17,11 +17,11 @@ use std::time::Duration;
 /// An item of a run.
 #[derive(Debug, clap::Args)]
 pub struct ItemArgs {
-    /// Name the run instead of the one that last recorded the item
+    /// Run; by default the one that last recorded the item
     #[arg(long, value_name = "RUN")]
     pub run: Option<Name>,
 
-    /// Name the item
+    /// Item
     #[arg(long, value_name = "ITEM")]
     pub item: Name,
 }
@@ -33,7 +33,7 @@ pub struct StepArgs {
     #[command(flatten)]
     pub item: ItemArgs,
 
-    /// Name the step
+    /// Step
     #[arg(long, value_name = "STEP")]
     pub step: Name,
 }
@@ -45,11 +45,11 @@ pub struct OutputArgs {
     #[command(flatten)]
     pub step: StepArgs,
 
-    /// Print nothing where there is none, instead of an error
+    /// Print nothing instead of an error if there is none
     #[arg(long)]
     pub allow_missing: bool,
 
-    /// Print it as it stood at this moment
+    /// Moment at which to print it
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 }
@@ -61,7 +61,7 @@ pub struct OutputsArgs {
     #[command(flatten)]
     pub item: ItemArgs,
 
-    /// Name a step, as often as there are; all that are finished, if none is named
+    /// Step; can be repeated; all finished ones by default
     #[arg(long, value_name = "STEP")]
     pub step: Vec<Name>,
 }
@@ -69,15 +69,15 @@ pub struct OutputsArgs {
 /// Arguments of `forge run show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Name the run instead of the one that last recorded the item
+    /// Run; by default the one that last recorded the item
     #[arg(long, value_name = "RUN", required_unless_present = "item")]
     pub run: Option<Name>,
 
-    /// Name the item; without one the run as a whole is shown
+    /// Item; the run as a whole by default
     #[arg(long, value_name = "ITEM")]
     pub item: Option<Name>,
 
-    /// Show it as it stood at this moment
+    /// Moment at which to show it
     #[arg(long, value_name = "T", requires = "item")]
     pub at: Option<Moment>,
 }
@@ -89,7 +89,7 @@ pub struct HistoryArgs {
     #[command(flatten)]
     pub item: ItemArgs,
 
-    /// Show the outputs of this step, those that were replaced or cleared too
+    /// Step whose outputs to show, including replaced and cleared ones
     #[arg(long, value_name = "STEP")]
     pub step: Option<Name>,
 }
@@ -97,15 +97,15 @@ pub struct HistoryArgs {
 /// Arguments of `forge run at-step`.
 #[derive(Debug, clap::Args)]
 pub struct AtStepArgs {
-    /// Name the run
+    /// Run
     #[arg(long, value_name = "RUN")]
     pub run: Name,
 
-    /// Name the step that is next, or was last where no next one is known
+    /// Step that is next, or the last one if no next one is known
     #[arg(long, value_name = "STEP", required_unless_present = "order")]
     pub step: Option<Name>,
 
-    /// Say the place in the workflow of the step recorded last
+    /// Position in the workflow of the last recorded step
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "step")]
     pub order: Option<i64>,
 }
@@ -113,7 +113,7 @@ pub struct AtStepArgs {
 /// Arguments of `forge run incomplete`.
 #[derive(Debug, clap::Args)]
 pub struct IncompleteArgs {
-    /// List those that began longer ago than this
+    /// Least age of the runs
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = value::duration)]
     pub older_than: Duration,
 }
@@ -121,15 +121,15 @@ pub struct IncompleteArgs {
 /// Arguments of `forge run resume`.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArgs {
-    /// Name the run
+    /// Run
     #[arg(long, value_name = "RUN")]
     pub run: Name,
 
-    /// Leave out items that have come to their end
+    /// Omit finished items
     #[arg(long)]
     pub active: bool,
 
-    /// Go on from this moment instead of the latest
+    /// Moment to resume from; the latest by default
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 }
@@ -163,7 +163,8 @@ pub(super) fn output(args: &OutputArgs, context: &mut Context) -> Result<(), Com
         }
         Err(error) => {
             return Err(error.hinted(format!(
-                "'forge run path --item {}' shows the steps that are finished; '--allow-missing' takes none",
+                "'forge run path --item {}' shows the steps that are finished; '--allow-missing' \
+                accepts a missing one",
                 item.item.as_str()
             )));
         }

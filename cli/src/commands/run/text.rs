@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Arguments of `forge run render`.
 #[derive(Debug, clap::Args)]
 pub struct RenderArgs {
-    /// Give the template: a text, '@FILE', or '-' for standard input
+    /// Template: a text, '@FILE', or '-' for standard input
     #[arg(value_name = "TEMPLATE")]
     pub template: Given,
 
@@ -26,15 +26,15 @@ pub struct RenderArgs {
 /// Arguments of `forge run audit`.
 #[derive(Debug, clap::Args)]
 pub struct AuditArgs {
-    /// Look through these files instead of the outputs of all runs
+    /// Files to search instead of the outputs of all runs
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Look through the outputs of this run
+    /// Run whose outputs to search
     #[arg(long, value_name = "RUN")]
     pub run: Option<Name>,
 
-    /// Look for this alone
+    /// Only this kind of finding
     #[arg(long, value_name = "KIND", value_parser = value::words::<FindingKind>())]
     pub only: Option<FindingKind>,
 }

@@ -16,23 +16,23 @@ use std::process::{Command, Stdio};
 /// Arguments of `forge thread pending`.
 #[derive(Debug, clap::Args)]
 pub struct PendingArgs {
-    /// Name the thread
+    /// Thread
     #[arg(long, value_name = "THREAD")]
     pub thread: Name,
 
-    /// Record that this call is about to be run, before it is
+    /// Call to record as started, before it runs
     #[arg(long, value_name = "ID", conflicts_with_all = ["finish", "fail"])]
     pub start: Option<String>,
 
-    /// Record that this call is over
+    /// Call to record as finished
     #[arg(long, value_name = "ID", requires = "result", conflicts_with = "fail")]
     pub finish: Option<String>,
 
-    /// Record that this call has failed
+    /// Call to record as failed
     #[arg(long, value_name = "ID", requires = "result")]
     pub fail: Option<String>,
 
-    /// Give what came of it: a text, '@FILE', or '-' for standard input
+    /// Result: a text, '@FILE', or '-' for standard input
     #[arg(long, value_name = "TEXT")]
     pub result: Option<Given>,
 }
@@ -40,23 +40,23 @@ pub struct PendingArgs {
 /// Arguments of `forge thread rerun`.
 #[derive(Debug, clap::Args)]
 pub struct RerunArgs {
-    /// Name the call
+    /// Call
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Name the thread
+    /// Thread
     #[arg(long, value_name = "THREAD")]
     pub thread: Name,
 
-    /// Run it although that may do something twice
+    /// Run it, although that can do something twice
     #[arg(long)]
     pub yes: bool,
 
-    /// Say who writes
+    /// Name of the writer
     #[arg(long, value_name = "NAME")]
     pub writer: Option<Name>,
 
-    /// The command that runs the tool: it reads the arguments on its input and prints the result
+    /// Command that runs the tool: it reads the arguments on its input and prints the result
     #[arg(value_name = "COMMAND", last = true)]
     pub command: Vec<OsString>,
 }
@@ -128,7 +128,7 @@ fn put_in(
     })?;
     report.state = call.state;
     report.result = call.result;
-    report.done = "its result stands behind it";
+    report.done = "its result is in the thread";
     context.out.emit(report)?;
     workplace::finish(store);
     Ok(())

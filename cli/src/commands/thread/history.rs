@@ -36,19 +36,19 @@ impl From<GuardWord> for AppendGuard {
 /// Arguments of `forge thread append`.
 #[derive(Debug, clap::Args)]
 pub struct AppendArgs {
-    /// Name the thread; it is begun if there is none
+    /// Thread; created if it does not exist
     #[arg(long, value_name = "THREAD")]
     pub thread: Name,
 
-    /// Read messages from this file, or standard input for '-': JSON Lines or a JSON list
+    /// File of messages, JSON Lines or a JSON list; '-' is standard input
     #[arg(value_name = "FILE", required_unless_present = "writer")]
     pub file: Option<PathBuf>,
 
-    /// Say what is done about calls without results
+    /// What to do about calls without results
     #[arg(long, value_name = "GUARD", value_enum, default_value = "mark")]
     pub guard: GuardWord,
 
-    /// Name tools that may be run twice
+    /// Tools that can be run twice
     #[arg(long, value_name = "TOOL,...", value_delimiter = ',')]
     pub idempotent: Vec<String>,
 
@@ -60,19 +60,19 @@ pub struct AppendArgs {
 /// Arguments of `forge thread show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Name the thread
+    /// Thread
     #[arg(long, value_name = "THREAD")]
     pub thread: Name,
 
-    /// Show it as it was at this moment
+    /// Moment at which to show it
     #[arg(long, value_name = "MOMENT")]
     pub at: Option<Moment>,
 
-    /// Show messages that are held back too
+    /// Also show messages that are held back
     #[arg(long, conflicts_with = "sanitized")]
     pub held: bool,
 
-    /// Show it as 'sanitize' would leave it
+    /// Show it as 'sanitize' would make it
     #[arg(long)]
     pub sanitized: bool,
 }
@@ -92,11 +92,11 @@ pub struct SanitizeArgs {
     #[command(flatten)]
     pub of: Of,
 
-    /// Cut calls without a result instead of answering them
+    /// Remove calls without a result instead of inserting one
     #[arg(long)]
     pub remove: bool,
 
-    /// Say who writes
+    /// Name of the writer
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub writer: Option<Name>,
 }

@@ -58,7 +58,7 @@ fn what_is_no_json_or_another_thing_is_refused() {
         assert!(error.starts_with(reason), "{text}: {error}");
     }
     let taken = edited("{\"a\": {\"b\": 2}}", &member(&["a"], "b", true.into())).unwrap_err();
-    assert_eq!(taken.to_string(), "'a.b' in it is somebody else's");
+    assert_eq!(taken.to_string(), "'a.b' in it belongs to another program");
 }
 
 #[test]

@@ -362,7 +362,7 @@ fn a_file_keeps_its_rights_and_another_of_that_name_its_contents() {
     let plugin = house.place.project.join(".opencode/plugins/forge.js");
     house.write(&plugin, "export const Smithy = 1\n");
     let error = house.plan(Agent::OpenCode, Scope::Project).unwrap_err();
-    assert!(error.causes()[0].contains("somebody else's"), "{error:?}");
+    assert!(error.causes()[0].contains("another program"), "{error:?}");
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn a_server_of_that_name_is_not_replaced() {
     let servers = house.place.project.join(".mcp.json");
     house.write(&servers, r#"{"mcpServers": {"forge": {"command": "smithy"}}}"#);
     let error = house.plan(Agent::Claude, Scope::Project).unwrap_err();
-    assert_eq!(error.causes(), ["'mcpServers.forge' in it is somebody else's"]);
+    assert_eq!(error.causes(), ["'mcpServers.forge' in it belongs to another program"]);
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn a_file_that_cannot_be_written_leaves_the_others_as_they_were() {
     let last = house.place.project.join("CLAUDE.md");
     house.write(&last, "quick\n");
     let error = plan.install(&house.receipts).unwrap_err();
-    assert!(error.message().ends_with("was changed by somebody else just now"), "{error}");
+    assert!(error.message().ends_with("was changed by another program just now"), "{error}");
     fs::remove_file(&last).unwrap();
     assert_eq!(house.tree(), before);
 }

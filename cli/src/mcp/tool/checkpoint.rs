@@ -18,7 +18,7 @@ pub(super) struct Checkpoint;
 pub(in crate::mcp) struct CheckpointArguments {
     /// What moment it is.
     message: String,
-    /// Words it is found by, each one word.
+    /// Its tags, each one word.
     #[serde(default)]
     tags: Vec<String>,
     /// A past moment to name instead of this one.
@@ -31,7 +31,7 @@ impl Does for Checkpoint {
     const NAME: &'static str = "checkpoint";
     const TITLE: &'static str = "Name this moment";
     const ABOUT: &'static str = "Name this moment so that you can find it, compare with it and go back to it. Costs a \
-        few bytes. Every change is kept without one too.";
+        few bytes. Every change is kept, also without a checkpoint.";
     const EFFECT: Effect = Effect::Adds;
     type Arguments = CheckpointArguments;
     type Found = Written;

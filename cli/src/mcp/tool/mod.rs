@@ -202,7 +202,7 @@ fn taken<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, CommandError> 
     // A client may send null for an argument that it leaves out.
     let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
     serde_json::from_value(Value::Object(given.collect()))
-        .map_err(|error| CommandError::invalid(format!("the arguments are not taken: {error}")))
+        .map_err(|error| CommandError::invalid(format!("the arguments are invalid: {error}")))
 }
 
 /// Parses an argument as a name, a moment or another word of the command line.

@@ -37,10 +37,10 @@ pub(in crate::mcp) struct StateArguments {
     kinds: Vec<KindWord>,
     /// The id of the one entity to show; with exactly one kind.
     id: Option<String>,
-    /// Texts whole instead of their beginnings.
+    /// Whole texts instead of their beginnings.
     #[serde(default)]
     full: bool,
-    /// Leave out what was recorded only later.
+    /// Omit what was recorded only later.
     #[serde(default)]
     as_recorded: bool,
     /// At most this many rows a page.
@@ -60,7 +60,7 @@ pub(in crate::mcp) struct Moment {
     at: Option<String>,
     /// Its branch.
     branch: String,
-    /// The number of its revision in the session's one count: '#7' names it. Null before the first.
+    /// The number of its revision in the session: '#7' names it. Null before the first.
     revision: Option<u64>,
     /// The id of the checkpoint it was named by; null if it was named otherwise.
     checkpoint: Option<String>,
@@ -98,9 +98,9 @@ pub(in crate::mcp) struct StateFound {
     counts: BTreeMap<&'static str, usize>,
     /// This page of them: claims first, then facts, each in the order of their times.
     entries: Vec<Stored>,
-    /// Where the next page begins; null on the last.
+    /// The cursor of the next page; null on the last.
     next_cursor: Option<String>,
-    /// What to look at.
+    /// Remarks.
     warnings: Vec<String>,
 }
 
@@ -111,8 +111,7 @@ impl Does for State {
     const NAME: &'static str = "state";
     const TITLE: &'static str = "State at a moment";
     const ABOUT: &'static str = "Show what was known at any moment: hypotheses, evidence, beliefs, gaps, notes, and the \
-        commands, edits, messages and test results up to then. Exact to the change. Page on with 'cursor'; name 'kinds' \
-        to see less, 'id' and 'full' to see one whole.";
+        commands, edits, messages and test results up to then. Exact to the change. Get the next page with 'cursor'; pass 'kinds' to see less, 'id' and 'full' to see a whole entity.";
     const EFFECT: Effect = Effect::Reads;
     type Arguments = StateArguments;
     type Found = StateFound;

@@ -33,7 +33,7 @@ pub(super) fn foreign(object: &RawObject<'_>) -> Option<&'static str> {
 
 const CLAUDE: &str = "a line of a Claude Code transcript";
 const UI_MESSAGE: &str =
-    "a UIMessage of the Vercel AI SDK, of which 'convertToModelMessages' makes known ones";
+    "a UIMessage of the Vercel AI SDK: convert it with 'convertToModelMessages'";
 const CODEX: [&str; 5] =
     ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
 

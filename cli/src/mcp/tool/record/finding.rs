@@ -30,11 +30,11 @@ enum FindingKind {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct FindingArguments {
-    /// 'evidence' speaks for or against a hypothesis; a 'belief' is held to be true; a 'note' is any other remark.
+    /// 'evidence' is for or against a hypothesis; a 'belief' is believed to be true; a 'note' is any other remark.
     kind: FindingKind,
     /// What was found out.
     description: Option<String>,
-    /// The id of a belief that is there already, to change it; leave it out for anything new.
+    /// The id of an existing belief, to change it; omit it for anything new.
     id: Option<String>,
     /// The id of the hypothesis it is about. Evidence needs one.
     hypothesis: Option<String>,
@@ -54,7 +54,7 @@ pub(in crate::mcp) struct FindingArguments {
     /// The ids of the beliefs that a new belief rests on.
     #[serde(default)]
     rests_on: Vec<String>,
-    /// The id of another belief that cannot be true beside the one in 'id'.
+    /// The id of another belief that cannot be true together with the one in 'id'.
     contradicts: Option<String>,
     /// Why they cannot both be true.
     reason: Option<String>,

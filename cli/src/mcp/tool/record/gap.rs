@@ -18,7 +18,7 @@ pub(in crate::mcp) struct Gap;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct GapArguments {
-    /// The id of a gap that is there already; leave it out to name a new one.
+    /// The id of an existing gap; omit it to add a new one.
     id: Option<String>,
     /// What is not known and should be.
     description: Option<String>,
@@ -27,14 +27,14 @@ pub(in crate::mcp) struct GapArguments {
     /// What kind of gap it is.
     #[serde(rename = "type")]
     gap_type: Option<Term<GapType>>,
-    /// The ids of the hypotheses it holds up, or 'all' or 'none' alone.
+    /// The ids of the hypotheses that it blocks, or 'all' or 'none' alone.
     #[serde(default)]
     blocking: Vec<String>,
     /// How it could be filled.
     fill_strategy: Option<Term<FillStrategy>>,
     /// How much work that is.
     effort: Option<Term<Effort>>,
-    /// What has become of it. 'filled' needs 'resolution'.
+    /// Its status. 'filled' needs 'resolution'.
     status: Option<Term<GapStatus>>,
     /// What was found out; of a gap that is unfillable or obsolete, why.
     resolution: Option<String>,

@@ -18,14 +18,14 @@ pub(in crate::mcp) struct Hypothesis;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct HypothesisArguments {
-    /// The id of a hypothesis that is there already; leave it out to state a new one.
+    /// The id of an existing hypothesis; omit it to add a new one.
     id: Option<String>,
     /// What might explain the problem.
     description: Option<String>,
     /// How likely it is.
     #[schemars(range(min = 0, max = 1))]
     confidence: Option<f64>,
-    /// Where the work on it stands. 'confirmed' and 'rejected' settle one that is there, with what follows from it.
+    /// Status of the work on it. 'confirmed' and 'rejected' settle an existing one, with all consequences.
     status: Option<Term<HypothesisStatus>>,
     /// Why it is confirmed or rejected.
     reason: Option<String>,
@@ -33,7 +33,7 @@ pub(in crate::mcp) struct HypothesisArguments {
     parent: Option<String>,
     /// Where it comes from: a file and line, a command, a document.
     source: Option<String>,
-    /// Words it is found by.
+    /// Its tags.
     #[serde(default)]
     tags: Vec<String>,
     /// The session to record it in, by name or id.

@@ -36,19 +36,19 @@ pub(in crate::mcp) struct Written {
     kind: String,
     /// Its id: name it by this from now on.
     id: String,
-    /// Whether anything changed; what was recorded already changes nothing.
+    /// Whether anything changed; recording the same again changes nothing.
     changed: bool,
-    /// The operation, which 'forge undo' takes back; null if nothing changed.
+    /// The operation, for 'forge undo'; null if nothing changed.
     operation: Option<String>,
-    /// The number of the revision that claims came to; null for facts.
+    /// The number of the new revision of claims; null for facts.
     revision: Option<u64>,
     /// The checkpoint that was made along with it; null if none was.
     checkpoint: Option<Made>,
     /// What changed along with it, such as the children of a rejected hypothesis.
     also_changed: Vec<Named>,
-    /// How many more changed than are named.
+    /// How many more have changed.
     also_omitted: usize,
-    /// What does not go together, and other things to look at.
+    /// Contradictions and other remarks.
     warnings: Vec<String>,
     /// Its address.
     uri: String,
@@ -60,13 +60,13 @@ pub(in crate::mcp) struct Written {
 pub(in crate::mcp) struct Made {
     /// Its id.
     id: String,
-    /// Its number in the session's one count: '#7' names it.
+    /// Its number in the session: '#7' names it.
     sequence: u64,
     /// The moment it names.
     time: String,
     /// What it says.
     message: String,
-    /// Words it is found by.
+    /// Its tags.
     tags: Vec<String>,
 }
 
