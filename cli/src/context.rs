@@ -1,11 +1,11 @@
 //! Where a command runs: directory, environment, settings, clock, output.
 
-use crate::args::value::Moment;
-use crate::args::{Color, Global};
+use crate::args::value::MomentArg;
+use crate::args::{ColorMode, GlobalArgs};
 use crate::config::{Config, IgnoredSetting, key};
 use crate::discovery;
-use crate::error::{CommandError, EXIT_OK, EXIT_UNKEYED, ErrorKind};
-use crate::output::{Look, Out};
+use crate::error::{CommandError, CommandErrorKind, EXIT_OK, EXIT_UNKEYED};
+use crate::output::{OutputOptions, OutputSink};
 use chrono::{DateTime, Local, Utc};
 use forge_store::model::{Timestamp, time_grammar};
 use std::cell::Cell;
@@ -21,7 +21,7 @@ pub struct Environment(BTreeMap<OsString, OsString>);
 impl Environment {
     /// Those of this process.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         Self(std::env::vars_os().collect())
     }
 
@@ -90,7 +90,7 @@ pub struct Context {
     /// The environment.
     pub environment: Environment,
     /// The flags every command knows.
-    pub global: Global,
+    pub global: GlobalArgs,
     /// The settings.
     pub config: Config,
     /// When the command began; all of it happens then.
@@ -98,7 +98,7 @@ pub struct Context {
     /// The zone in which times are read and shown.
     pub zone: Local,
     /// Where results go.
-    pub out: Out,
+    pub out: OutputSink,
     /// How the process ends if nothing goes wrong.
     pub exit_code: u8,
     /// Whether the process ends with the command.
@@ -109,10 +109,10 @@ pub struct Context {
 
 impl Context {
     /// The context of this process.
-    pub fn new(global: Global, environment: Environment) -> Result<Self, CommandError> {
-        let mut context = Self::kept(global, environment)?;
+    pub fn new(global: GlobalArgs, environment: Environment) -> Result<Self, CommandError> {
+        let mut context = Self::capturing(global, environment)?;
         let Self { environment, global, config, .. } = &context;
-        let look = Look {
+        let look = OutputOptions {
             json: global.json,
             quiet: global.quiet,
             color: config.color(),
@@ -120,20 +120,20 @@ impl Context {
             zone: Local,
             now: context.now,
         };
-        trace(global.verbose, environment)?;
-        context.out = Out::new(look, environment);
+        set_up_tracing(global.verbose, environment)?;
+        context.out = OutputSink::new(look, environment);
         context.is_process = true;
         Ok(context)
     }
 
     /// A context now whose commands print nothing: what they find is kept in [`Self::out`].
-    pub fn kept(global: Global, environment: Environment) -> Result<Self, CommandError> {
+    pub fn capturing(global: GlobalArgs, environment: Environment) -> Result<Self, CommandError> {
         let cwd = std::env::current_dir()
             .map_err(|error| CommandError::io("cannot tell the working directory", error))?;
         let now = now(&environment)?;
         let project = store_directory(&cwd, &global, &environment).ok();
         let config = Config::read(&global, &environment, project.as_deref())?;
-        let out = Out::kept(Local, now);
+        let out = OutputSink::capturing(Local, now);
         let exit_code = EXIT_OK;
         Ok(Self {
             cwd,
@@ -154,7 +154,7 @@ impl Context {
     /// # Errors
     ///
     /// If its file of settings cannot be used.
-    pub fn take_settings_of(&mut self, store: &Path) -> Result<(), CommandError> {
+    pub fn use_settings_of(&mut self, store: &Path) -> Result<(), CommandError> {
         if self.store_directory().is_ok_and(|known| known == store) {
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl Context {
     pub fn warn_of_ignored_settings(&self) {
         let ignored = self.config.ignored();
         if !ignored.is_empty() {
-            self.out.warn(&IgnoredSetting::told(ignored));
+            self.out.warn(&IgnoredSetting::describe(ignored));
         }
     }
 
@@ -175,7 +175,7 @@ impl Context {
     /// # Errors
     ///
     /// Invalid if a test says a time that is none.
-    pub fn later(&self) -> Result<Timestamp, CommandError> {
+    pub fn current_time(&self) -> Result<Timestamp, CommandError> {
         now(&self.environment)
     }
 
@@ -194,7 +194,7 @@ impl Context {
         match (&self.global.store, start) {
             (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),
             (_, Some(start)) => self.cwd.join(start).join(discovery::STORE_DIRECTORY),
-            (_, None) => discovery::place_for(&self.cwd),
+            (_, None) => discovery::new_store_path(&self.cwd),
         }
     }
 
@@ -206,7 +206,7 @@ impl Context {
 
     /// How the process ends if nothing went wrong.
     #[must_use]
-    pub fn ending(&self) -> u8 {
+    pub fn final_exit_code(&self) -> u8 {
         match self.exit_code {
             EXIT_OK if self.unverified.get() => EXIT_UNKEYED,
             code => code,
@@ -224,7 +224,7 @@ impl Context {
     /// # Errors
     ///
     /// Invalid if it has no form of a moment, or is a time that cannot be taken.
-    pub fn moment(&self, name: &Moment) -> Result<time_grammar::MomentExpression, CommandError> {
+    pub fn moment(&self, name: &MomentArg) -> Result<time_grammar::MomentExpression, CommandError> {
         time_grammar::parse_moment(name.as_str(), self.now, &self.zone)
             .map_err(|error| CommandError::invalid(error.to_string()))
     }
@@ -237,19 +237,19 @@ impl Context {
 
     /// When to use colour.
     #[must_use]
-    pub fn color(&self) -> Color {
+    pub fn color(&self) -> ColorMode {
         self.config.color()
     }
 }
 
 fn store_directory(
     cwd: &Path,
-    global: &Global,
+    global: &GlobalArgs,
     environment: &Environment,
 ) -> Result<PathBuf, CommandError> {
     match global.store.as_deref().filter(|path| !path.as_os_str().is_empty()) {
-        Some(path) => discovery::named(&cwd.join(path), environment),
-        None => discovery::find(cwd, environment),
+        Some(path) => discovery::named_store(&cwd.join(path), environment),
+        None => discovery::find_store(cwd, environment),
     }
 }
 
@@ -259,25 +259,25 @@ fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
             CommandError::invalid(format!("FORGE_TEST_NOW is not an RFC 3339 time: '{text}'"))
         });
-        return within_reach(time?.to_utc());
+        return check_clock(time?.to_utc());
     }
     #[expect(clippy::disallowed_methods, reason = "this is the edge")]
-    within_reach(Utc::now())
+    check_clock(Utc::now())
 }
 
 /// The time of a clock that can be right: nothing happened before 1970, and ids of that time cannot be written.
-fn within_reach(time: DateTime<Utc>) -> Result<Timestamp, CommandError> {
+fn check_clock(time: DateTime<Utc>) -> Result<Timestamp, CommandError> {
     if time.timestamp() >= 0 {
         return Ok(time.into());
     }
     let shown = time.format("%Y-%m-%dT%H:%M:%SZ");
     let text = format!("the clock of this machine says {shown}, which is before 1970");
-    Err(CommandError::new(ErrorKind::Unavailable, text)
+    Err(CommandError::new(CommandErrorKind::Unavailable, text)
         .hinted("set the clock; nothing was changed"))
 }
 
 /// The pager's command line: nothing if there is to be none.
-fn pager(global: &Global, environment: &Environment, config: &Config) -> Option<String> {
+fn pager(global: &GlobalArgs, environment: &Environment, config: &Config) -> Option<String> {
     if global.no_pager || global.json {
         return None;
     }
@@ -287,7 +287,7 @@ fn pager(global: &Global, environment: &Environment, config: &Config) -> Option<
 }
 
 /// Sends what the library traces to stderr: warnings, with `-v` what is done, with `-vv` all; or as FORGE_LOG says.
-fn trace(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
+fn set_up_tracing(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
     use tracing_subscriber::EnvFilter;
     let filter = match (environment.text("FORGE_LOG"), verbose) {
         (Some(directives), _) => directives.to_owned(),

@@ -59,9 +59,9 @@ pub fn can_strike(test: &str) -> bool {
 
 /// Numbers that a seed decides (splitmix64).
 #[derive(Debug)]
-pub struct Numbers(pub u64);
+pub struct SeededNumbers(pub u64);
 
-impl Numbers {
+impl SeededNumbers {
     /// From `FORGE_SEED`, or at random; says which.
     ///
     /// # Panics

@@ -4,7 +4,7 @@
 
 /// A made-up secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fake {
+pub struct FakeSecret {
     /// Its shape.
     pub shape: &'static str,
     /// The part that must never be stored.
@@ -13,7 +13,7 @@ pub struct Fake {
     pub text: String,
 }
 
-impl Fake {
+impl FakeSecret {
     /// Whether its shape alone says what it is, without what stands around it.
     #[must_use]
     pub fn speaks_for_itself(&self) -> bool {
@@ -30,9 +30,9 @@ const URL64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Random enough, and the same in every run (Marsaglia's xorshift).
-struct Dice(u64);
+struct SecretGenerator(u64);
 
-impl Dice {
+impl SecretGenerator {
     fn of(shape: &str, number: u64) -> Self {
         let seed = shape.bytes().fold(number.wrapping_add(0x9e37_79b9_7f4a_7c15), |seed, byte| {
             (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -72,7 +72,7 @@ impl Dice {
     }
 }
 
-type Make = fn(&mut Dice) -> (String, String);
+type SecretShape = fn(&mut SecretGenerator) -> (String, String);
 
 /// The token itself, in a sentence.
 fn said(token: String) -> (String, String) {
@@ -94,7 +94,7 @@ fn base64(text: &str) -> String {
     out
 }
 
-fn key(dice: &mut Dice, label: &str, lines: usize) -> (String, String) {
+fn key(dice: &mut SecretGenerator, label: &str, lines: usize) -> (String, String) {
     let body: Vec<String> = (0..lines).map(|_| dice.draw(BASE64, 64)).collect();
     let dashes = "-".repeat(5);
     let text = format!(
@@ -104,7 +104,7 @@ fn key(dice: &mut Dice, label: &str, lines: usize) -> (String, String) {
     (body[lines / 2].clone(), text)
 }
 
-static SHAPES: &[(&str, Make)] = &[
+static SHAPES: &[(&str, SecretShape)] = &[
     ("age", |d| said(format!("AGE-SECRET-{}-1{}", "KEY", d.draw(UPPER, 58)))),
     ("airtable", |d| said(format!("{}{}.{}", "pat", d.mixed(ALNUM, 14), d.draw(HEX, 64)))),
     ("anthropic", |d| said(format!("sk-{}-api03-{}", "ant", d.mixed(URL64, 93)))),
@@ -231,10 +231,10 @@ pub fn shapes() -> usize {
 
 /// So many secrets of every shape.
 #[must_use]
-pub fn fakes(of_each: u64) -> Vec<Fake> {
-    let make = |(shape, make): &(&'static str, Make), number| {
-        let (secret, text) = make(&mut Dice::of(shape, number));
-        Fake { shape, secret, text }
+pub fn fakes(of_each: u64) -> Vec<FakeSecret> {
+    let make = |(shape, make): &(&'static str, SecretShape), number| {
+        let (secret, text) = make(&mut SecretGenerator::of(shape, number));
+        FakeSecret { shape, secret, text }
     };
     SHAPES.iter().flat_map(|shape| (0..of_each).map(move |number| make(shape, number))).collect()
 }

@@ -17,7 +17,7 @@ use forge_store::systems::program::{CheckpointReference, Program};
 use forge_store::systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
 use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
 use forge_store::systems::thread::{AppendOptions, CallResult, Thread};
-use forge_testkit::secret::{Fake, fakes, shapes};
+use forge_testkit::secret::{FakeSecret, fakes, shapes};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -161,12 +161,12 @@ fn act(second: i64) -> WriteContext {
 }
 
 /// One word: the secret alone, if that says what it is.
-fn word(fake: &Fake) -> String {
+fn word(fake: &FakeSecret) -> String {
     if fake.speaks_for_itself() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
 }
 
 /// Where a made-up secret is put, by every verb that takes text from outside.
-fn plant(store: &Store, fakes: &[Fake]) {
+fn plant(store: &Store, fakes: &[FakeSecret]) {
     let session = NewSession {
         agent: Some(fakes[0].text.clone()),
         agent_session: Some(word(&fakes[0])),
@@ -281,7 +281,7 @@ fn plant(store: &Store, fakes: &[Fake]) {
 fn by_rarer_verbs(
     session: &Session,
     act: &WriteContext,
-    fake: &Fake,
+    fake: &FakeSecret,
     checkpoint: &Checkpoint,
     number: i64,
 ) {
@@ -306,7 +306,7 @@ fn by_rarer_verbs(
 }
 
 /// As what a conflict is settled by.
-fn by_merging(session: &Session, act: &WriteContext, fake: &Fake, number: i64) {
+fn by_merging(session: &Session, act: &WriteContext, fake: &FakeSecret, number: i64) {
     let (key, branch) = (Key::new(Kind::Note, format!("m{number}")), format!("m{number}"));
     let put = |on: &str, text: &str| {
         let value = Value::from([("description", text.into())]);
@@ -323,7 +323,7 @@ fn by_merging(session: &Session, act: &WriteContext, fake: &Fake, number: i64) {
 }
 
 /// By the systems that stand on a store: runs, progress, programs, threads.
-fn by_systems(store: &Store, act: &WriteContext, fake: &Fake, number: i64) {
+fn by_systems(store: &Store, act: &WriteContext, fake: &FakeSecret, number: i64) {
     let (text, name) = (fake.text.as_str(), format!("{}-{number}", fake.shape.replace(' ', "-")));
     let run = WorkflowRun::open_or_create(store, act, &name).unwrap();
     run.start(act, Some(&Value::from([("goal", text.into())]))).unwrap();
@@ -367,7 +367,7 @@ fn by_systems(store: &Store, act: &WriteContext, fake: &Fake, number: i64) {
 }
 
 /// By those who cannot have the lock, and by those who only have something to say: what waits in the spool, as it lies there.
-fn aside(store: &Store, path: &Path, options: &Options, fakes: &[Fake]) -> Vec<u8> {
+fn aside(store: &Store, path: &Path, options: &Options, fakes: &[FakeSecret]) -> Vec<u8> {
     let session = store.every_session().unwrap().pop().unwrap().summary().unwrap().info;
     let journal = std::fs::File::open(path.join("journal/append.lock")).unwrap();
     journal.lock().unwrap();
@@ -456,7 +456,7 @@ fn everything(store: &Store, folder: &Path) -> Vec<u8> {
     all
 }
 
-fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<Fake>, Vec<u8>) {
+fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<FakeSecret>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let options = Options { redaction, ..Options::default() };
@@ -477,12 +477,12 @@ fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<Fake>, Vec<u8
 }
 
 /// The shapes of which something is there, with how often: as they are, and as JSON writes them, in JSON too.
-fn left(fakes: &[Fake], all: &[u8]) -> BTreeMap<&'static str, usize> {
+fn left(fakes: &[FakeSecret], all: &[u8]) -> BTreeMap<&'static str, usize> {
     let quoted = |text: &str| {
         let quoted = json!(text).to_string();
         quoted[1..quoted.len() - 1].to_owned()
     };
-    let forms = |fake: &Fake| {
+    let forms = |fake: &FakeSecret| {
         let forms = [fake.secret.clone(), quoted(&fake.secret), quoted(&quoted(&fake.secret))];
         // Most are the same in all of them.
         let different: BTreeSet<String> = forms.into();

@@ -1,9 +1,9 @@
 //! `forge man`.
 
-use crate::args::Args;
+use crate::args::ForgeArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::man::Written;
+use crate::report::man::ManPagesReport;
 use clap::CommandFactory;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct ManArgs {
 
 /// Writes the pages.
 pub fn run(args: &ManArgs, context: &mut Context) -> Result<(), CommandError> {
-    let mut tree = Args::command();
+    let mut tree = ForgeArgs::command();
     tree.build();
     let Some(directory) = &args.directory else {
         return context.out.raw(&page(&tree)?);
@@ -29,7 +29,7 @@ pub fn run(args: &ManArgs, context: &mut Context) -> Result<(), CommandError> {
     })?;
     let mut pages = Vec::new();
     write_pages(&tree, "forge", &directory, &mut pages)?;
-    context.out.emit(&Written { pages })
+    context.out.emit(&ManPagesReport { pages })
 }
 
 fn write_pages(

@@ -6,12 +6,14 @@ pub mod branch;
 pub mod brief;
 pub mod bundle;
 pub mod checkpoint;
+pub mod checkpoint_query;
 pub mod code;
 pub mod command;
 pub mod compaction;
 pub mod completions;
 pub mod config;
 pub mod dependency;
+pub mod dependency_graph;
 pub mod doctor;
 pub mod entity;
 pub mod evidence;
@@ -26,7 +28,6 @@ pub mod inference;
 pub mod init;
 pub mod key;
 pub mod log;
-pub mod look;
 pub mod maintain;
 pub mod man;
 pub mod mcp;
@@ -47,156 +48,155 @@ pub mod tui;
 pub mod undo;
 pub mod verification;
 pub mod verify;
-pub mod why;
 
-use crate::args::later::Later;
+use crate::args::lazy::LazyArgs;
 use crate::args::select::FactCommand;
 use crate::context::Context;
 use crate::error::CommandError;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
-pub enum Command {
+pub enum ForgeCommand {
     /// Make a store for this project
-    Init(Later<init::InitArgs>),
+    Init(LazyArgs<init::InitArgs>),
     /// Show the store, the current session and branch, and what was recorded last
     Status,
     /// Say in one page what is known, refuted and open
-    Brief(Later<brief::BriefArgs>),
+    Brief(LazyArgs<brief::BriefArgs>),
     /// Begin, choose and list debugging sessions
     #[command(subcommand)]
-    Session(Later<session::SessionCommand>),
+    Session(LazyArgs<session::SessionCommand>),
     /// State, test and settle hypotheses
     #[command(subcommand)]
-    Hypothesis(Later<hypothesis::HypothesisCommand>),
+    Hypothesis(LazyArgs<hypothesis::HypothesisCommand>),
     /// Record what speaks for or against a hypothesis
     #[command(subcommand)]
-    Evidence(Later<evidence::EvidenceCommand>),
+    Evidence(LazyArgs<evidence::EvidenceCommand>),
     /// Record what is held to be true and what it rests on
     #[command(subcommand)]
-    Belief(Later<belief::BeliefCommand>),
+    Belief(LazyArgs<belief::BeliefCommand>),
     /// List and show what beliefs rest on
     #[command(subcommand)]
-    Dependency(Later<dependency::DependencyCommand>),
+    Dependency(LazyArgs<dependency::DependencyCommand>),
     /// Record what is not known and should be
     #[command(subcommand)]
-    Gap(Later<gap::GapCommand>),
+    Gap(LazyArgs<gap::GapCommand>),
     /// Record results of tests, builds and checks
     #[command(subcommand)]
-    Verification(Later<verification::VerificationCommand>),
+    Verification(LazyArgs<verification::VerificationCommand>),
     /// Write remarks down
     #[command(subcommand)]
-    Note(Later<note::NoteCommand>),
+    Note(LazyArgs<note::NoteCommand>),
     /// Record named values
     #[command(subcommand)]
-    Measurement(Later<measurement::MeasurementCommand>),
+    Measurement(LazyArgs<measurement::MeasurementCommand>),
     /// Run commands and record how they end
     #[command(subcommand)]
-    Command(Later<command::CommandCommand>),
+    Command(LazyArgs<command::CommandCommand>),
     /// Record the state of the source code
     #[command(subcommand)]
-    Code(Later<code::CodeCommand>),
+    Code(LazyArgs<code::CodeCommand>),
     /// List and show tasks of an agent's own list
     #[command(subcommand)]
-    Task(Later<FactCommand>),
+    Task(LazyArgs<FactCommand>),
     /// List and show messages of the conversation
     #[command(subcommand)]
-    Message(Later<FactCommand>),
+    Message(LazyArgs<FactCommand>),
     /// List and show what a person asked for
     #[command(subcommand)]
-    Prompt(Later<FactCommand>),
+    Prompt(LazyArgs<FactCommand>),
     /// List and show sub-agents
     #[command(subcommand)]
-    Agent(Later<FactCommand>),
+    Agent(LazyArgs<FactCommand>),
     /// List and show what an agent read, searched and fetched
     #[command(subcommand)]
-    Tool(Later<FactCommand>),
+    Tool(LazyArgs<FactCommand>),
     /// List and show what the session received beside messages: diagnostics, links, limits
     #[command(subcommand)]
-    Notice(Later<FactCommand>),
+    Notice(LazyArgs<FactCommand>),
     /// List and show what rules read in messages, agree with it or put it aside
     #[command(subcommand)]
-    Inference(Later<inference::InferenceCommand>),
+    Inference(LazyArgs<inference::InferenceCommand>),
     /// Try another line of thought without losing this one
     #[command(subcommand)]
-    Branch(Later<branch::BranchCommand>),
+    Branch(LazyArgs<branch::BranchCommand>),
     /// Say which change made each field of an entity what it is
-    Blame(Later<blame::BlameArgs>),
+    Blame(LazyArgs<blame::BlameArgs>),
     /// Say what an entity rests on and what rests on it
-    Why(Later<blame::WhyArgs>),
+    Why(LazyArgs<blame::WhyArgs>),
     /// Find words in all that was ever said
-    Search(Later<search::SearchArgs>),
+    Search(LazyArgs<search::SearchArgs>),
     /// Show the changes, newest first
-    Log(Later<log::LogArgs>),
+    Log(LazyArgs<log::LogArgs>),
     /// Take back the last operation, or a named one
-    Undo(Later<undo::UndoArgs>),
+    Undo(LazyArgs<undo::UndoArgs>),
     /// Take back the last undo
     Redo,
     /// After a crash: where to go on, with code, environment, commands and what is left to do
-    Recover(Later<recover::RecoverArgs>),
+    Recover(LazyArgs<recover::RecoverArgs>),
     /// Name moments, list and compare them, and go back to them
     #[command(subcommand)]
-    Checkpoint(Later<checkpoint::CheckpointCommand>),
+    Checkpoint(LazyArgs<checkpoint::CheckpointCommand>),
     /// Browse the timeline and stand at any moment of it
-    Tui(Later<tui::TuiArgs>),
+    Tui(LazyArgs<tui::TuiArgs>),
     /// Take in what others have recorded
-    Import(Later<import::ImportArgs>),
+    Import(LazyArgs<import::ImportArgs>),
     /// Write out what is recorded
     #[command(subcommand)]
-    Export(Later<export::ExportCommand>),
+    Export(LazyArgs<export::ExportCommand>),
     /// Print a text without the secrets that would not be stored
-    Redact(Later<redact::RedactArgs>),
+    Redact(LazyArgs<redact::RedactArgs>),
     /// Take a secret out of all that is stored, for good (exit code 8: not yet)
-    Purge(Later<purge::PurgeArgs>),
+    Purge(LazyArgs<purge::PurgeArgs>),
     /// Take what a coding agent tells its hook on stdin; always ends well
-    Hook(Later<hook::HookArgs>),
+    Hook(LazyArgs<hook::HookArgs>),
     /// Make forge part of a coding agent, and take it out again
     #[command(subcommand)]
-    Hooks(Later<hooks::HooksCommand>),
+    Hooks(LazyArgs<hooks::HooksCommand>),
     /// Say whether forge works here, and what to do where it does not
     Doctor,
     /// Record workflow runs of items through steps, and go on with them
     #[command(subcommand)]
-    Run(Later<run::RunCommand>),
+    Run(LazyArgs<run::RunCommand>),
     /// Save how far long pipelines have come, and go on with them
     #[command(subcommand)]
-    Progress(Later<progress::ProgressCommand>),
+    Progress(LazyArgs<progress::ProgressCommand>),
     /// Checkpoint programs of several agents, and go on with each agent where it is
     #[command(subcommand)]
-    Program(Later<program::ProgramCommand>),
+    Program(LazyArgs<program::ProgramCommand>),
     /// Keep message threads of LLM agents such that their provider takes them
     #[command(subcommand)]
-    Thread(Later<thread::ThreadCommand>),
+    Thread(LazyArgs<thread::ThreadCommand>),
     /// See when an agent's context was compacted and what its summary left out
     #[command(subcommand)]
-    Compaction(Later<compaction::CompactionCommand>),
+    Compaction(LazyArgs<compaction::CompactionCommand>),
     /// Read and change settings
     #[command(subcommand)]
-    Config(Later<config::ConfigCommand>),
+    Config(LazyArgs<config::ConfigCommand>),
     /// Serve coding agents over the Model Context Protocol
-    Mcp(Later<mcp::McpArgs>),
+    Mcp(LazyArgs<mcp::McpArgs>),
     /// Bring the store's index up to date and compact it
     Maintain,
     /// Check that the store is whole (exit code 0 whole, 1 repairable, 2 loss, 6 forged)
-    Verify(Later<verify::VerifyArgs>),
+    Verify(LazyArgs<verify::VerifyArgs>),
     /// Make everything derived in the store's index again
     Rebuild,
     /// Save what can be saved of a damaged store into a new folder
-    Repair(Later<verify::RepairArgs>),
+    Repair(LazyArgs<verify::RepairArgs>),
     /// Copy the whole store, while others use it
-    Backup(Later<bundle::BackupArgs>),
+    Backup(LazyArgs<bundle::BackupArgs>),
     /// Show the key that the store is sealed with, and carry it to another machine
     #[command(subcommand)]
-    Key(Later<key::KeyCommand>),
+    Key(LazyArgs<key::KeyCommand>),
     /// Take the store over as it is, with a key of your own
     Adopt,
     /// Print a completion script for a shell
-    Completions(Later<completions::CompletionsArgs>),
+    Completions(LazyArgs<completions::CompletionsArgs>),
     /// Write the manual pages
-    Man(Later<man::ManArgs>),
+    Man(LazyArgs<man::ManArgs>),
 }
 
-impl Command {
+impl ForgeCommand {
     /// Whether it says itself which settings of the project are allowed.
     #[must_use]
     pub fn is_about_trust(&self) -> bool {

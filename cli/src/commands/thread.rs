@@ -3,11 +3,11 @@
 mod call;
 mod history;
 
-use crate::args::value::{self, Name};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
-use crate::error::{CommandError, ErrorKind};
-use crate::given::{self, Given};
-use crate::workplace;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::text_arg::{self, TextArg};
+use crate::workspace;
 use forge_store::error::Error;
 use forge_store::store::WriteContext;
 use forge_store::systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
@@ -18,34 +18,34 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Subcommand)]
 pub enum ThreadCommand {
     /// Save messages at the end of a thread
-    Append(history::AppendArgs),
+    Append(history::ThreadAppendArgs),
     /// Show the messages of a thread
-    Show(history::ShowArgs),
+    Show(history::ThreadShowArgs),
     /// Find what no provider would take: exit code 1 if there is something
-    Check(history::CheckArgs),
+    Check(history::ThreadCheckArgs),
     /// List the calls without a result, or record what is known of one
-    Pending(call::PendingArgs),
+    Pending(call::ThreadPendingArgs),
     /// Run a call again that has no result, and put in what comes of it
-    Rerun(call::RerunArgs),
+    Rerun(call::ThreadRerunArgs),
     /// Make a thread or a file such that its provider takes it
-    Sanitize(history::SanitizeArgs),
+    Sanitize(history::ThreadSanitizeArgs),
 }
 
 /// Who writes, and how long nobody else may.
 #[derive(Debug, clap::Args)]
-pub struct Writer {
+pub struct ThreadWriterArgs {
     /// Say who writes
     #[arg(long, value_name = "NAME")]
-    pub writer: Option<Name>,
+    pub writer: Option<NameArg>,
 
     /// Let nobody else write for so long
-    #[arg(long = "for", value_name = "DURATION", requires = "writer", value_parser = value::duration)]
+    #[arg(long = "for", value_name = "DURATION", requires = "writer", value_parser = value::parse_duration)]
     pub hold: Option<Duration>,
 }
 
-impl Writer {
+impl ThreadWriterArgs {
     fn name(&self) -> Option<&str> {
-        self.writer.as_ref().map(Name::as_str)
+        self.writer.as_ref().map(NameArg::as_str)
     }
 }
 
@@ -65,18 +65,18 @@ pub fn run(command: &ThreadCommand, context: &mut Context) -> Result<(), Command
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Does something as soon as the writer who holds the thread lets go, waiting no longer than for a lock.
-fn when_free<T>(
+fn retry_while_held<T>(
     context: &Context,
     verb: &str,
     work: impl Fn(&WriteContext) -> Result<T, Error>,
 ) -> Result<T, CommandError> {
     let since = Instant::now();
-    let mut act = workplace::act(context, verb);
+    let mut act = workspace::write_context(context, verb);
     loop {
         match work(&act) {
             Err(Error::Held { .. }) if since.elapsed() < context.lock_timeout() => {
                 std::thread::park_timeout(LOOK_AGAIN);
-                act.now = context.now.plus_micros(value::micros(since.elapsed()));
+                act.now = context.now.plus_micros(value::to_micros(since.elapsed()));
             }
             done => return Ok(done?),
         }
@@ -84,29 +84,29 @@ fn when_free<T>(
 }
 
 /// The text of a file, or of standard input for `-`.
-fn text(context: &Context, file: &Path) -> Result<String, CommandError> {
+fn read_input(context: &Context, file: &Path) -> Result<String, CommandError> {
     if file == Path::new("-") {
-        Given::Stdin.read(context)
+        TextArg::Stdin.read(context)
     } else {
-        given::file(&context.cwd.join(file))
+        text_arg::read_file(&context.cwd.join(file))
     }
 }
 
 /// Messages that are refused: exit code 1, as for a fault that is found.
-fn refused(what: &str, refused: SanitizeError) -> CommandError {
-    let error =
-        CommandError::new(ErrorKind::UnknownForm, format!("{what} is refused")).caused_by(refused);
+fn refused_messages(what: &str, refused: SanitizeError) -> CommandError {
+    let error = CommandError::new(CommandErrorKind::UnknownForm, format!("{what} is refused"))
+        .caused_by(refused);
     error.hinted(format!("known are {KNOWN_FORMS}"))
 }
 
 /// What a person calls the input of a command.
-fn given_name(file: &Path) -> String {
+fn input_name(file: &Path) -> String {
     if file == Path::new("-") { "the input".to_owned() } else { format!("'{}'", file.display()) }
 }
 
 /// The history in a file.
-fn document(context: &Context, file: &Path) -> Result<HistoryDocument, CommandError> {
-    let text = text(context, file)?;
+fn read_history(context: &Context, file: &Path) -> Result<HistoryDocument, CommandError> {
+    let text = read_input(context, file)?;
     HistoryDocument::parse(&text).map_err(|error| {
         CommandError::invalid(format!("'{}' holds no messages", file.display())).caused_by(error)
     })
@@ -115,22 +115,22 @@ fn document(context: &Context, file: &Path) -> Result<HistoryDocument, CommandEr
 /// A thread or a file, but one of them.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub struct Of {
+pub struct ThreadSourceArgs {
     /// Name the thread
     #[arg(long, value_name = "THREAD")]
-    pub thread: Option<Name>,
+    pub thread: Option<NameArg>,
 
     /// Read a file instead of a thread of the store, or standard input for '-'
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 }
 
-impl Of {
+impl ThreadSourceArgs {
     /// What a person calls it.
-    fn what(&self) -> String {
+    fn title(&self) -> String {
         match (&self.thread, &self.file) {
             (Some(name), _) => format!("the thread '{name}'"),
-            (None, file) => given_name(file.as_deref().unwrap_or_else(|| Path::new("-"))),
+            (None, file) => input_name(file.as_deref().unwrap_or_else(|| Path::new("-"))),
         }
     }
 }

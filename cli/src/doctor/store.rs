@@ -1,11 +1,11 @@
 //! The store: whether it can be opened, read and written, how large it is, and what stands in the way.
 
-use super::Finding;
-use super::agent::Compaction;
+use super::DoctorFinding;
+use super::agent::KnownCompaction;
 use crate::compaction;
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, CommandErrorKind};
 use crate::report::doctor::StoreHealth;
-use crate::report::key::word;
+use crate::report::key::seal_word;
 use forge_store::backend::plain_file;
 use forge_store::store::{Options, Store};
 use rustix::fs::{Access, access};
@@ -23,7 +23,10 @@ const LONG_TAIL_BYTES: u64 = 16 << 20;
 
 /// What is known of the store in this directory, the compactions in it, and what is wrong with it.
 #[must_use]
-pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>, Vec<Finding>) {
+pub fn examine(
+    path: &Path,
+    options: &Options,
+) -> (StoreHealth, Vec<KnownCompaction>, Vec<DoctorFinding>) {
     let mut findings = Vec::new();
     let (bytes, files) = size(path);
     let generations = generations(&path.join("index"));
@@ -45,7 +48,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         lock_holder: None,
     };
     if !health.writable {
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             "store",
             "it cannot be written: hooks save nothing, reading goes on",
             format!("make '{}' writable for you", path.display()),
@@ -56,7 +59,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
             Some(id) => format!("process {id}"),
             None => "another process".to_owned(),
         };
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             "store",
             format!("{who} holds the lock for writing and does not let it go"),
             "end it, if it hangs; what it was writing is kept or left out as a whole",
@@ -65,7 +68,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
     }
     if generations.len() > 2 {
         let mib = health.old_generation_bytes >> 20;
-        findings.push(Finding::advice(
+        findings.push(DoctorFinding::advice(
             "store",
             format!(
                 "{} old generations of the index are there, of {mib} MiB",
@@ -75,7 +78,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         ));
     }
     if health.spooled > 0 {
-        findings.push(Finding::advice(
+        findings.push(DoctorFinding::advice(
             "store",
             format!("{} entries wait in the spool for a writer", health.spooled),
             "'forge maintain' takes them in",
@@ -84,13 +87,13 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
     let mut compactions = Vec::new();
     match read(path, options, &mut health) {
         Ok(found) => compactions = found,
-        Err(error) => findings.push(unusable(&error)),
+        Err(error) => findings.push(unusable_store(&error)),
     }
     // Of an encrypted one without its key the error has said it.
     let told = health.encrypted == Some(true) && !health.opens;
-    findings.extend(health.seals.filter(|_| !told).and_then(about_seals));
+    findings.extend(health.seals.filter(|_| !told).and_then(seal_finding));
     if health.tail_bytes.is_some_and(|bytes| bytes > LONG_TAIL_BYTES) {
-        findings.push(Finding::advice(
+        findings.push(DoctorFinding::advice(
             "store",
             "much of the journal is not in the index yet, so that every command reads it",
             "'forge maintain' brings the index up to date",
@@ -100,8 +103,8 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
 }
 
 /// What is missing of what its seals are checked with.
-fn about_seals(seals: &str) -> Option<Finding> {
-    let finding = |what: &str, remedy| Some(Finding::problem("store", what, remedy));
+fn seal_finding(seals: &str) -> Option<DoctorFinding> {
+    let finding = |what: &str, remedy| Some(DoctorFinding::problem("store", what, remedy));
     match seals {
         "no_key" => finding(
             "its key is not on this machine, or damaged: nobody vouches for what is read, and writes wait in the spool",
@@ -111,7 +114,7 @@ fn about_seals(seals: &str) -> Option<Finding> {
             "its witness is not on this machine: nobody knows whether its end is missing",
             "'forge key import' brings it from a copy; 'forge adopt' takes the store over",
         ),
-        "unsealed" => Some(Finding::advice(
+        "unsealed" => Some(DoctorFinding::advice(
             "store",
             "it bears no seals: whoever can write to it can change it unnoticed",
             "'forge adopt' seals it",
@@ -120,7 +123,7 @@ fn about_seals(seals: &str) -> Option<Finding> {
     }
 }
 
-fn unusable(error: &CommandError) -> Finding {
+fn unusable_store(error: &CommandError) -> DoctorFinding {
     let causes = error.causes();
     let what = match causes.first() {
         Some(cause) => format!("{}: {cause}", error.message()),
@@ -128,14 +131,16 @@ fn unusable(error: &CommandError) -> Finding {
     };
     let remedy = match (error.hints().first(), error.kind()) {
         (Some(hint), _) => hint.clone(),
-        (None, ErrorKind::Unsupported) => "use the forge that wrote it, or a newer one".to_owned(),
-        (None, ErrorKind::Corrupt) => {
+        (None, CommandErrorKind::Unsupported) => {
+            "use the forge that wrote it, or a newer one".to_owned()
+        }
+        (None, CommandErrorKind::Corrupt) => {
             "keep a copy of the directory before anything else; put a backup in its place"
                 .to_owned()
         }
         (None, _) => "put right what the system says".to_owned(),
     };
-    Finding::problem("store", what, remedy)
+    DoctorFinding::problem("store", what, remedy)
 }
 
 /// Reads what a healthy store can be read for: each session's present state is checked against its digest.
@@ -143,9 +148,9 @@ fn read(
     path: &Path,
     options: &Options,
     health: &mut StoreHealth,
-) -> Result<Vec<Compaction>, CommandError> {
+) -> Result<Vec<KnownCompaction>, CommandError> {
     let key = Store::key_state(path, options)?;
-    health.seals = Some(word(key.standing));
+    health.seals = Some(seal_word(key.standing));
     health.encrypted = Some(key.encrypted);
     health.witnessed = key.witnessed;
     health.adopted_at = key.adopted.map(|(_, time)| time);
@@ -159,13 +164,11 @@ fn read(
         let session = store.session(&summary.info.id.to_string())?;
         session.check_digest(&session.head()?)?;
         let Some(agent_session) = summary.info.agent_session else { continue };
-        let known = compaction::newest(&session, None)?.into_iter();
-        compactions.extend(
-            known.map(|one| Compaction {
-                session: agent_session.clone(),
-                time: one.checkpoint.time,
-            }),
-        );
+        let known = compaction::newest_compactions(&session, None)?.into_iter();
+        compactions.extend(known.map(|one| KnownCompaction {
+            session: agent_session.clone(),
+            time: one.checkpoint.time,
+        }));
     }
     Ok(compactions)
 }

@@ -32,7 +32,7 @@ static IS_FORGE: AtomicBool = AtomicBool::new(false);
 
 /// Runs as a guard if these arguments ask for it, and says how to exit. Else this process is forge.
 #[must_use]
-pub fn run(arguments: &[OsString]) -> Option<u8> {
+pub fn run_if_guard(arguments: &[OsString]) -> Option<u8> {
     IS_FORGE.store(true, Ordering::Relaxed);
     let [_, word, master, program, rest @ ..] = arguments else { return None };
     if word != WORD {
@@ -44,7 +44,7 @@ pub fn run(arguments: &[OsString]) -> Option<u8> {
 
 /// The command under a guard; the command itself if this process is not forge.
 #[must_use]
-pub fn guarded(command: Command) -> Command {
+pub fn guarded_command(command: Command) -> Command {
     if !IS_FORGE.load(Ordering::Relaxed) {
         return command;
     }

@@ -1,6 +1,6 @@
 //! Runs one `git` process with a time limit, in an environment in which it starts no other program.
 
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, CommandErrorKind};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -37,14 +37,14 @@ const QUIET: [(&str, &str); 14] = [
 
 /// How long git may take.
 #[derive(Clone, Copy, Debug)]
-pub enum Limit {
+pub enum GitTimeLimit {
     /// All processes together end by this time.
     Until(Instant),
     /// Each process ends within this time.
     Each(Duration),
 }
 
-impl Limit {
+impl GitTimeLimit {
     fn deadline(self) -> Instant {
         match self {
             Self::Until(time) => time,
@@ -55,7 +55,7 @@ impl Limit {
 
 /// What a process that has ended wrote, and its status.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FinishedProcess {
     /// The status it ended with.
     pub status: ExitStatus,
     /// Its standard output, up to one byte more than was asked for.
@@ -66,7 +66,7 @@ pub struct Ended {
 
 /// A `git` command without arguments. Variables that direct git elsewhere are taken away, as are the relative
 /// entries of `PATH`: they would lead into the checkout.
-pub fn git(directory: &Path) -> Result<Command, CommandError> {
+pub fn git_command(directory: &Path) -> Result<Command, CommandError> {
     let (program, path) = program()?;
     let mut command = Command::new(program);
     command.current_dir(directory).env("PATH", path);
@@ -97,17 +97,17 @@ fn program() -> Result<(PathBuf, OsString), CommandError> {
 /// # Errors
 ///
 /// Unavailable if it takes too long: then it is ended with every process that it started.
-pub fn run(
+pub fn run_git(
     mut command: Command,
     input: Option<Vec<u8>>,
     most: u64,
-    limit: Limit,
-) -> Result<Ended, CommandError> {
+    limit: GitTimeLimit,
+) -> Result<FinishedProcess, CommandError> {
     let deadline = limit.deadline();
     let verb = verb(&command);
     #[cfg(target_os = "linux")]
     {
-        command = super::guard::guarded(command);
+        command = super::guard::guarded_command(command);
         command.stdin(Stdio::null());
     }
     if input.is_some() {
@@ -122,14 +122,14 @@ pub fn run(
     }
     let stdout = read(child.stdout.take(), most.saturating_add(1), false);
     let said = read(child.stderr.take(), MAX_SAID_BYTES, true);
-    let ended = ended(&mut child, &stdout, &said, deadline);
+    let ended = wait_until(&mut child, &stdout, &said, deadline);
     if ended.is_none() {
-        end(&mut child);
+        kill_group(&mut child);
     }
     let ended = ended.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()));
     ended.map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => {
-            CommandError::new(ErrorKind::Unavailable, format!("git {verb} took too long"))
+            CommandError::new(CommandErrorKind::Unavailable, format!("git {verb} took too long"))
                 .caused_by("it was ended, with every process that it had started")
         }
         _ => failed(error),
@@ -158,25 +158,25 @@ fn read(
 }
 
 /// The end of a process; nothing if the deadline comes first.
-fn ended(
+fn wait_until(
     child: &mut Child,
     stdout: &Receiver<io::Result<Vec<u8>>>,
     said: &Receiver<io::Result<Vec<u8>>>,
     deadline: Instant,
-) -> Option<io::Result<Ended>> {
+) -> Option<io::Result<FinishedProcess>> {
     let left = || deadline.saturating_duration_since(Instant::now());
     let stdout = stdout.recv_timeout(left()).ok()?;
     let said = said.recv_timeout(left()).ok()?;
-    exit_of(child).recv_timeout(left()).ok()?;
+    watch_exit(child).recv_timeout(left()).ok()?;
     let status = child.wait();
     Some(status.and_then(|status| {
         let said = String::from_utf8_lossy(&said?).trim().to_owned();
-        Ok(Ended { status, stdout: stdout?, said })
+        Ok(FinishedProcess { status, stdout: stdout?, said })
     }))
 }
 
 /// Receives once the process has ended. It is left to be waited for, so that its number stays its own until then.
-fn exit_of(child: &Child) -> Receiver<()> {
+fn watch_exit(child: &Child) -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     let process = Pid::from_child(child);
     thread::spawn(move || {
@@ -188,8 +188,8 @@ fn exit_of(child: &Child) -> Receiver<()> {
 }
 
 /// Ends a process with its whole group. A guard is told to stop first, so that it ends what left the group.
-fn end(child: &mut Child) {
-    let ended = exit_of(child);
+fn kill_group(child: &mut Child) {
+    let ended = watch_exit(child);
     let _ = kill_process(Pid::from_child(child), Signal::TERM);
     let _ = ended.recv_timeout(GUARD_PATIENCE);
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
@@ -203,18 +203,18 @@ fn end(child: &mut Child) {
 ///
 /// # Errors
 ///
-/// As [`run`]; unavailable if it fails.
-pub fn output(
+/// As [`run_git`]; unavailable if it fails.
+pub fn git_output(
     command: Command,
     input: Option<Vec<u8>>,
-    limit: Limit,
+    limit: GitTimeLimit,
 ) -> Result<Vec<u8>, CommandError> {
     let verb = verb(&command);
-    let ended = run(command, input, u64::MAX, limit)?;
+    let ended = run_git(command, input, u64::MAX, limit)?;
     if ended.status.success() {
         return Ok(ended.stdout);
     }
-    Err(CommandError::new(ErrorKind::Unavailable, format!("git {verb} failed"))
+    Err(CommandError::new(CommandErrorKind::Unavailable, format!("git {verb} failed"))
         .caused_by(ended.said))
 }
 

@@ -6,8 +6,8 @@ mod cursor;
 mod gemini;
 mod opencode;
 
-use super::json::Edit;
-use super::rule;
+use super::json::JsonEdit;
+use super::permission_rules;
 use super::toml::WantedTable;
 use crate::context::Context;
 use crate::discovery;
@@ -21,7 +21,7 @@ use std::path::PathBuf;
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Agent {
+pub enum CodingAgent {
     /// Claude Code
     Claude,
     /// Codex CLI
@@ -35,7 +35,7 @@ pub enum Agent {
     OpenCode,
 }
 
-impl Agent {
+impl CodingAgent {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
@@ -66,19 +66,19 @@ impl Agent {
 
     /// Whom an installation is for where nobody says: the narrowest that no colleague notices.
     #[must_use]
-    pub const fn default_scope(self) -> Scope {
-        if matches!(self, Self::Claude) { Scope::Local } else { Scope::User }
+    pub const fn default_scope(self) -> InstallScope {
+        if matches!(self, Self::Claude) { InstallScope::Local } else { InstallScope::User }
     }
 
     /// Whether the agent has settings for this.
     #[must_use]
-    pub const fn has(self, scope: Scope) -> bool {
-        matches!(self, Self::Claude) || !matches!(scope, Scope::Local)
+    pub const fn has_scope(self, scope: InstallScope) -> bool {
+        matches!(self, Self::Claude) || !matches!(scope, InstallScope::Local)
     }
 
     /// What is wanted in which file.
     #[must_use]
-    pub fn wanted(self, scope: Scope, place: &Place) -> Vec<Wanted> {
+    pub fn wanted_changes(self, scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
         match self {
             Self::Claude => claude::wanted(scope, place),
             Self::Codex => codex::wanted(scope, place),
@@ -90,23 +90,23 @@ impl Agent {
 
     /// What a person has to know or do besides.
     #[must_use]
-    pub fn notes(self, scope: Scope) -> &'static [&'static str] {
+    pub fn notes(self, scope: InstallScope) -> &'static [&'static str] {
         match (self, scope) {
-            (Self::Claude, Scope::Project) => &[
+            (Self::Claude, InstallScope::Project) => &[
                 "Claude Code asks each person once whether the server of '.mcp.json' may be used.",
             ],
-            (Self::Codex, Scope::User) => &[
+            (Self::Codex, InstallScope::User) => &[
                 "Codex runs new hooks only after you trusted them: start 'codex' and say '/hooks'.",
             ],
             (Self::Codex, _) => &[
                 "Codex reads the settings of a project that you trust, and runs new hooks only after \
                  you trusted them too: start 'codex' and say '/hooks'.",
             ],
-            (Self::Gemini, Scope::Project) => &[
+            (Self::Gemini, InstallScope::Project) => &[
                 "Gemini CLI warns of new hooks of a project, and reads its settings if you trust it.",
                 "Gemini CLI reads policies of the user only, so no permission rules are written.",
             ],
-            (Self::Cursor, Scope::User) => &[
+            (Self::Cursor, InstallScope::User) => &[
                 "Cursor keeps your own rules in its settings: no section was written for them.",
                 "Cursor can allow a whole program only, so no permission rules are written.",
             ],
@@ -123,7 +123,7 @@ impl Agent {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum InstallScope {
     /// You, in this project
     Local,
     /// Everybody who works in this project
@@ -132,7 +132,7 @@ pub enum Scope {
     User,
 }
 
-impl Scope {
+impl InstallScope {
     /// All of them, the narrowest first.
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
@@ -150,7 +150,7 @@ impl Scope {
 /// The four things an installation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
+pub enum IntegrationPart {
     /// The agent calls forge at its events.
     Hooks,
     /// The agent knows forge's MCP server.
@@ -161,7 +161,7 @@ pub enum Part {
     Permissions,
 }
 
-impl Part {
+impl IntegrationPart {
     /// What it is, for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -176,44 +176,44 @@ impl Part {
 
 /// One thing that is wanted in one file.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedChange {
     /// The file, as the agent names it.
     pub file: PathBuf,
     /// Which of the four things it is.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// What is wanted in it.
-    pub form: Form,
+    pub form: WantedContent,
 }
 
-impl Wanted {
+impl WantedChange {
     /// What it is, in lines for people.
     #[must_use]
-    pub fn told(&self) -> Vec<String> {
+    pub fn describe(&self) -> Vec<String> {
         match (&self.form, self.part) {
-            (Form::Section(text), _) => text.lines().map(str::to_owned).collect(),
-            (_, Part::Permissions) => {
-                vec![format!("may run unasked: {}", rule::short().join(", "))]
+            (WantedContent::Section(text), _) => text.lines().map(str::to_owned).collect(),
+            (_, IntegrationPart::Permissions) => {
+                vec![format!("may run unasked: {}", permission_rules::short_rules().join(", "))]
             }
-            (Form::Json(edits), _) => edits
+            (WantedContent::Json(edits), _) => edits
                 .iter()
                 .filter_map(|edit| match edit {
-                    Edit::Element { path, value } => {
-                        let value = super::json::of_input(value);
+                    JsonEdit::Element { path, value } => {
+                        let value = super::json::input_value(value);
                         let line = value.pointer("/hooks/0/command").or(value.get("command"));
                         let event = path.last().map(String::as_str).unwrap_or_default();
                         Some(format!("{event}: {}", line?.as_str()?))
                     }
-                    Edit::Member { keep: true, .. } => None,
-                    Edit::Member { name, value, .. } => {
-                        Some(format!("{name}: {}", super::json::of_input(value)))
+                    JsonEdit::Member { keep: true, .. } => None,
+                    JsonEdit::Member { name, value, .. } => {
+                        Some(format!("{name}: {}", super::json::input_value(value)))
                     }
                 })
                 .collect(),
-            (Form::Toml(table), _) => {
+            (WantedContent::Toml(table), _) => {
                 let values = table.values.iter();
                 values.map(|(name, value)| format!("{name} = {value}")).collect()
             }
-            (Form::Whole(_), _) => {
+            (WantedContent::Whole(_), _) => {
                 vec!["a plugin that passes the agent's events on to forge".to_owned()]
             }
         }
@@ -222,9 +222,9 @@ impl Wanted {
 
 /// What is wanted in a file.
 #[derive(Clone, Debug)]
-pub enum Form {
+pub enum WantedContent {
     /// These things in settings in JSON.
-    Json(Vec<Edit>),
+    Json(Vec<JsonEdit>),
     /// This table in settings in TOML.
     Toml(WantedTable),
     /// This section in a page of text.
@@ -235,7 +235,7 @@ pub enum Form {
 
 /// Where an installation goes, and what it calls.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct InstallTarget {
     /// The user's directory.
     pub home: PathBuf,
     /// The project's directory.
@@ -254,13 +254,13 @@ pub struct Place {
     pub config: PathBuf,
 }
 
-impl Place {
+impl InstallTarget {
     /// The place of this process.
     ///
     /// # Errors
     ///
     /// If the user's directory or the running binary is not known, or is no text.
-    pub fn of(context: &Context) -> Result<Self, CommandError> {
+    pub fn from_context(context: &Context) -> Result<Self, CommandError> {
         let environment = &context.environment;
         let home = environment.directory("HOME").ok_or_else(|| {
             CommandError::not_found("there is no place for the settings of agents")
@@ -280,9 +280,9 @@ impl Place {
             }
             _ => shell_word(&forge),
         };
-        let project = discovery::place_for(&context.cwd);
+        let project = discovery::new_store_path(&context.cwd);
         let project = project.parent().unwrap_or(&context.cwd);
-        let project = match discovery::find(&context.cwd, &context.environment) {
+        let project = match discovery::find_store(&context.cwd, &context.environment) {
             // A store that was made without a repository says where the project is.
             Ok(store) if !project.join(".git").exists() => {
                 store.parent().unwrap_or(project).to_owned()
@@ -303,7 +303,7 @@ impl Place {
 
     /// The command line of a hook, for agents that hand it to a shell.
     #[must_use]
-    pub fn hook(&self, agent: Agent, event: &str) -> String {
+    pub fn hook_command(&self, agent: CodingAgent, event: &str) -> String {
         format!("{} hook {} {event}", shell_word(&self.forge), agent.name())
     }
 }
@@ -333,16 +333,16 @@ fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> CstInputValue {
 }
 
 /// The hooks as Claude Code has them, and others after it: a list of groups for each event.
-fn groups(
-    agent: Agent,
-    place: &Place,
+fn hook_groups(
+    agent: CodingAgent,
+    place: &InstallTarget,
     events: &[(&str, Option<&str>, u32)],
     more: impl Fn(&str) -> Vec<(&'static str, CstInputValue)>,
-) -> Form {
+) -> WantedContent {
     let edit = |(event, matcher, timeout): &(&str, Option<&str>, u32)| {
         let mut handler = vec![
             ("type".to_owned(), "command".into()),
-            ("command".to_owned(), place.hook(agent, event).into()),
+            ("command".to_owned(), place.hook_command(agent, event).into()),
             ("timeout".to_owned(), CstInputValue::Number(timeout.to_string())),
         ];
         handler.extend(more(event).into_iter().map(|(name, value)| (name.to_owned(), value)));
@@ -352,14 +352,14 @@ fn groups(
             group.push(("matcher".to_owned(), (*matcher).into()));
         }
         group.push(("hooks".to_owned(), hooks));
-        Edit::Element { path: path(&["hooks", event]), value: CstInputValue::Object(group) }
+        JsonEdit::Element { path: path(&["hooks", event]), value: CstInputValue::Object(group) }
     };
-    Form::Json(events.iter().map(edit).collect())
+    WantedContent::Json(events.iter().map(edit).collect())
 }
 
 /// The MCP server as most agents name it.
-fn server(place: &Place, above: &[&str]) -> Form {
-    Form::Json(vec![Edit::Member {
+fn mcp_server(place: &InstallTarget, above: &[&str]) -> WantedContent {
+    WantedContent::Json(vec![JsonEdit::Member {
         path: path(above),
         name: "forge".to_owned(),
         value: object([("command", place.forge.as_str().into()), ("args", texts(["mcp"]))]),

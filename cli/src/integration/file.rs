@@ -1,7 +1,7 @@
 //! Reading and writing the files of an agent: whole, at once, and only where they belong.
 
 use crate::error::CommandError;
-use crate::private;
+use crate::private_files;
 use forge_store::backend::plain_file;
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// A file of an agent as it is now.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AgentFile {
     /// Where it really is, links followed.
     pub path: PathBuf,
     /// What is in it; nothing if there is no such file.
@@ -25,7 +25,7 @@ pub struct Settings {
 /// # Errors
 ///
 /// If it is no plain file of the user's, no text, or leads out of `within`.
-pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
+pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     let shown = file.display();
     let (path, about) = match fs::canonicalize(file) {
         Ok(path) => {
@@ -61,11 +61,11 @@ pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
     let bytes = plain_file::read(&path, MOST_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     let text = String::from_utf8(bytes).map_err(|_| refused(file, "is not UTF-8"))?;
-    Ok(Settings { path, text: Some(text) })
+    Ok(AgentFile { path, text: Some(text) })
 }
 
 /// A file that is to be made: its nearest directory decides whether it is in its place.
-fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
+fn missing(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     let real = within.canonicalize().unwrap_or_else(|_| within.to_owned());
     let mut above = file.parent();
     while let Some(folder) = above {
@@ -82,7 +82,7 @@ fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
             }
             Ok(found) => {
                 let rest = file.strip_prefix(folder).unwrap_or(file);
-                return Ok(Settings { path: found.join(rest), text: None });
+                return Ok(AgentFile { path: found.join(rest), text: None });
             }
             Err(_) if fs::symlink_metadata(folder).is_ok() => {
                 return Err(refused(folder, "is a link to a directory that is not there"));
@@ -90,7 +90,7 @@ fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
             Err(_) => above = folder.parent(),
         }
     }
-    Ok(Settings { path: file.to_owned(), text: None })
+    Ok(AgentFile { path: file.to_owned(), text: None })
 }
 
 fn refused(file: &Path, why: &str) -> CommandError {
@@ -104,7 +104,7 @@ fn refused(file: &Path, why: &str) -> CommandError {
 /// # Errors
 ///
 /// Conflict if it changed meanwhile; if it cannot be written.
-pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandError> {
+pub fn replace(settings: &AgentFile, text: Option<&str>) -> Result<(), CommandError> {
     let path = &settings.path;
     let shown = path.display();
     let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
@@ -115,7 +115,7 @@ pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandErr
     };
     if now.as_deref() != settings.text.as_deref().map(str::as_bytes) {
         return Err(CommandError::new(
-            crate::error::ErrorKind::Conflict,
+            crate::error::CommandErrorKind::Conflict,
             format!("'{shown}' was changed by somebody else just now"),
         )
         .hinted("try again"));
@@ -127,11 +127,11 @@ pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandErr
         };
     };
     if let Some(folder) = path.parent() {
-        private::create_directories(folder).map_err(failed)?;
+        private_files::create_directories(folder).map_err(failed)?;
     }
     // A file keeps the rights it has; a new one is the user's alone.
     let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode() & 0o7777);
-    private::replace_file_with(path, text.as_bytes(), mode).map_err(failed)
+    private_files::replace_file_with(path, text.as_bytes(), mode).map_err(failed)
 }
 
 /// The directories above a file that are not there, the outermost first.

@@ -4,18 +4,18 @@
 //! * [`json`], [`toml`], [`section`]: changing such a file in place.
 //! * [`splice`], [`receipt`]: what was changed, so that exactly that is taken back.
 //! * [`plan`]: what a file is and would be; [`file`](mod@file) reads and writes it.
-//! * [`found`]: what is there of forge, told from the files alone; [`fault`]: what is wrong with it.
-//! * [`rule`]: the commands an agent may run unasked. [`binary`]: programs on the path.
+//! * [`detect`]: what is there of forge, told from the files alone; [`fault`]: what is wrong with it.
+//! * [`permission_rules`]: the commands an agent may run unasked. [`binary`]: programs on the path.
 
 pub mod agent;
 pub mod binary;
+pub mod detect;
 pub mod fault;
 pub mod file;
-pub mod found;
 pub mod json;
+pub mod permission_rules;
 pub mod plan;
 pub mod receipt;
-pub mod rule;
 pub mod section;
 pub mod splice;
 pub mod toml;

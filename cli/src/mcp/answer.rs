@@ -1,7 +1,7 @@
 //! What a tool answers: typed, bounded in size, with stored text shown as data; and errors that say the next step.
 
-use super::place::ChosenBy;
-use crate::error::{CommandError, ErrorKind};
+use super::session_choice::ChosenBy;
+use crate::error::{CommandError, CommandErrorKind};
 use forge_store::model::text::{NewlineMode, sanitise};
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ const LINKS: usize = 10;
 /// Where an answer comes from.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(super) struct Place {
+pub(super) struct AnswerPlace {
     /// The session: name it in 'session' to stay with it.
     pub(super) session: String,
     /// Why it is this session: the request named it, the server was started with it, it is that of the agent whose
@@ -37,14 +37,14 @@ pub(super) struct Place {
 }
 
 /// What a tool found.
-pub(super) struct Answer<T> {
+pub(super) struct ToolAnswer<T> {
     /// All of it.
     pub(super) found: T,
     /// Where to read more, by address and name.
     pub(super) links: Vec<(String, String)>,
 }
 
-impl<T> Answer<T> {
+impl<T> ToolAnswer<T> {
     pub(super) fn new(found: T) -> Self {
         Self { found, links: Vec::new() }
     }
@@ -55,7 +55,7 @@ impl<T> Answer<T> {
     }
 }
 
-impl<T: Serialize> Answer<T> {
+impl<T: Serialize> ToolAnswer<T> {
     /// The result of a call: the structured content, the same as text, and links.
     ///
     /// # Errors
@@ -91,16 +91,18 @@ impl<T: Serialize> Answer<T> {
 pub(super) fn json(found: &impl Serialize) -> Result<Value, CommandError> {
     let value = serde_json::to_value(found)
         .map_err(|error| CommandError::internal("an answer is not JSON").caused_by(error))?;
-    Ok(shown(value))
+    Ok(sanitized(value))
 }
 
-fn shown(value: Value) -> Value {
+fn sanitized(value: Value) -> Value {
     match value {
         Value::String(text) => sanitise(&text, NewlineMode::Keep).into_owned().into(),
-        Value::Array(items) => items.into_iter().map(shown).collect(),
+        Value::Array(items) => items.into_iter().map(sanitized).collect(),
         Value::Object(fields) => fields
             .into_iter()
-            .map(|(name, value)| (sanitise(&name, NewlineMode::Escape).into_owned(), shown(value)))
+            .map(|(name, value)| {
+                (sanitise(&name, NewlineMode::Escape).into_owned(), sanitized(value))
+            })
             .collect(),
         plain => plain,
     }
@@ -146,8 +148,8 @@ pub(super) fn page<T: Serialize>(
 }
 
 /// The result that says what went wrong and what to do next.
-pub(super) fn refusal(error: &CommandError) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(told(error))])
+pub(super) fn error_result(error: &CommandError) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(error_lines(error))])
 }
 
 /// A text of others as it is shown in an error, cut if it is long.
@@ -160,7 +162,7 @@ pub(super) fn cut_text(text: &str) -> String {
 }
 
 /// What went wrong and what to do next, in lines.
-pub(super) fn told(error: &CommandError) -> String {
+pub(super) fn error_lines(error: &CommandError) -> String {
     let mut text = format!("error: {}", cut_text(error.message()));
     for cause in error.causes().iter().take(CAUSES) {
         text.push_str("\ncause: ");
@@ -177,23 +179,27 @@ pub(super) fn told(error: &CommandError) -> String {
     text
 }
 
-const fn next_step(kind: ErrorKind) -> &'static str {
+const fn next_step(kind: CommandErrorKind) -> &'static str {
     match kind {
-        ErrorKind::Usage | ErrorKind::Invalid | ErrorKind::UnknownForm => {
+        CommandErrorKind::Usage | CommandErrorKind::Invalid | CommandErrorKind::UnknownForm => {
             "change the arguments as the tool's schema says, and call again"
         }
-        ErrorKind::NotFound => "'timeline' names moments, 'state' names what is known",
-        ErrorKind::Conflict | ErrorKind::Locked => "call again: somebody else wrote meanwhile",
-        ErrorKind::Unavailable => "look whether the store can be written, then call again",
-        ErrorKind::Corrupt => "write no more to this store, and tell the person you work for",
-        ErrorKind::Forged => {
+        CommandErrorKind::NotFound => "'timeline' names moments, 'state' names what is known",
+        CommandErrorKind::Conflict | CommandErrorKind::Locked => {
+            "call again: somebody else wrote meanwhile"
+        }
+        CommandErrorKind::Unavailable => "look whether the store can be written, then call again",
+        CommandErrorKind::Corrupt => {
+            "write no more to this store, and tell the person you work for"
+        }
+        CommandErrorKind::Forged => {
             "believe nothing that this store says, and tell the person you work for"
         }
-        ErrorKind::Unkeyed => "go on without writing, and tell the person you work for",
-        ErrorKind::Unsupported => {
+        CommandErrorKind::Unkeyed => "go on without writing, and tell the person you work for",
+        CommandErrorKind::Unsupported => {
             "this needs another version of forge: tell the person you work for"
         }
-        ErrorKind::Internal | ErrorKind::BrokenPipe => {
+        CommandErrorKind::Internal | CommandErrorKind::BrokenPipe => {
             "go on without this call, and tell the person you work for"
         }
     }
@@ -201,8 +207,8 @@ const fn next_step(kind: ErrorKind) -> &'static str {
 
 /// A claim or a fact as it is handed back: data that somebody recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(super) struct Stored {
+#[schemars(rename = "Stored", deny_unknown_fields)]
+pub(super) struct StoredEntity {
     /// What it is.
     pub(super) kind: String,
     /// Its id within its kind.
@@ -220,8 +226,8 @@ pub(super) struct Stored {
 
 /// What an entity is called in a link or a list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(super) struct Named {
+#[schemars(rename = "Named", deny_unknown_fields)]
+pub(super) struct NamedEntity {
     /// What it is.
     pub(super) kind: String,
     /// Its id within its kind.
@@ -252,8 +258,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_large_is_an_error_with_a_next_step() {
-        let error = Answer::new("x".repeat(ANSWER_BYTES)).into_result().unwrap_err();
-        assert!(told(&error).contains("\nnext: ask for less"), "{}", told(&error));
+        let error = ToolAnswer::new("x".repeat(ANSWER_BYTES)).into_result().unwrap_err();
+        assert!(error_lines(&error).contains("\nnext: ask for less"), "{}", error_lines(&error));
     }
 
     /// What names nothing is named in the error, and may be as long as a message.
@@ -261,7 +267,7 @@ mod tests {
     fn an_error_is_cut_whatever_it_names() {
         let long = "\u{1b}".repeat(200_000);
         let error = CommandError::invalid(&*long).caused_by(format!("b{long}")).hinted(long);
-        let told = told(&error);
+        let told = error_lines(&error);
         assert!(told.len() < 8 * 1024, "{} bytes", told.len());
         assert_eq!(told.matches("… (20000").count(), 3);
     }
@@ -270,7 +276,7 @@ mod tests {
     fn every_error_says_a_next_step() {
         let error = CommandError::invalid("no such thing\u{7}");
         assert_eq!(
-            told(&error),
+            error_lines(&error),
             "error: no such thing\\x07\nnext: change the arguments as the tool's schema says, and call again"
         );
     }

@@ -29,7 +29,7 @@ use tokio::task::JoinSet;
 /// Where messages are posted to.
 pub const PATH: &str = "/mcp";
 /// The largest message, in bytes.
-const BODY_BYTES: usize = super::line::LINE_BYTES;
+const BODY_BYTES: usize = super::line_transport::LINE_BYTES;
 /// How long is waited after a connection that could not be taken.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The names of this machine to itself.
@@ -37,14 +37,14 @@ const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// What a client must bear to be heard.
 #[derive(Clone, Debug)]
-pub enum Token {
+pub enum AccessToken {
     /// This word.
     Bearer(Arc<str>),
     /// Nothing. Only for a server without anybody's data behind it.
     None,
 }
 
-impl Token {
+impl AccessToken {
     /// A new one that nobody can guess.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Co
 
 /// How long a client is waited for, and how many at once.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct HttpLimits {
     /// The head of a request comes within this time, also the next one of a connection.
     pub header: Duration,
     /// So does its body.
@@ -88,7 +88,7 @@ pub struct Limits {
     pub connections: usize,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         let (header, body) = (Duration::from_secs(10), Duration::from_secs(10));
         Self { header, body, connections: 64 }
@@ -99,8 +99,8 @@ impl Default for Limits {
 pub fn router<S: ServerHandler + Clone>(
     server: S,
     address: SocketAddr,
-    token: Token,
-    limits: Limits,
+    token: AccessToken,
+    limits: HttpLimits,
 ) -> Router {
     let port = address.port();
     let config = StreamableHttpServerConfig::default()
@@ -112,14 +112,16 @@ pub fn router<S: ServerHandler + Clone>(
         .enforce_origin_validation();
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    Router::new().route_service(PATH, service).layer(from_fn_with_state((token, limits), heard))
+    Router::new()
+        .route_service(PATH, service)
+        .layer(from_fn_with_state((token, limits), check_token))
 }
 
 /// Serves until `stop` comes to something, and what was asked by then is answered.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: Limits,
+    limits: HttpLimits,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let mut http = http1::Builder::new();
@@ -181,49 +183,57 @@ async fn accept(
 /// # Errors
 ///
 /// The answer that says why not.
-async fn with_body(request: Request, limits: Limits) -> Result<Request, Response> {
+async fn with_body(request: Request, limits: HttpLimits) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     let body = match tokio::time::timeout(limits.body, to_bytes(body, BODY_BYTES)).await {
         Ok(Ok(body)) => body,
         Ok(Err(_)) => {
             let text = format!("a message has at most {BODY_BYTES} bytes");
-            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::INVALID_REQUEST, &text));
+            return Err(error_response(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                ErrorCode::INVALID_REQUEST,
+                &text,
+            ));
         }
         Err(_) => {
             let text = "the message did not come in time";
-            return Err(refused(StatusCode::REQUEST_TIMEOUT, ErrorCode::INVALID_REQUEST, text));
+            return Err(error_response(
+                StatusCode::REQUEST_TIMEOUT,
+                ErrorCode::INVALID_REQUEST,
+                text,
+            ));
         }
     };
     if head.method == Method::POST {
         let wrong = match serde_json::from_slice::<Value>(&body) {
             Err(error) => Some((ErrorCode::PARSE_ERROR, format!("this is no JSON: {error}"))),
             Ok(message) => {
-                let id = message.get("id").map(super::line::request_id);
+                let id = message.get("id").map(super::line_transport::request_id);
                 id.and_then(Result::err).map(|text| (ErrorCode::INVALID_REQUEST, text.to_owned()))
             }
         };
         if let Some((code, text)) = wrong {
-            return Err(refused(StatusCode::BAD_REQUEST, code, &text));
+            return Err(error_response(StatusCode::BAD_REQUEST, code, &text));
         }
     }
     Ok(Request::from_parts(head, body.into()))
 }
 
 /// An error of the protocol, for what is no message that could be answered.
-fn refused(status: StatusCode, code: ErrorCode, text: &str) -> Response {
+fn error_response(status: StatusCode, code: ErrorCode, text: &str) -> Response {
     let error = json!({ "code": code.0, "message": text });
     let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
     (status, [(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
 /// Lets those through who bear the token. Nobody else is told anything.
-async fn heard(
-    State((token, limits)): State<(Token, Limits)>,
+async fn check_token(
+    State((token, limits)): State<(AccessToken, HttpLimits)>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Token::Bearer(token) = &token {
-        let given = request.headers().get(AUTHORIZATION).and_then(bearer);
+    if let AccessToken::Bearer(token) = &token {
+        let given = request.headers().get(AUTHORIZATION).and_then(bearer_token);
         if !given.is_some_and(|given| is_same(given, token.as_bytes())) {
             let challenge = [(WWW_AUTHENTICATE, "Bearer")];
             let text = "this server wants its token: 'Authorization: Bearer TOKEN'\n";
@@ -240,7 +250,7 @@ async fn heard(
     }
 }
 
-fn bearer(header: &HeaderValue) -> Option<&[u8]> {
+fn bearer_token(header: &HeaderValue) -> Option<&[u8]> {
     let (scheme, word) = header.as_bytes().split_at_checked("Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| word.trim_ascii())
 }
@@ -252,14 +262,14 @@ fn is_same(given: &[u8], wanted: &[u8]) -> bool {
 
 /// Serves on a thread of this process until it is dropped; for tests and examples.
 #[derive(Debug)]
-pub struct Background {
+pub struct BackgroundServer {
     /// Where it listens.
     pub address: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Background {
+impl BackgroundServer {
     /// Begins to serve on a free loopback port.
     ///
     /// # Errors
@@ -267,8 +277,8 @@ impl Background {
     /// If there is none.
     pub fn begin<S: ServerHandler + Clone>(
         server: S,
-        token: Token,
-        limits: Limits,
+        token: AccessToken,
+        limits: HttpLimits,
     ) -> Result<Self, CommandError> {
         let runtime = runtime()?;
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -285,7 +295,7 @@ impl Background {
     }
 }
 
-impl Drop for Background {
+impl Drop for BackgroundServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -306,13 +316,18 @@ mod tests {
 
     impl ServerHandler for Nothing {}
 
-    fn served(header: u64, body: u64, connections: usize) -> Background {
+    fn served(header: u64, body: u64, connections: usize) -> BackgroundServer {
         let (header, body) = (Duration::from_millis(header), Duration::from_millis(body));
-        Background::begin(Nothing, Token::None, Limits { header, body, connections }).unwrap()
+        BackgroundServer::begin(
+            Nothing,
+            AccessToken::None,
+            HttpLimits { header, body, connections },
+        )
+        .unwrap()
     }
 
     /// All that the server says to these bytes until it ends the connection.
-    fn said(server: &Background, bytes: &str) -> String {
+    fn said(server: &BackgroundServer, bytes: &str) -> String {
         let mut stream = net::TcpStream::connect(server.address).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
         let mut said = String::new();

@@ -23,7 +23,7 @@ pub struct BriefScreen {
 
 impl BriefScreen {
     /// Tells where and when this is.
-    pub fn tell_header(&self, screen: &mut Screen) {
+    pub fn print_header(&self, screen: &mut Screen) {
         let brief = &self.brief;
         let when = brief.at.map_or("nothing is recorded yet".to_owned(), |at| screen.time(at));
         let revision = self.revision.map(|sequence| format!(" #{sequence}")).unwrap_or_default();
@@ -54,11 +54,11 @@ impl BriefScreen {
     }
 
     /// Tells as much as goes on so many lines.
-    pub fn tell_within(&self, lines: usize, screen: &mut Screen) {
+    pub fn print_within(&self, lines: usize, screen: &mut Screen) {
         let told = |brief: &SessionBrief| {
             let mut trial = screen.blank();
-            self.tell_header(&mut trial);
-            tell(brief, &mut trial);
+            self.print_header(&mut trial);
+            print_lists(brief, &mut trial);
             trial
         };
         let short = self.brief.fitting(|brief| told(brief).lines() <= lines);
@@ -79,21 +79,21 @@ pub struct BriefReport {
     /// The checkpoint it stands on.
     pub checkpoint: Option<CheckpointJson>,
     /// What is held to be the explanation.
-    pub confirmed: Vec<LineJson>,
+    pub confirmed: Vec<BriefLineJson>,
     /// What is held not to be it.
-    pub rejected: Vec<LineJson>,
+    pub rejected: Vec<BriefLineJson>,
     /// What is thought possible.
-    pub active: Vec<LineJson>,
+    pub active: Vec<BriefLineJson>,
     /// Beliefs in doubt.
-    pub doubted: Vec<LineJson>,
+    pub doubted: Vec<BriefLineJson>,
     /// Open gaps.
-    pub gaps: Vec<LineJson>,
+    pub gaps: Vec<BriefLineJson>,
     /// Failing verifications.
-    pub failing: Vec<LineJson>,
+    pub failing: Vec<BriefLineJson>,
     /// The last commands.
-    pub commands: Vec<LineJson>,
+    pub commands: Vec<BriefLineJson>,
     /// Open tasks.
-    pub tasks: Vec<LineJson>,
+    pub tasks: Vec<BriefLineJson>,
     /// What could be done next.
     pub next: Vec<String>,
     /// How many entries there was no room for, by list.
@@ -104,7 +104,7 @@ pub struct BriefReport {
 
 /// An entity in a line.
 #[derive(Debug, Serialize)]
-pub struct LineJson {
+pub struct BriefLineJson {
     id: String,
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub struct LineJson {
     at: Timestamp,
 }
 
-impl From<&BriefLine> for LineJson {
+impl From<&BriefLine> for BriefLineJson {
     fn from(line: &BriefLine) -> Self {
         let of = |kinds: &[Kind]| line.word.filter(|_| kinds.contains(&line.kind));
         Self {
@@ -170,11 +170,11 @@ impl Report for BriefReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.session.is_some() {
-            self.screen.tell_header(screen);
+            self.screen.print_header(screen);
         } else {
             screen.line(Tone::Plain, "No session has been begun yet.");
         }
-        tell(&self.screen.brief, screen);
+        print_lists(&self.screen.brief, screen);
     }
 }
 
@@ -192,7 +192,7 @@ fn bytes(brief: &SessionBrief) -> usize {
 
 /// The title of a list.
 #[must_use]
-pub fn named(list: &str) -> String {
+pub fn list_title(list: &str) -> String {
     let words = list.replace('_', " ");
     let mut characters = words.chars();
     let first = characters.next().map(|first| first.to_ascii_uppercase());
@@ -202,7 +202,7 @@ pub fn named(list: &str) -> String {
 /// The lists stand behind their names, not below them: on a screen of 24 lines each still says something.
 const LABEL_COLUMNS: usize = 15;
 
-fn tell(brief: &SessionBrief, screen: &mut Screen) {
+fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
     for (name, list) in brief.lists() {
         let omitted = brief.omitted.get(name).copied().unwrap_or(0);
         let total = list.len() + omitted;

@@ -1,14 +1,14 @@
 //! Whether forge works here.
 
-use crate::doctor::{Finding, Severity};
-use crate::integration::agent::{Agent, Scope};
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::doctor::{DoctorFinding, FindingSeverity};
+use crate::integration::agent::{CodingAgent, InstallScope};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::Timestamp;
 use serde::Serialize;
 
 /// What was examined, and what was found.
 #[derive(Debug, Serialize)]
-pub struct Doctor {
+pub struct DoctorReport {
     /// Whether nothing is wrong; advice may be there all the same.
     pub healthy: bool,
     /// The version of forge.
@@ -20,26 +20,26 @@ pub struct Doctor {
     /// The store; null if there is none here.
     pub store: Option<StoreHealth>,
     /// What is wrong or could be better, problems first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
 }
 
 /// What is known of an agent.
 #[derive(Debug, Serialize)]
 pub struct AgentHealth {
     /// Which.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// The agent's own program on the path.
     pub program: Option<String>,
     /// For whom forge is installed in it.
-    pub installed: Vec<Scope>,
+    pub installed: Vec<InstallScope>,
     /// When it last called a hook in this store.
     pub last_fired: Option<Timestamp>,
     /// Which one that was.
     pub last_event: Option<String>,
     /// Its calls.
-    pub calls: Calls,
+    pub calls: HookCallStatistics,
     /// The same of each event.
-    pub events: Vec<Calls>,
+    pub events: Vec<HookCallStatistics>,
     /// The compactions that a hook announced.
     pub compactions_seen: u64,
     /// Those that were found later, and that no hook announced.
@@ -48,7 +48,7 @@ pub struct AgentHealth {
 
 /// Calls of hooks that are in the log.
 #[derive(Debug, Serialize)]
-pub struct Calls {
+pub struct HookCallStatistics {
     /// Of which event; empty for all.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub event: String,
@@ -100,7 +100,7 @@ pub struct StoreHealth {
     pub lock_holder: Option<String>,
 }
 
-impl Report for Doctor {
+impl Report for DoctorReport {
     const SCHEMA: &'static str = "forge.doctor/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -119,8 +119,8 @@ impl Report for Doctor {
         for finding in &self.findings {
             screen.gap();
             let (tone, label) = match finding.severity {
-                Severity::Problem => (Tone::Bad, "problem"),
-                Severity::Advice => (Tone::Warning, "advice"),
+                FindingSeverity::Problem => (Tone::Bad, "problem"),
+                FindingSeverity::Advice => (Tone::Warning, "advice"),
             };
             screen.put(tone, label);
             screen.paragraph(Tone::Plain, 0, &format!(" {}: {}", finding.about, finding.what));
@@ -129,14 +129,21 @@ impl Report for Doctor {
     }
 }
 
-impl Doctor {
+impl DoctorReport {
     fn tell_agents(&self, screen: &mut Screen) {
-        let mut table =
-            Table::new(&["Agent", "Installed", "Last fired", "Calls", "p50", "p99", "Compactions"])
-                .right(3)
-                .right(4)
-                .right(5)
-                .flexible(2);
+        let mut table = TextTable::new(&[
+            "Agent",
+            "Installed",
+            "Last fired",
+            "Calls",
+            "p50",
+            "p99",
+            "Compactions",
+        ])
+        .right(3)
+        .right(4)
+        .right(5)
+        .flexible(2);
         for agent in &self.agents {
             let scopes: Vec<&str> = agent.installed.iter().map(|scope| scope.name()).collect();
             let (tone, scopes) = match scopes.as_slice() {
@@ -157,13 +164,13 @@ impl Doctor {
                 (seen, missed) => format!("{seen} seen, {missed} missed"),
             };
             table.row(vec![
-                Cell::plain(agent.agent.title()),
-                Cell::new(tone, scopes),
-                Cell::plain(fired),
-                Cell::plain(calls),
-                Cell::plain(milliseconds(agent.calls.p50_micros)),
-                Cell::plain(milliseconds(agent.calls.p99_micros)),
-                Cell::plain(compactions),
+                TableCell::plain(agent.agent.title()),
+                TableCell::new(tone, scopes),
+                TableCell::plain(fired),
+                TableCell::plain(calls),
+                TableCell::plain(milliseconds(agent.calls.p50_micros)),
+                TableCell::plain(milliseconds(agent.calls.p99_micros)),
+                TableCell::plain(compactions),
             ]);
         }
         screen.table(&table);

@@ -1,25 +1,25 @@
 //! What is installed in coding agents.
 
-use crate::integration::agent::{Agent, Part, Scope};
-use crate::integration::fault::Fault;
+use crate::integration::agent::{CodingAgent, InstallScope, IntegrationPart};
+use crate::integration::fault::InstallationFault;
 use crate::output::{Report, Screen, Tone};
 use serde::Serialize;
 
 /// An installation that was made, is there, or was only shown.
 #[derive(Debug, Serialize)]
-pub struct Installation {
+pub struct HooksInstallReport {
     /// Of which agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// For whom.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The binary that is called.
     pub forge: String,
     /// What came of it.
-    pub outcome: Installed,
+    pub outcome: InstallOutcome,
     /// The things it does.
-    pub parts: Vec<Change>,
+    pub parts: Vec<PartChange>,
     /// Those it does not do, and why.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedPart>,
     /// What a person has to know.
     pub notes: Vec<String>,
 }
@@ -27,7 +27,7 @@ pub struct Installation {
 /// What came of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Installed {
+pub enum InstallOutcome {
     /// It was made.
     Now,
     /// All of it was there.
@@ -38,9 +38,9 @@ pub enum Installed {
 
 /// One of the things an installation does.
 #[derive(Debug, Serialize)]
-pub struct Change {
+pub struct PartChange {
     /// Which.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// In which file.
     pub file: String,
     /// Whether the file is made for it.
@@ -53,16 +53,16 @@ pub struct Change {
 
 /// A thing that is not done.
 #[derive(Debug, Serialize)]
-pub struct LeftOut {
+pub struct OmittedPart {
     /// Which.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// Why.
     pub reason: String,
 }
 
 /// Tells what is to be done.
-pub fn told(report: &Installation, screen: &mut Screen) {
-    let (title, whom) = (report.agent.title(), whom(report.scope));
+pub fn print_plan(report: &HooksInstallReport, screen: &mut Screen) {
+    let (title, whom) = (report.agent.title(), scope_words(report.scope));
     screen.line(Tone::Plain, &format!("forge for {title}, {whom}:"));
     for change in &report.parts {
         screen.gap();
@@ -79,10 +79,10 @@ pub fn told(report: &Installation, screen: &mut Screen) {
             screen.paragraph(Tone::Plain, 2, line);
         }
     }
-    remarks(report, screen);
+    print_notes(report, screen);
 }
 
-fn remarks(report: &Installation, screen: &mut Screen) {
+fn print_notes(report: &HooksInstallReport, screen: &mut Screen) {
     for left_out in &report.left_out {
         screen.gap();
         let part = left_out.part.title();
@@ -103,33 +103,36 @@ fn capital(text: &str) -> &str {
     }
 }
 
-fn whom(scope: Scope) -> &'static str {
+fn scope_words(scope: InstallScope) -> &'static str {
     match scope {
-        Scope::Local => "for you in this project",
-        Scope::Project => "for everybody in this project",
-        Scope::User => "for you in all projects",
+        InstallScope::Local => "for you in this project",
+        InstallScope::Project => "for everybody in this project",
+        InstallScope::User => "for you in all projects",
     }
 }
 
-impl Report for Installation {
+impl Report for HooksInstallReport {
     const SCHEMA: &'static str = "forge.hooks.install/1";
 
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
         match self.outcome {
-            Installed::Already => {
+            InstallOutcome::Already => {
                 screen.line(Tone::Plain, &format!("All of it is there already for {title}."));
-                remarks(self, screen);
+                print_notes(self, screen);
             }
-            Installed::Now => {
-                screen.line(Tone::Good, &format!("Installed for {title}, {}:", whom(self.scope)));
+            InstallOutcome::Now => {
+                screen.line(
+                    Tone::Good,
+                    &format!("Installed for {title}, {}:", scope_words(self.scope)),
+                );
                 for change in &self.parts {
                     screen.line(
                         Tone::Plain,
                         &format!("  {} in {}", change.part.title(), change.file),
                     );
                 }
-                remarks(self, screen);
+                print_notes(self, screen);
                 screen.gap();
                 screen.line(
                     Tone::Dim,
@@ -141,8 +144,8 @@ impl Report for Installation {
                     ),
                 );
             }
-            Installed::Not => {
-                told(self, screen);
+            InstallOutcome::Not => {
+                print_plan(self, screen);
                 screen.gap();
                 screen.line(Tone::Plain, "Nothing was changed; '--yes' does it.");
             }
@@ -152,7 +155,7 @@ impl Report for Installation {
 
 /// What is installed.
 #[derive(Debug, Serialize)]
-pub struct Status {
+pub struct HooksStatusReport {
     /// Whether there is a store here: without one hooks do nothing.
     pub store: bool,
     /// The running binary.
@@ -160,16 +163,16 @@ pub struct Status {
     /// The installations.
     pub installed: Vec<ScopeStatus>,
     /// The agents without one.
-    pub not_installed: Vec<Agent>,
+    pub not_installed: Vec<CodingAgent>,
 }
 
 /// One installation.
 #[derive(Debug, Serialize)]
 pub struct ScopeStatus {
     /// Of which agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// For whom.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// Its parts.
     pub parts: Vec<PartStatus>,
 }
@@ -178,7 +181,7 @@ pub struct ScopeStatus {
 #[derive(Debug, Serialize)]
 pub struct PartStatus {
     /// Which.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// In which file.
     pub file: String,
     /// Whether it is there.
@@ -190,23 +193,23 @@ pub struct PartStatus {
     /// Those of them that are not there or cannot be run.
     pub missing_binaries: Vec<String>,
     /// What is wrong with it; installing again puts it right.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InstallationFault>,
     /// Why the file cannot be told from.
     pub error: Option<String>,
 }
 
-impl Report for Status {
+impl Report for HooksStatusReport {
     const SCHEMA: &'static str = "forge.hooks.status/1";
 
     fn human(&self, screen: &mut Screen) {
         for status in &self.installed {
             screen.gap();
-            let (title, whom) = (status.agent.title(), whom(status.scope));
+            let (title, whom) = (status.agent.title(), scope_words(status.scope));
             screen.line(Tone::Heading, &format!("{title}, {whom}"));
             for part in &status.parts {
                 part.tell(screen);
             }
-            if !self.store && status.scope == Scope::User {
+            if !self.store && status.scope == InstallScope::User {
                 screen.line(Tone::Warning, "  does nothing here: this project has no store");
             }
         }
@@ -254,24 +257,24 @@ impl PartStatus {
 
 /// An installation that was taken back.
 #[derive(Debug, Serialize)]
-pub struct Uninstalled {
+pub struct HooksUninstallReport {
     /// Of which agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// For whom it was.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The files it was taken out of.
     pub files: Vec<String>,
     /// For whom there is another installation still.
-    pub elsewhere: Vec<Scope>,
+    pub elsewhere: Vec<InstallScope>,
 }
 
-impl Report for Uninstalled {
+impl Report for HooksUninstallReport {
     const SCHEMA: &'static str = "forge.hooks.uninstall/1";
 
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
         if self.files.is_empty() {
-            let whom = whom(self.scope);
+            let whom = scope_words(self.scope);
             screen.line(Tone::Plain, &format!("Nothing is installed for {title}, {whom}."));
         } else {
             let files = self.files.join(", ");

@@ -1,6 +1,6 @@
 //! What imports took.
 
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_store::model::{Fact, Kind, Timestamp};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// A line that could not be read.
 #[derive(Clone, Debug, Serialize)]
-pub struct Skipped {
+pub struct SkippedLineJson {
     /// Its number in the file, from 1.
     pub line: u64,
     /// Where it begins, in bytes.
@@ -21,7 +21,7 @@ pub struct Skipped {
 
 /// What was taken of one transcript.
 #[derive(Clone, Debug, Serialize)]
-pub struct TranscriptReport {
+pub struct TranscriptFileReport {
     /// The file, as it was named.
     pub file: String,
     /// The session's name; null while there is none.
@@ -39,7 +39,7 @@ pub struct TranscriptReport {
     /// How many secrets were taken out.
     pub redacted: u64,
     /// Lines passed over since they cannot be read.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedLineJson>,
     /// Bytes at the end of the file that are no whole line yet.
     pub waiting_bytes: u64,
     /// Whether the file was read from its beginning, since what had been taken of it has changed.
@@ -54,10 +54,10 @@ pub struct TranscriptReport {
     counted: HashSet<(Kind, String)>,
 }
 
-impl TranscriptReport {
+impl TranscriptFileReport {
     /// Nothing taken yet of this file.
     #[must_use]
-    pub fn of(path: &Path) -> Self {
+    pub fn new(path: &Path) -> Self {
         Self {
             file: path.display().to_string(),
             session: None,
@@ -87,11 +87,11 @@ impl TranscriptReport {
 
     fn tell_skipped(&self, screen: &mut Screen) {
         if self.redacted > 0 {
-            let secrets = count(self.redacted, "secret");
+            let secrets = count_text(self.redacted, "secret");
             screen.line(Tone::Warning, &format!("  took {secrets} out before storing"));
         }
         if !self.skipped.is_empty() {
-            let lines = count(self.skipped.len() as u64, "line");
+            let lines = count_text(self.skipped.len() as u64, "line");
             screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));
         }
     }
@@ -116,11 +116,12 @@ impl TranscriptReport {
             screen.line(Tone::Dim, "  nothing new");
         } else {
             let verb = if dry_run { "would take" } else { "took" };
-            let size = bytes(self.bytes);
-            screen.line(Tone::Plain, &format!("  {verb} {}, {size}", count(self.lines, "line")));
+            let size = size_text(self.bytes);
+            screen
+                .line(Tone::Plain, &format!("  {verb} {}, {size}", count_text(self.lines, "line")));
             let mut facts: Vec<String> =
                 self.facts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            facts.push(count(self.checkpoints, "checkpoint"));
+            facts.push(count_text(self.checkpoints, "checkpoint"));
             screen.paragraph(Tone::Plain, 2, &facts.join(", "));
             if self.again {
                 let why =
@@ -130,7 +131,8 @@ impl TranscriptReport {
         }
         self.tell_skipped(screen);
         if self.waiting_bytes > 0 {
-            let text = format!("  {} wait for the rest of their line", bytes(self.waiting_bytes));
+            let text =
+                format!("  {} wait for the rest of their line", size_text(self.waiting_bytes));
             screen.line(Tone::Dim, &text);
         }
     }
@@ -151,19 +153,19 @@ pub struct FoundTranscript {
 
 /// What `forge import claude-code`, `codex` or `gemini` did.
 #[derive(Debug, Default, Serialize)]
-pub struct Transcripts {
+pub struct TranscriptImportReport {
     /// Whose transcripts they are.
     #[serde(skip)]
     pub dialect: TranscriptDialect,
     /// Whether nothing was written, since only that was asked for.
     pub dry_run: bool,
     /// What was taken of each file.
-    pub files: Vec<TranscriptReport>,
+    pub files: Vec<TranscriptFileReport>,
     /// What lies where the agent keeps its transcripts, if no file was named and nobody agreed to take it.
     pub found: Vec<FoundTranscript>,
 }
 
-impl Report for Transcripts {
+impl Report for TranscriptImportReport {
     const SCHEMA: &'static str = "forge.import.claude-code/1";
 
     fn schema(&self) -> &'static str {
@@ -199,13 +201,13 @@ impl Report for Transcripts {
 
 /// Shows what was found.
 pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
-    let mut table = Table::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
+    let mut table = TextTable::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
     for one in found {
         let modified = one.modified.map(|time| screen.time(time));
         table.row(vec![
-            Cell::plain(&one.file),
-            Cell::plain(bytes(one.bytes)),
-            Cell::plain(modified.unwrap_or_default()),
+            TableCell::plain(&one.file),
+            TableCell::plain(size_text(one.bytes)),
+            TableCell::plain(modified.unwrap_or_default()),
         ]);
     }
     screen.table(&table);
@@ -213,7 +215,7 @@ pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
 
 /// What `forge import swe-agent`, `mini-swe-agent` or `openhands` did.
 #[derive(Debug, Serialize)]
-pub struct Trajectory {
+pub struct TrajectoryImportReport {
     /// Whose trajectory it is.
     #[serde(skip)]
     pub author: TrajectoryAuthor,
@@ -227,7 +229,7 @@ pub struct Trajectory {
     pub unchanged: bool,
 }
 
-impl Report for Trajectory {
+impl Report for TrajectoryImportReport {
     const SCHEMA: &'static str = "forge.import.swe-agent/1";
 
     fn schema(&self) -> &'static str {
@@ -252,7 +254,7 @@ impl Report for Trajectory {
 
 /// What `forge import events` did.
 #[derive(Debug, Serialize)]
-pub struct Events {
+pub struct EventsImportReport {
     /// The file, as it was named.
     pub file: String,
     /// The sessions it went to.
@@ -273,7 +275,7 @@ pub struct Events {
     pub unchanged: bool,
 }
 
-impl Report for Events {
+impl Report for EventsImportReport {
     const SCHEMA: &'static str = "forge.import.events/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -283,15 +285,16 @@ impl Report for Events {
             screen.line(Tone::Dim, "  nothing new");
         } else {
             let parts = [
-                count(self.lines, "line"),
-                count(self.revisions, "revision"),
-                count(self.checkpoints, "checkpoint"),
-                count(self.facts, "fact"),
+                count_text(self.lines, "line"),
+                count_text(self.revisions, "revision"),
+                count_text(self.checkpoints, "checkpoint"),
+                count_text(self.facts, "fact"),
             ];
             screen.line(Tone::Plain, &format!("  took {}", parts.join(", ")));
         }
         if self.waiting_bytes > 0 {
-            let text = format!("  {} wait for the rest of their line", bytes(self.waiting_bytes));
+            let text =
+                format!("  {} wait for the rest of their line", size_text(self.waiting_bytes));
             screen.line(Tone::Dim, &text);
         }
     }
@@ -299,16 +302,16 @@ impl Report for Events {
 
 /// So many of these.
 #[must_use]
-pub fn count(number: u64, what: &str) -> String {
+pub fn count_text(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A size for a person.
 #[must_use]
-pub fn bytes(bytes: u64) -> String {
+pub fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
-        return count(bytes, "byte");
+        return count_text(bytes, "byte");
     }
     let mut tenths = bytes / 100;
     let mut unit = 0;

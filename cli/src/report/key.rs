@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The word for what is known of a store's seals.
 #[must_use]
-pub const fn word(standing: SealStatus) -> &'static str {
+pub const fn seal_word(standing: SealStatus) -> &'static str {
     match standing {
         SealStatus::Unsealed => "unsealed",
         SealStatus::Sealed => "sealed",
@@ -19,7 +19,7 @@ pub const fn word(standing: SealStatus) -> &'static str {
 
 /// What is known of a store's key.
 #[derive(Debug, Serialize)]
-pub struct KeyShown {
+pub struct KeyShowReport {
     /// The store: for people only.
     #[serde(skip)]
     pub path: String,
@@ -40,14 +40,14 @@ pub struct KeyShown {
     pub adopted_position: Option<u64>,
 }
 
-impl KeyShown {
+impl KeyShowReport {
     /// Of this store.
     #[must_use]
     pub fn new(path: &Path, keyring: Option<&Path>, state: KeyState) -> Self {
         Self {
             path: path.display().to_string(),
             id: state.id,
-            seals: word(state.standing),
+            seals: seal_word(state.standing),
             encrypted: state.encrypted,
             keyring: keyring.map(|path| path.display().to_string()),
             witnessed: state.witnessed,
@@ -57,7 +57,7 @@ impl KeyShown {
     }
 }
 
-impl Report for KeyShown {
+impl Report for KeyShowReport {
     const SCHEMA: &'static str = "forge.key/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -90,7 +90,7 @@ impl Report for KeyShown {
 
 /// A key that went to a file or came from one.
 #[derive(Debug, Serialize)]
-pub struct KeyCarried {
+pub struct KeyTransferReport {
     /// The store's id.
     pub id: String,
     /// The file: for people only.
@@ -100,7 +100,7 @@ pub struct KeyCarried {
     pub done: &'static str,
 }
 
-impl KeyCarried {
+impl KeyTransferReport {
     /// To this file.
     #[must_use]
     pub fn exported(id: String, file: &Path) -> Self {
@@ -114,7 +114,7 @@ impl KeyCarried {
     }
 }
 
-impl Report for KeyCarried {
+impl Report for KeyTransferReport {
     const SCHEMA: &'static str = "forge.key.carried/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -132,7 +132,7 @@ impl Report for KeyCarried {
 
 /// What was taken over.
 #[derive(Debug, Serialize)]
-pub struct Adopted {
+pub struct StoreAdoptReport {
     /// The store: for people only.
     #[serde(skip)]
     pub path: String,
@@ -146,13 +146,13 @@ pub struct Adopted {
     pub waiting: u64,
 }
 
-impl Adopted {
+impl StoreAdoptReport {
     /// Of this store.
     #[must_use]
     pub fn new(path: &Path, done: &store::AdoptReport) -> Self {
         Self {
             path: path.display().to_string(),
-            before: word(done.before),
+            before: seal_word(done.before),
             whole: done.resealed,
             position: done.position,
             waiting: done.waiting,
@@ -160,7 +160,7 @@ impl Adopted {
     }
 }
 
-impl Report for Adopted {
+impl Report for StoreAdoptReport {
     const SCHEMA: &'static str = "forge.adopt/1";
 
     fn human(&self, screen: &mut Screen) {

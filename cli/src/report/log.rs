@@ -1,6 +1,6 @@
 //! Logs: of a branch, a session, an entity, and of operations.
 
-use super::diff::{readable, tell_one};
+use super::diff::{print_change, readable};
 use super::moment::{CheckpointJson, trigger_word};
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::{TypedChange, summary};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// Revisions and checkpoints, newest first.
 #[derive(Debug, Serialize)]
-pub struct Log {
+pub struct LogReport {
     /// The session.
     pub session: String,
     /// The branch; null for all.
@@ -36,14 +36,14 @@ pub struct EntityId {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LogLine {
     /// A revision.
-    Revision(Revised),
+    Revision(RevisionLine),
     /// A checkpoint.
     Checkpoint(CheckpointJson),
 }
 
 /// A revision with its changes.
 #[derive(Debug, Serialize)]
-pub struct Revised {
+pub struct RevisionLine {
     /// Its number in the session's one count.
     pub sequence: u64,
     /// Its id.
@@ -67,7 +67,7 @@ pub struct Revised {
     pub changes: Vec<TypedChange>,
 }
 
-impl Revised {
+impl RevisionLine {
     /// The revision with these changes.
     #[must_use]
     pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
@@ -105,7 +105,7 @@ impl LogLine {
 /// How many changes of a revision a person is told of one by one.
 const CHANGES_SHOWN: usize = 6;
 
-impl Report for Log {
+impl Report for LogReport {
     const SCHEMA: &'static str = "forge.log/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -122,7 +122,7 @@ impl Report for Log {
                         let summary = summary(&revised.changes, None);
                         screen.short_line(&[(Tone::Plain, &format!("  {summary}"))]);
                     } else {
-                        revised.changes.iter().for_each(|change| tell_one(change, screen));
+                        revised.changes.iter().for_each(|change| print_change(change, screen));
                     }
                 }
                 LogLine::Checkpoint(checkpoint) => {
@@ -145,7 +145,7 @@ impl Report for Log {
 
 /// Operations, newest first.
 #[derive(Debug, Serialize)]
-pub struct Operations {
+pub struct OperationListReport {
     /// The session.
     pub session: String,
     /// Each of them.
@@ -179,7 +179,7 @@ impl From<OperationSummary> for OperationJson {
     }
 }
 
-impl Report for Operations {
+impl Report for OperationListReport {
     const SCHEMA: &'static str = "forge.log.operations/1";
 
     fn human(&self, screen: &mut Screen) {

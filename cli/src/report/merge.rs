@@ -1,12 +1,12 @@
 //! What a merge did, or would do.
 
-use super::diff::{readable, tell, tell_some};
+use super::diff::{print_changes, print_some_changes, readable};
 use super::entity;
-use super::written::{Made, Revision};
-use crate::commands::branch::merge::MergeArgs;
+use super::entity_write::{MadeCheckpoint, MadeRevision};
+use crate::commands::branch::merge::BranchMergeArgs;
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
-use crate::text::previewed;
+use crate::text::with_previews;
 use forge_store::diff::{
     ClaimConflict, ConflictResolution, MergeSide, TypedChange, describe, summary,
 };
@@ -19,7 +19,7 @@ const CHANGES_SHOWN: usize = 10;
 
 /// What a merge did, or would do.
 #[derive(Debug, Serialize)]
-pub struct Merged {
+pub struct BranchMergeReport {
     /// The session.
     pub session: String,
     /// The branch merged.
@@ -27,7 +27,7 @@ pub struct Merged {
     /// The branch merged into.
     pub target: String,
     /// What became of it.
-    pub result: Word,
+    pub result: MergeResultWord,
     /// Whether nothing was to be changed.
     pub dry_run: bool,
     /// The numbers of the revisions that both had in common last, newest first.
@@ -35,9 +35,9 @@ pub struct Merged {
     /// The operation, for `forge undo`; null if nothing was written.
     pub operation: Option<OperationId>,
     /// The revision it made.
-    pub revision: Option<Revision>,
+    pub revision: Option<MadeRevision>,
     /// The checkpoint it made.
-    pub checkpoint: Option<Made>,
+    pub checkpoint: Option<MadeCheckpoint>,
     /// What both sides changed differently.
     pub conflicts: Vec<ConflictJson>,
     /// What changes on the branch merged into.
@@ -53,7 +53,7 @@ pub struct Merged {
 /// What became of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum MergeResultWord {
     /// There was nothing to do.
     AlreadyMerged,
     /// The claims of the branch merged were taken as they are.
@@ -82,14 +82,14 @@ pub struct ConflictJson {
     /// What stands in the branch merged; null if nothing does.
     pub theirs: Option<Value>,
     /// The claims that refer to this one and go where it goes.
-    pub needed_by: Vec<Entity>,
+    pub needed_by: Vec<ClaimIdJson>,
     /// `ours`, `theirs` or `value`; null if it is not settled.
     pub settled: Option<&'static str>,
 }
 
 /// What names a claim.
 #[derive(Debug, Serialize)]
-pub struct Entity {
+pub struct ClaimIdJson {
     /// Its kind.
     pub kind: Kind,
     /// Its id.
@@ -98,10 +98,10 @@ pub struct Entity {
 
 impl From<MergeConflict> for ConflictJson {
     fn from(found: MergeConflict) -> Self {
-        let name = name(&found.conflict);
+        let name = conflict_name(&found.conflict);
         let ClaimConflict { key, field, base, ours, theirs, needed_by } = found.conflict;
         let [base, ours, theirs] =
-            [base, ours, theirs].map(|value| value.map(|value| previewed(&value)));
+            [base, ours, theirs].map(|value| value.map(|value| with_previews(&value)));
         Self {
             name,
             kind: key.kind,
@@ -110,7 +110,10 @@ impl From<MergeConflict> for ConflictJson {
             base,
             ours,
             theirs,
-            needed_by: needed_by.into_iter().map(|Key { kind, id }| Entity { kind, id }).collect(),
+            needed_by: needed_by
+                .into_iter()
+                .map(|Key { kind, id }| ClaimIdJson { kind, id })
+                .collect(),
             settled: found.settled.map(|settled| match settled {
                 ConflictResolution::Side(MergeSide::Ours) => "ours",
                 ConflictResolution::Side(MergeSide::Theirs) => "theirs",
@@ -122,7 +125,7 @@ impl From<MergeConflict> for ConflictJson {
 
 /// What `--resolve` calls a conflict: `hypothesis/H1.status`, or `note/N1` as a whole.
 #[must_use]
-pub fn name(conflict: &ClaimConflict) -> String {
+pub fn conflict_name(conflict: &ClaimConflict) -> String {
     let Key { kind, id } = &conflict.key;
     match &conflict.field {
         Some(field) => format!("{kind}/{id}.{field}"),
@@ -130,10 +133,10 @@ pub fn name(conflict: &ClaimConflict) -> String {
     }
 }
 
-impl Merged {
+impl BranchMergeReport {
     /// The report of a merge. `is_left` says that the branch merged is checked out.
     #[must_use]
-    pub fn new(session: String, found: MergeReport, args: &MergeArgs, is_left: bool) -> Self {
+    pub fn new(session: String, found: MergeReport, args: &BranchMergeArgs, is_left: bool) -> Self {
         let changes = describe(&found.changes);
         let mut command = vec!["forge".to_owned(), "branch".to_owned(), "merge".to_owned()];
         command.push(shell_word(&found.source));
@@ -150,16 +153,16 @@ impl Merged {
             source: found.source,
             target: found.target,
             result: match found.result {
-                MergeResult::AlreadyMerged => Word::AlreadyMerged,
-                MergeResult::FastForward => Word::FastForward,
-                MergeResult::Merged => Word::Merged,
-                MergeResult::Conflicts => Word::Conflicts,
+                MergeResult::AlreadyMerged => MergeResultWord::AlreadyMerged,
+                MergeResult::FastForward => MergeResultWord::FastForward,
+                MergeResult::Merged => MergeResultWord::Merged,
+                MergeResult::Conflicts => MergeResultWord::Conflicts,
             },
             dry_run: args.dry_run,
             bases: found.bases,
             operation: found.operation,
-            revision: found.revision.map(|(sequence, id)| Revision { sequence, id }),
-            checkpoint: found.checkpoint.as_ref().map(Made::from),
+            revision: found.revision.map(|(sequence, id)| MadeRevision { sequence, id }),
+            checkpoint: found.checkpoint.as_ref().map(MadeCheckpoint::from),
             conflicts: found.conflicts.into_iter().map(Into::into).collect(),
             summary: summary(&changes, None),
             changes: changes.into_iter().map(readable).collect(),
@@ -212,7 +215,7 @@ impl ConflictJson {
         };
         let said = |value: &Option<Value>| match (value, &self.field) {
             (None, _) => none(value).to_owned(),
-            (Some(value), Some(field)) => entity::said(field, value),
+            (Some(value), Some(field)) => entity::field_text(field, value),
             (Some(value), None) => entity_title(self.kind, value),
         };
         if self.base.is_some() {
@@ -228,21 +231,21 @@ impl ConflictJson {
     }
 }
 
-impl Report for Merged {
+impl Report for BranchMergeReport {
     const SCHEMA: &'static str = "forge.branch.merge/1";
 
     fn human(&self, screen: &mut Screen) {
         let Self { source, target, session, .. } = self;
         let did = if self.dry_run { "Would merge" } else { "Merged" };
         match self.result {
-            Word::Conflicts => return self.tell_conflicts(screen),
-            Word::AlreadyMerged => {
+            MergeResultWord::Conflicts => return self.tell_conflicts(screen),
+            MergeResultWord::AlreadyMerged => {
                 let text = format!("{target} has all of {source} already");
                 screen.put(Tone::Plain, &text);
                 screen.line(Tone::Dim, &format!(" (session {session})"));
                 return;
             }
-            Word::FastForward | Word::Merged => {
+            MergeResultWord::FastForward | MergeResultWord::Merged => {
                 screen.put(Tone::Plain, &format!("{did} {source} into "));
                 screen.put(Tone::Id, target);
             }
@@ -253,7 +256,7 @@ impl Report for Merged {
         if let Some(checkpoint) = &self.checkpoint {
             checkpoint.tell(screen);
         }
-        if self.result == Word::FastForward {
+        if self.result == MergeResultWord::FastForward {
             let text =
                 format!("  nothing was done on {target} since: it takes the claims as they are");
             screen.line(Tone::Plain, &text);
@@ -265,9 +268,9 @@ impl Report for Merged {
         }
         screen.line(Tone::Heading, &self.summary);
         if self.dry_run {
-            tell(&self.changes, screen);
+            print_changes(&self.changes, screen);
         } else {
-            tell_some(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
+            print_some_changes(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
             screen.gap();
             screen.line(Tone::Dim, "'forge undo' takes this back.");
             if self.is_left {

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::output::{Screen, Tone};
-use crate::text::{Length, Texts};
+use crate::text::{TextLength, TextReader};
 use forge_store::model::{
     Checkpoint, CheckpointId, CheckpointTrigger, RevisionId, SessionId, SessionKind,
     SessionMetadata, Timestamp, Value,
@@ -118,14 +118,14 @@ impl CheckpointJson {
         checkpoint: &Checkpoint,
         full: bool,
     ) -> Result<Self, CommandError> {
-        let length = if full { Length::Whole } else { Length::Cut };
+        let length = if full { TextLength::Whole } else { TextLength::Cut };
         let body = match &checkpoint.body {
             Value::Null => None,
             body => {
                 // A checkpoint does not say where it comes from; the hash of a text does.
-                let mut texts = Texts::new(session, length);
+                let mut texts = TextReader::new(session, length);
                 let source = texts.source_of(body)?;
-                Some(texts.shown(source.as_deref(), body.clone())?)
+                Some(texts.resolve(source.as_deref(), body.clone())?)
             }
         };
         Ok(Self { body, ..Self::new(session, checkpoint)? })

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// A document that was saved.
 #[derive(Debug, Serialize)]
-pub struct Saved {
+pub struct ProgressSaveReport {
     /// How far it is.
     #[serde(flatten)]
     pub at: ExecutionJson,
@@ -24,7 +24,7 @@ pub struct Saved {
     pub warnings: Vec<String>,
 }
 
-impl Saved {
+impl ProgressSaveReport {
     /// What is told of a save.
     #[must_use]
     pub fn new(
@@ -39,7 +39,7 @@ impl Saved {
     }
 }
 
-impl Report for Saved {
+impl Report for ProgressSaveReport {
     const SCHEMA: &'static str = "forge.progress.save/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -56,7 +56,7 @@ impl Report for Saved {
 
 /// An item that was reported.
 #[derive(Debug, Serialize)]
-pub struct Reported {
+pub struct ProgressItemReport {
     /// The review.
     pub review: String,
     /// The execution.
@@ -75,7 +75,7 @@ pub struct Reported {
     pub sequence: Option<u64>,
 }
 
-impl Reported {
+impl ProgressItemReport {
     /// What is told of it.
     #[must_use]
     pub fn new(
@@ -98,7 +98,7 @@ impl Reported {
     }
 }
 
-impl Report for Reported {
+impl Report for ProgressItemReport {
     const SCHEMA: &'static str = "forge.progress.item/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -112,7 +112,7 @@ impl Report for Reported {
 
 /// Whether an item is done.
 #[derive(Debug, Serialize)]
-pub struct Done {
+pub struct ProgressDoneReport {
     /// The review.
     pub review: String,
     /// The stage.
@@ -127,7 +127,7 @@ pub struct Done {
     pub done_at: Option<Timestamp>,
 }
 
-impl Report for Done {
+impl Report for ProgressDoneReport {
     const SCHEMA: &'static str = "forge.progress.done/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -137,7 +137,7 @@ impl Report for Done {
 
 /// How far an execution is, whole.
 #[derive(Debug, Serialize)]
-pub struct Show {
+pub struct ProgressShowReport {
     /// How far it is.
     #[serde(flatten)]
     pub line: ExecutionJson,
@@ -145,7 +145,7 @@ pub struct Show {
     pub document: FieldMap,
 }
 
-impl Show {
+impl ProgressShowReport {
     /// What is told of it.
     #[must_use]
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
@@ -154,7 +154,7 @@ impl Show {
     }
 }
 
-impl Report for Show {
+impl Report for ProgressShowReport {
     const SCHEMA: &'static str = "forge.progress.show/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -175,7 +175,7 @@ impl Report for Show {
 
 /// A document as it was saved.
 #[derive(Debug, Serialize)]
-pub struct SavedAt {
+pub struct SavedDocument {
     /// The number of the revision in the execution's one count.
     pub sequence: u64,
     /// When.
@@ -186,16 +186,16 @@ pub struct SavedAt {
 
 /// Every document of an execution.
 #[derive(Debug, Serialize)]
-pub struct History {
+pub struct ProgressHistoryReport {
     /// The review.
     pub review: String,
     /// The execution.
     pub execution: String,
     /// The documents, the newest first.
-    pub saved: Vec<SavedAt>,
+    pub saved: Vec<SavedDocument>,
 }
 
-impl Report for History {
+impl Report for ProgressHistoryReport {
     const SCHEMA: &'static str = "forge.progress.history/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -214,20 +214,20 @@ impl Report for History {
 
 /// Something wrong with a document.
 #[derive(Debug, Serialize)]
-pub struct FaultJson {
+pub struct ProgressFaultJson {
     /// What: `corrupt`, `invalid_counts`, `expired_context`, `not_recoverable`, `error_rate`.
     pub kind: &'static str,
     /// In words.
     pub message: String,
 }
 
-impl From<ProgressFault> for FaultJson {
+impl From<ProgressFault> for ProgressFaultJson {
     fn from(fault: ProgressFault) -> Self {
         Self { kind: fault.kind.word(), message: fault.message }
     }
 }
 
-fn tell_faults(screen: &mut Screen, refusals: &[FaultJson], warnings: &[String]) {
+fn tell_faults(screen: &mut Screen, refusals: &[ProgressFaultJson], warnings: &[String]) {
     for refusal in refusals {
         screen.put(Tone::Bad, "  refused: ");
         screen.line(Tone::Plain, &refusal.message);
@@ -240,7 +240,7 @@ fn tell_faults(screen: &mut Screen, refusals: &[FaultJson], warnings: &[String])
 
 /// Where in a server's result a pipeline goes on.
 #[derive(Debug, Serialize)]
-pub struct PageJson {
+pub struct ResumePageJson {
     /// The server's name for the result.
     pub webenv: String,
     /// The query in it.
@@ -253,7 +253,7 @@ pub struct PageJson {
 
 /// Whether a pipeline goes on, and where.
 #[derive(Debug, Serialize)]
-pub struct Resume {
+pub struct ProgressResumeReport {
     /// Whether it goes on.
     pub resume: bool,
     /// Why it does not.
@@ -265,7 +265,7 @@ pub struct Resume {
     /// The item processed last.
     pub after_id: Option<String>,
     /// Where in a server's result.
-    pub page: Option<PageJson>,
+    pub page: Option<ResumePageJson>,
     /// How many items are processed.
     pub processed: Option<i64>,
     /// How many are left.
@@ -275,19 +275,20 @@ pub struct Resume {
     /// What should be known.
     pub warnings: Vec<String>,
     /// What forbids going on.
-    pub refusals: Vec<FaultJson>,
+    pub refusals: Vec<ProgressFaultJson>,
     /// The execution it goes on from.
     pub from_execution: Option<String>,
 }
 
-impl Resume {
+impl ProgressResumeReport {
     /// What is told of an answer.
     #[must_use]
     pub fn of(answer: ResumeDecision) -> Self {
         match answer {
             ResumeDecision::Go(point) => Self::at(*point, true, None, Vec::new()),
             ResumeDecision::Refused { refusals, point } => {
-                let refusals: Vec<FaultJson> = refusals.into_iter().map(Into::into).collect();
+                let refusals: Vec<ProgressFaultJson> =
+                    refusals.into_iter().map(Into::into).collect();
                 let said: Vec<&str> = refusals.iter().map(|one| one.message.as_str()).collect();
                 let reason = format!("refused: {}; '--force' insists", said.join("; "));
                 Self::at(*point, false, Some(reason), refusals)
@@ -313,7 +314,7 @@ impl Resume {
         point: ResumePoint,
         resume: bool,
         reason: Option<String>,
-        refusals: Vec<FaultJson>,
+        refusals: Vec<ProgressFaultJson>,
     ) -> Self {
         Self {
             resume,
@@ -321,7 +322,7 @@ impl Resume {
             mode: Some(point.mode.word()),
             next_batch: point.next_batch,
             after_id: point.after_id,
-            page: point.page.map(|page| PageJson {
+            page: point.page.map(|page| ResumePageJson {
                 webenv: page.webenv,
                 query_key: page.query_key,
                 offset: page.offset,
@@ -337,7 +338,7 @@ impl Resume {
     }
 }
 
-impl Report for Resume {
+impl Report for ProgressResumeReport {
     const SCHEMA: &'static str = "forge.progress.resume/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -379,18 +380,18 @@ impl Report for Resume {
 
 /// Whether a document can be gone on from.
 #[derive(Debug, Serialize)]
-pub struct Validated {
+pub struct ProgressValidateReport {
     /// The execution, or the file.
     pub checked: String,
     /// Whether nothing forbids going on.
     pub valid: bool,
     /// What forbids it.
-    pub refusals: Vec<FaultJson>,
+    pub refusals: Vec<ProgressFaultJson>,
     /// What should be known.
     pub warnings: Vec<String>,
 }
 
-impl Validated {
+impl ProgressValidateReport {
     /// What is told of it.
     #[must_use]
     pub fn of(checked: String, found: Result<ProgressValidation, String>) -> Self {
@@ -403,14 +404,14 @@ impl Validated {
             },
             Err(message) => {
                 let kind = progress::ProgressFaultKind::Corrupt.word();
-                let refusals = vec![FaultJson { kind, message }];
+                let refusals = vec![ProgressFaultJson { kind, message }];
                 Self { checked, valid: false, refusals, warnings: Vec::new() }
             }
         }
     }
 }
 
-impl Report for Validated {
+impl Report for ProgressValidateReport {
     const SCHEMA: &'static str = "forge.progress.validate/1";
 
     fn human(&self, screen: &mut Screen) {

@@ -1,6 +1,6 @@
 //! What was pruned.
 
-use super::import::bytes;
+use super::import::size_text;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{CheckpointId, OperationId, Timestamp};
 use forge_store::store;
@@ -38,7 +38,7 @@ pub struct FoldJson {
 
 /// A source of a session that ended, whose bytes go.
 #[derive(Debug, Serialize)]
-pub struct SourceJson {
+pub struct DroppedSourceJson {
     /// The session.
     pub session: String,
     /// When that ended.
@@ -51,7 +51,7 @@ pub struct SourceJson {
 
 /// A session that goes, since it ended.
 #[derive(Debug, Serialize)]
-pub struct EndedJson {
+pub struct EndedSessionJson {
     /// The session.
     pub session: String,
     /// When it ended.
@@ -78,16 +78,16 @@ pub struct PrunedSession {
     /// How many revisions fold.
     pub folded: u64,
     /// The debugging sessions that are dropped.
-    pub sessions: Vec<EndedJson>,
+    pub sessions: Vec<EndedSessionJson>,
     /// Transcripts and outputs that are dropped, of any other.
-    pub transcripts: Vec<SourceJson>,
+    pub transcripts: Vec<DroppedSourceJson>,
     /// About how many bytes of the index are free once they can no longer be taken back.
     pub bytes: u64,
 }
 
 /// What became free.
 #[derive(Debug, Serialize)]
-pub struct Freed {
+pub struct FreedSpace {
     /// Prunings that can no longer be taken back.
     pub prunings: u64,
     /// Large values that were dropped with them.
@@ -100,16 +100,16 @@ pub struct Freed {
 
 /// A pruning.
 #[derive(Debug, Serialize)]
-pub struct Pruned {
+pub struct CheckpointPruneReport {
     /// Whether nothing was changed.
     pub dry_run: bool,
     /// Each session.
     pub sessions: Vec<PrunedSession>,
     /// What became free; null if nothing was changed.
-    pub freed: Option<Freed>,
+    pub freed: Option<FreedSpace>,
 }
 
-impl Pruned {
+impl CheckpointPruneReport {
     /// What is told of it.
     #[must_use]
     pub fn of(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
@@ -137,13 +137,13 @@ impl PrunedSession {
             into: fold.into,
             revisions: fold.count,
         });
-        let transcripts = pruned.texts.into_iter().map(|text| SourceJson {
+        let transcripts = pruned.texts.into_iter().map(|text| DroppedSourceJson {
             session: text.session,
             ended: text.ended,
             source: text.source,
             bytes: text.bytes,
         });
-        let sessions = pruned.sessions.into_iter().map(|one| EndedJson {
+        let sessions = pruned.sessions.into_iter().map(|one| EndedSessionJson {
             session: one.session,
             ended: one.ended,
             last_sequence: one.last_sequence,
@@ -168,9 +168,9 @@ impl PrunedSession {
             false => ("went", "folded"),
         };
         screen.put(Tone::Plain, &format!("{} of ", self.dropped.len()));
-        let many = |count: usize, one: &str| super::counted(count as u64, one);
+        let many = |count: usize, one: &str| super::count_text(count as u64, one);
         let all = many(self.dropped.len() + self.kept.len(), "checkpoint");
-        let folded = super::counted(self.folded, "revision");
+        let folded = super::count_text(self.folded, "revision");
         screen.put(Tone::Plain, &format!("{all} {drops}, {folded} {folds}"));
         if !self.sessions.is_empty() {
             screen.put(Tone::Plain, &format!(", {} {drops}", many(self.sessions.len(), "session")));
@@ -185,7 +185,7 @@ impl PrunedSession {
             0 => {}
             // Of little they depend on chance.
             1..1000 => screen.put(Tone::Plain, " (less than 1 kB)"),
-            many => screen.put(Tone::Plain, &format!(" (about {})", bytes(many))),
+            many => screen.put(Tone::Plain, &format!(" (about {})", size_text(many))),
         }
         screen.line(Tone::Dim, &format!(" (session {})", self.session));
         if dry_run {
@@ -232,7 +232,7 @@ impl VerdictJson {
     }
 }
 
-impl Report for Pruned {
+impl Report for CheckpointPruneReport {
     const SCHEMA: &'static str = "forge.checkpoint.prune/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -240,9 +240,9 @@ impl Report for Pruned {
             session.tell(screen, self.dry_run);
         }
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
-            let (before, now) = (bytes(freed.bytes_before), bytes(freed.bytes));
+            let (before, now) = (size_text(freed.bytes_before), size_text(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
-            let gone = super::counted(freed.prunings, "pruning");
+            let gone = super::count_text(freed.prunings, "pruning");
             screen.line(Tone::Plain, &format!("{gone} {verb} gone for good; {before} -> {now}"));
         }
     }

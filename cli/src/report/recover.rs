@@ -1,7 +1,7 @@
 //! Where to go on after a crash, and what was made of it.
 
 use super::moment::{CheckpointJson, RevisionJson};
-use crate::git::restore::{File, Left};
+use crate::git::restore::{RestoredFile, UnrestoredFile};
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
@@ -13,15 +13,15 @@ const FILES_SHOWN: usize = 20;
 
 /// Where to go on, and the steps there.
 #[derive(Debug, Serialize)]
-pub struct Recover {
+pub struct RecoverReport {
     /// The session.
     pub session: String,
     /// The branch.
     pub branch: String,
     /// Where to go on.
-    pub point: Point,
+    pub point: RecoverPoint,
     /// What it takes, in order: code, environment, commands, instructions.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecoverStep>,
     /// The moment that was named, as a word of a shell.
     #[serde(skip)]
     pub moment: Option<String>,
@@ -29,7 +29,7 @@ pub struct Recover {
 
 /// Where to go on.
 #[derive(Debug, Serialize)]
-pub struct Point {
+pub struct RecoverPoint {
     /// The moment; null if nothing is recorded.
     pub at: Option<Timestamp>,
     /// Whether it is the last thing recorded.
@@ -49,20 +49,20 @@ pub struct Point {
 /// Something to do to go on. Each has its number.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Step {
+pub enum RecoverStep {
     /// Make the code what it was.
-    RestoreCodeState(Code),
+    RestoreCodeState(RecoveredCode),
     /// Set variables.
-    RestoreEnvironment(Environment),
+    RestoreEnvironment(RecoveredVariables),
     /// Run commands again: a person does, forge never.
-    ReplayCommand(Commands),
+    ReplayCommand(RecoveredCommands),
     /// What is left to do.
-    ManualInstruction(Tasks),
+    ManualInstruction(RemainingWork),
 }
 
 /// A recorded state of the code.
 #[derive(Debug, Default, Serialize)]
-pub struct Code {
+pub struct RecoveredCode {
     /// The id of the recorded state; null if there is none.
     pub id: Option<String>,
     /// When it was recorded.
@@ -74,16 +74,16 @@ pub struct Code {
     /// How many edits came after it.
     pub edits: usize,
     /// The files that would differ from that commit.
-    pub files: Vec<File>,
+    pub files: Vec<RestoredFile>,
     /// What could not be brought back.
-    pub not_restored: Vec<Left>,
+    pub not_restored: Vec<UnrestoredFile>,
     /// Why it cannot be made here at all; null if it can.
     pub not_here: Option<String>,
 }
 
 /// Variables.
 #[derive(Debug, Serialize)]
-pub struct Environment {
+pub struct RecoveredVariables {
     /// Names and values.
     pub env_vars: BTreeMap<String, String>,
     /// The names of those whose values were not kept.
@@ -92,16 +92,16 @@ pub struct Environment {
 
 /// Commands.
 #[derive(Debug, Serialize)]
-pub struct Commands {
+pub struct RecoveredCommands {
     /// Those of which no end is known, the earliest first.
-    pub running: Vec<Command>,
+    pub running: Vec<RecoveredCommand>,
     /// The last ones that ended, the earliest first.
-    pub commands: Vec<Command>,
+    pub commands: Vec<RecoveredCommand>,
 }
 
 /// A command, or a sub-agent.
 #[derive(Debug, Serialize)]
-pub struct Command {
+pub struct RecoveredCommand {
     /// `command` or `agent`.
     pub kind: Kind,
     /// The id of the fact.
@@ -120,16 +120,16 @@ pub struct Command {
 
 /// What is left to do.
 #[derive(Debug, Serialize)]
-pub struct Tasks {
+pub struct RemainingWork {
     /// Tasks that are not done.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<OpenTask>,
     /// What could be done next.
     pub instructions: Vec<String>,
 }
 
 /// A task.
 #[derive(Debug, Serialize)]
-pub struct Task {
+pub struct OpenTask {
     /// The id of the fact.
     pub id: String,
     /// What is to be done.
@@ -140,15 +140,15 @@ pub struct Task {
 
 /// One step alone.
 #[derive(Debug, Serialize)]
-pub struct Listed {
+pub struct RecoverStepReport {
     /// The session.
     pub session: String,
     /// The step.
     #[serde(flatten)]
-    pub step: Step,
+    pub step: RecoverStep,
 }
 
-impl Report for Recover {
+impl Report for RecoverReport {
     const SCHEMA: &'static str = "forge.recover/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -165,8 +165,8 @@ impl Report for Recover {
         screen.line(Tone::Plain, &format!(", {time}"));
         let since = format!(
             "{} and {}",
-            super::counted(point.revisions_since, "revision"),
-            super::counted(point.facts_since, "fact")
+            super::count_text(point.revisions_since, "revision"),
+            super::count_text(point.facts_since, "fact")
         );
         let why = match (&point.checkpoint, point.is_last) {
             (Some(one), true) => format!(
@@ -189,20 +189,20 @@ impl Report for Recover {
     }
 }
 
-impl Report for Listed {
+impl Report for RecoverStepReport {
     const SCHEMA: &'static str = "forge.recover.step/1";
 
     fn human(&self, screen: &mut Screen) {
         match &self.step {
-            Step::RestoreCodeState(code) => code.tell(screen),
-            Step::RestoreEnvironment(environment) => environment.tell(0, screen),
-            Step::ReplayCommand(commands) => commands.tell(0, screen),
-            Step::ManualInstruction(tasks) => tasks.tell(0, screen),
+            RecoverStep::RestoreCodeState(code) => code.tell(screen),
+            RecoverStep::RestoreEnvironment(environment) => environment.tell(0, screen),
+            RecoverStep::ReplayCommand(commands) => commands.tell(0, screen),
+            RecoverStep::ManualInstruction(tasks) => tasks.tell(0, screen),
         }
     }
 }
 
-impl Step {
+impl RecoverStep {
     fn tell(&self, moment: Option<&str>, screen: &mut Screen) {
         let moment = moment.map(|moment| format!("{moment} ")).unwrap_or_default();
         match self {
@@ -230,7 +230,7 @@ impl Step {
     }
 }
 
-impl Code {
+impl RecoveredCode {
     /// Tells what would be made.
     pub fn tell(&self, screen: &mut Screen) {
         let (Some(_), Some(at)) = (&self.id, self.at) else {
@@ -239,8 +239,8 @@ impl Code {
         };
         let time = screen.time(at);
         let base = match (&self.commit, &self.git_branch) {
-            (Some(commit), Some(branch)) => format!("commit {} of {branch}", short(commit)),
-            (Some(commit), None) => format!("commit {}", short(commit)),
+            (Some(commit), Some(branch)) => format!("commit {} of {branch}", short_commit(commit)),
+            (Some(commit), None) => format!("commit {}", short_commit(commit)),
             (None, _) => "no commit yet".to_owned(),
         };
         let edits = match self.edits {
@@ -257,11 +257,11 @@ impl Code {
     }
 }
 
-fn short(commit: &str) -> &str {
+fn short_commit(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 
-fn tell_files(files: &[File], left: &[Left], screen: &mut Screen) {
+fn tell_files(files: &[RestoredFile], left: &[UnrestoredFile], screen: &mut Screen) {
     for file in files.iter().take(FILES_SHOWN) {
         let (sign, tone) = match file.change {
             "added" => ("+", Tone::Added),
@@ -282,7 +282,7 @@ fn tell_files(files: &[File], left: &[Left], screen: &mut Screen) {
     }
 }
 
-impl Environment {
+impl RecoveredVariables {
     fn tell(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         if self.env_vars.is_empty() && self.withheld.is_empty() {
@@ -298,7 +298,7 @@ impl Environment {
     }
 }
 
-impl Commands {
+impl RecoveredCommands {
     fn tell(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         if self.running.is_empty() && self.commands.is_empty() {
@@ -326,7 +326,7 @@ impl Commands {
     }
 }
 
-impl Command {
+impl RecoveredCommand {
     fn at_place(&self) -> String {
         match &self.working_dir {
             Some(folder) => format!("{} (in {folder})", self.command),
@@ -335,7 +335,7 @@ impl Command {
     }
 }
 
-impl Tasks {
+impl RemainingWork {
     fn tell(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         for task in &self.tasks {
@@ -351,7 +351,7 @@ impl Tasks {
 
 /// The code was made again.
 #[derive(Debug, Serialize)]
-pub struct Recovered {
+pub struct CodeRecoverReport {
     /// The checkpoint it stands on; null without one.
     pub restored_to: Option<String>,
     /// The moment gone back to.
@@ -375,22 +375,22 @@ pub struct Recovered {
     /// How many values in it were taken out before they were recorded: they are not what they were.
     pub redacted: usize,
     /// The files that differ from the commit it stands on.
-    pub files: Vec<File>,
+    pub files: Vec<RestoredFile>,
     /// What could not be brought back.
-    pub not_restored: Vec<Left>,
+    pub not_restored: Vec<UnrestoredFile>,
     /// What else the reader must know: filters of the repository that were not applied.
     pub warnings: Vec<String>,
     /// The commands that take it away again.
     pub undo: Vec<String>,
 }
 
-impl Report for Recovered {
+impl Report for CodeRecoverReport {
     const SCHEMA: &'static str = "forge.recover.code/1";
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Made the code again on branch ");
         screen.put(Tone::Id, &self.git_branch);
-        screen.line(Tone::Dim, &format!(" ({})", short(&self.git_commit)));
+        screen.line(Tone::Dim, &format!(" ({})", short_commit(&self.git_commit)));
         if let Some(worktree) = &self.worktree {
             screen.line(Tone::Plain, &format!("  checked out in {worktree}"));
         }

@@ -1,14 +1,14 @@
 //! The store as a whole.
 
-use super::session::Line;
-use super::written::Made;
+use super::entity_write::MadeCheckpoint;
+use super::session::SessionLine;
 use crate::output::{Report, Screen, Tone};
 use forge_store::store::UnfinishedImport;
 use serde::Serialize;
 
 /// Where things stand.
 #[derive(Debug, Serialize)]
-pub struct Status {
+pub struct StatusReport {
     /// The directory of the store: for people only.
     #[serde(skip)]
     pub path: String,
@@ -18,7 +18,7 @@ pub struct Status {
     pub tail_bytes: u64,
     /// Imports of streams that have begun and not ended; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unfinished: Vec<Unfinished>,
+    pub unfinished: Vec<UnfinishedStream>,
     /// The session commands work in; null if there is none yet.
     pub session: Option<String>,
     /// The branch checked out in it.
@@ -26,14 +26,14 @@ pub struct Status {
     /// The number of that branch's last revision.
     pub head: Option<u64>,
     /// The session's last checkpoint.
-    pub last_checkpoint: Option<Made>,
+    pub last_checkpoint: Option<MadeCheckpoint>,
     /// What else is known of the session.
-    pub summary: Option<Line>,
+    pub summary: Option<SessionLine>,
 }
 
 /// An import of a stream that has begun and not ended.
 #[derive(Debug, Serialize)]
-pub struct Unfinished {
+pub struct UnfinishedStream {
     /// The session that holds what was written of it.
     pub session: String,
     /// The stream.
@@ -42,7 +42,7 @@ pub struct Unfinished {
     pub command: String,
 }
 
-impl From<UnfinishedImport> for Unfinished {
+impl From<UnfinishedImport> for UnfinishedStream {
     fn from(one: UnfinishedImport) -> Self {
         let file = one.source.strip_prefix("events:").unwrap_or(&one.source);
         // Standard input has no name: what follows is the hash of its first line.
@@ -62,7 +62,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-impl Unfinished {
+impl UnfinishedStream {
     /// Says what is to be done, unless a process is at it.
     pub(crate) fn tell(&self, screen: &mut Screen) {
         let text = format!(
@@ -73,7 +73,7 @@ impl Unfinished {
     }
 }
 
-impl Report for Status {
+impl Report for StatusReport {
     const SCHEMA: &'static str = "forge.status/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -101,7 +101,7 @@ impl Report for Status {
 
 /// A store that was made.
 #[derive(Debug, Serialize)]
-pub struct Initialised {
+pub struct InitReport {
     /// The directory of the store: for people only.
     #[serde(skip)]
     pub path: String,
@@ -111,7 +111,7 @@ pub struct Initialised {
     pub encrypted: bool,
 }
 
-impl Report for Initialised {
+impl Report for InitReport {
     const SCHEMA: &'static str = "forge.init/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -132,7 +132,7 @@ impl Report for Initialised {
 
 /// An index that was brought up to date.
 #[derive(Debug, Serialize)]
-pub struct Maintained {
+pub struct MaintainReport {
     /// Whether there was something to do and nobody else was at it.
     pub applied: bool,
     /// Whether the index was rewritten to take the least room.
@@ -145,7 +145,7 @@ pub struct Maintained {
     pub tail_bytes: u64,
 }
 
-impl Report for Maintained {
+impl Report for MaintainReport {
     const SCHEMA: &'static str = "forge.maintain/1";
 
     fn human(&self, screen: &mut Screen) {

@@ -1,8 +1,8 @@
 //! What verify, rebuild and repair found and did.
 
-use super::counted;
-use super::key::word;
-use super::store::Unfinished;
+use super::count_text;
+use super::key::seal_word;
+use super::store::UnfinishedStream;
 use crate::output::{Report, Screen, Tone};
 use forge_store::store;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// What a check has found.
 #[derive(Debug, Serialize)]
-pub struct Verified {
+pub struct StoreVerifyReport {
     /// The store.
     pub path: String,
     /// `clean`, `repairable`, `loss` or `forged`.
@@ -35,17 +35,17 @@ pub struct Verified {
     /// Revisions whose loss an earlier repair has named.
     pub lost_before: u64,
     /// What is damaged.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<VerifyFindingJson>,
     /// What a repair could not save.
     pub lost: Vec<String>,
     /// Imports of streams that have begun and not ended; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unfinished: Vec<Unfinished>,
+    pub unfinished: Vec<UnfinishedStream>,
 }
 
 /// What is wrong about a place in the store.
 #[derive(Debug, Serialize)]
-pub struct Finding {
+pub struct VerifyFindingJson {
     /// The place.
     pub place: String,
     /// What is wrong.
@@ -54,12 +54,12 @@ pub struct Finding {
     pub derived: bool,
 }
 
-impl Verified {
+impl StoreVerifyReport {
     /// Of this store.
     #[must_use]
     pub fn new(path: &Path, read_data: bool, found: store::VerifyReport) -> Self {
         let findings = found.findings.into_iter();
-        let finding = |one: store::VerifyFinding| Finding {
+        let finding = |one: store::VerifyFinding| VerifyFindingJson {
             place: one.place,
             problem: one.problem,
             derived: one.derived,
@@ -72,7 +72,7 @@ impl Verified {
                 store::VerifyOutcome::Loss => "loss",
                 store::VerifyOutcome::Forged => "forged",
             },
-            seals: word(found.standing),
+            seals: seal_word(found.standing),
             encrypted: found.encrypted,
             read_data,
             records: found.checked.records,
@@ -95,18 +95,18 @@ fn list(screen: &mut Screen, head: &str, lines: &[String]) {
     }
 }
 
-impl Report for Verified {
+impl Report for StoreVerifyReport {
     const SCHEMA: &'static str = "forge.verify/1";
 
     fn human(&self, screen: &mut Screen) {
         let (records, revisions) =
-            (counted(self.records, "record"), counted(self.revisions, "revision"));
+            (count_text(self.records, "record"), count_text(self.revisions, "revision"));
         let read = format!("{records} and {revisions}");
         let deep = match self.read_data {
             true => format!(
                 ", {}, {}",
-                counted(self.objects, "object"),
-                counted(self.rows, "derived row")
+                count_text(self.objects, "object"),
+                count_text(self.rows, "derived row")
             ),
             false => String::new(),
         };
@@ -117,7 +117,7 @@ impl Report for Verified {
         }
         if self.waiting > 0 {
             let verb = if self.waiting == 1 { "waits" } else { "wait" };
-            let waiting = counted(self.waiting, "write");
+            let waiting = count_text(self.waiting, "write");
             screen.line(Tone::Plain, &format!("{waiting} {verb} in the spool."));
         }
         self.unfinished.iter().for_each(|one| one.tell(screen));
@@ -158,7 +158,7 @@ impl Report for Verified {
 
 /// What was made again.
 #[derive(Debug, Serialize)]
-pub struct Rebuilt {
+pub struct StoreRebuildReport {
     /// Revisions in the index.
     pub revisions: u64,
     /// Derived rows made.
@@ -167,25 +167,26 @@ pub struct Rebuilt {
     pub full_states: u64,
 }
 
-impl From<store::RebuildCounts> for Rebuilt {
+impl From<store::RebuildCounts> for StoreRebuildReport {
     fn from(done: store::RebuildCounts) -> Self {
         Self { revisions: done.revisions, rows: done.rows, full_states: done.keyframes }
     }
 }
 
-impl Report for Rebuilt {
+impl Report for StoreRebuildReport {
     const SCHEMA: &'static str = "forge.rebuild/1";
 
     fn human(&self, screen: &mut Screen) {
-        let (rows, states) = (counted(self.rows, "row"), counted(self.full_states, "full state"));
-        let of = counted(self.revisions, "revision");
+        let (rows, states) =
+            (count_text(self.rows, "row"), count_text(self.full_states, "full state"));
+        let of = count_text(self.revisions, "revision");
         screen.line(Tone::Plain, &format!("Made {rows} and {states} again, of {of}."));
     }
 }
 
 /// What was saved.
 #[derive(Debug, Serialize)]
-pub struct Repaired {
+pub struct StoreRepairReport {
     /// The damaged store, which is as it was.
     pub from: String,
     /// The new one.
@@ -200,7 +201,7 @@ pub struct Repaired {
     pub lost: Vec<String>,
 }
 
-impl Repaired {
+impl StoreRepairReport {
     /// From here to there.
     #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::RepairReport) -> Self {
@@ -215,15 +216,15 @@ impl Repaired {
     }
 }
 
-impl Report for Repaired {
+impl Report for StoreRepairReport {
     const SCHEMA: &'static str = "forge.repair/1";
 
     fn human(&self, screen: &mut Screen) {
-        let saved = counted(self.revisions, "revision");
+        let saved = count_text(self.revisions, "revision");
         screen.line(Tone::Plain, &format!("Saved {saved} into {}", self.to));
         if self.mended > 0 {
             let verb = if self.mended == 1 { "was" } else { "were" };
-            let mended = counted(self.mended, "wrong bit");
+            let mended = count_text(self.mended, "wrong bit");
             screen.line(Tone::Plain, &format!("{mended} {verb} put right."));
         }
         list(screen, "Lost:", &self.lost);

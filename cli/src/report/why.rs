@@ -1,15 +1,15 @@
 //! What an entity rests on and what rests on it.
 
-use super::diff::tell_one;
-use super::entity::Entity;
-use super::log::{EntityId, Revised};
+use super::diff::print_change;
+use super::entity::EntityJson;
+use super::log::{EntityId, RevisionLine};
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
 use serde::Serialize;
 
 /// What an entity rests on and what rests on it.
 #[derive(Debug, Serialize)]
-pub struct Why {
+pub struct WhyReport {
     /// The session.
     pub session: String,
     /// The moment; null if nothing has happened.
@@ -18,26 +18,26 @@ pub struct Why {
     #[serde(flatten)]
     pub entity: EntityId,
     /// Its fields.
-    pub fields: Entity,
+    pub fields: EntityJson,
     /// Why it is in doubt; null if it is not.
     pub doubt: Option<String>,
     /// Evidence that speaks for it, the strongest first.
-    pub supporting: Vec<Link>,
+    pub supporting: Vec<RelatedEntity>,
     /// Evidence that speaks against it, the strongest first.
-    pub contradicting: Vec<Link>,
+    pub contradicting: Vec<RelatedEntity>,
     /// What it rests on, the nearest first.
-    pub rests_on: Vec<Link>,
+    pub rests_on: Vec<RelatedEntity>,
     /// What rests on it, the nearest first.
-    pub supports: Vec<Link>,
+    pub supports: Vec<RelatedEntity>,
     /// What cannot be true beside it.
-    pub contradicts: Vec<Link>,
+    pub contradicts: Vec<RelatedEntity>,
     /// The changes that made it what it is, newest first; empty for a fact.
-    pub history: Vec<Revised>,
+    pub history: Vec<RevisionLine>,
 }
 
 /// Another entity and how it bears on the one asked about.
 #[derive(Clone, Debug, Serialize)]
-pub struct Link {
+pub struct RelatedEntity {
     /// Its kind.
     pub kind: Kind,
     /// Its id.
@@ -56,11 +56,11 @@ pub struct Link {
     pub distance: usize,
 }
 
-impl Report for Why {
+impl Report for WhyReport {
     const SCHEMA: &'static str = "forge.why/1";
 
     fn human(&self, screen: &mut Screen) {
-        self.fields.tell(screen);
+        self.fields.print_fields(screen);
         if let Some(doubt) = &self.doubt {
             screen.put(Tone::Warning, "In doubt: ");
             screen.line(Tone::Plain, doubt);
@@ -89,13 +89,13 @@ impl Report for Why {
             screen.heading("History");
             for revised in &self.history {
                 revised.tell(screen);
-                revised.changes.iter().for_each(|change| tell_one(change, screen));
+                revised.changes.iter().for_each(|change| print_change(change, screen));
             }
         }
     }
 }
 
-impl Link {
+impl RelatedEntity {
     fn tell(&self, screen: &mut Screen) {
         let indent = "  ".repeat(self.distance.max(1));
         let strength = self.strength.map(|strength| format!(" {strength:+.2}")).unwrap_or_default();

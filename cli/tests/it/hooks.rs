@@ -1,7 +1,7 @@
 //! `forge hooks`: what is shown, done, told and taken back.
 
 use crate::environment::Environment;
-use forge_cli::integration::{rule, section};
+use forge_cli::integration::{permission_rules, section};
 use insta::assert_snapshot;
 use std::path::Path;
 
@@ -168,11 +168,11 @@ fn a_page_says_what_git_sees() {
 #[test]
 fn the_page_holds_the_section_the_rules_and_the_files() {
     let page = page();
-    assert!(page.contains(&section::text("forge")), "{}", section::text("forge"));
-    for command in rule::ALLOWED {
+    assert!(page.contains(&section::section_text("forge")), "{}", section::section_text("forge"));
+    for command in permission_rules::ALLOWED {
         assert!(page.contains(&format!("`forge {command}`")), "{command}");
     }
-    for tool in rule::ALLOWED_TOOLS {
+    for tool in permission_rules::ALLOWED_TOOLS {
         assert!(page.contains(&format!("`{tool}`")), "{tool}");
     }
     let environment = Environment::new();

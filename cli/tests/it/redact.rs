@@ -3,12 +3,12 @@
 use crate::environment::Environment;
 use crate::fault::frozen_with;
 use crate::hook;
-use forge_testkit::secret::{Fake, fakes, shapes};
+use forge_testkit::secret::{FakeSecret, fakes, shapes};
 use forge_testkit::skip::skipped;
 use serde_json::json;
 use std::path::Path;
 
-fn fake(shape: &str) -> Fake {
+fn fake(shape: &str) -> FakeSecret {
     fakes(1).into_iter().find(|fake| fake.shape == shape).unwrap()
 }
 
@@ -148,7 +148,7 @@ fn raw(folder: &Path) -> Vec<u8> {
 
 /// What hooks hear and what waits beside a frozen process, each with a secret of its own; the files are looked at while it waits
 /// and once it was brought in. Gives what was planted where, and the files.
-fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) {
+fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec<u8>) {
     const WAYS: [&str; 8] = [
         "prompt",
         "call",
@@ -176,7 +176,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         hook::call(&place, "codex", event, &input.to_string());
     };
-    let call = |number: usize, id: &str, command: &Fake, response: &Fake| {
+    let call = |number: usize, id: &str, command: &FakeSecret, response: &FakeSecret| {
         let more = json!({
             "tool_name": "Bash", "tool_use_id": id,
             "tool_input": {"command": command.text}, "tool_response": response.text,
@@ -218,7 +218,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
     (planted, all)
 }
 
-fn found<'a>(planted: &'a [(&str, Fake)], all: &[u8]) -> Vec<(&'a str, &'a str)> {
+fn found<'a>(planted: &'a [(&str, FakeSecret)], all: &[u8]) -> Vec<(&'a str, &'a str)> {
     let quoted = |text: &str| json!(text).to_string().trim_matches('"').to_owned();
     let all = String::from_utf8_lossy(all);
     let is_there = |text: &str| all.contains(text);

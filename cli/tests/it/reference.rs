@@ -3,7 +3,7 @@
 //! `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli reference` writes it again.
 
 use clap::{Arg, Command, CommandFactory};
-use forge_cli::args::Args;
+use forge_cli::args::ForgeArgs;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn the_page_holds_the_reference_of_all_commands() {
 fn the_page_names_every_setting_and_exit_code() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
     let text = std::fs::read_to_string(page).unwrap();
-    for key in forge_cli::config::Key::all() {
+    for key in forge_cli::config::SettingKey::all() {
         assert!(text.contains(&format!("| `{}` |", key.name)), "{}", key.name);
         if let Some(variable) = key.variable {
             assert!(text.contains(&format!("| `{variable}` |")), "{variable}");
@@ -44,7 +44,7 @@ fn the_page_names_every_setting_and_exit_code() {
 }
 
 fn reference() -> String {
-    let mut tree = Args::command().term_width(100);
+    let mut tree = ForgeArgs::command().term_width(100);
     tree.build();
     let mut text = String::from("\n## Reference\n\n### Global options\n\n");
     for arg in tree.get_arguments().filter(|arg| arg.is_global_set()) {

@@ -14,7 +14,7 @@ use forge_store::store::{
 /// So many things are looked at before it is said that there is none nearby.
 const MAX_SEARCHED_ITEMS: usize = 20_000;
 
-pub(super) fn next(
+pub(super) fn next_landmark(
     session: &Session,
     wanted: LandmarkKind,
     from: HistoryPosition,

@@ -3,7 +3,7 @@
 use super::log;
 use super::player::Player;
 use crate::transcript::small;
-use forge_cli::compaction::Phase;
+use forge_cli::compaction::CompactionPhase;
 use forge_store::model::{Kind, Timestamp};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -53,13 +53,13 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert_eq!(again, None, "once is enough");
-    assert_eq!((known.len(), known[0].phase()), (1, Phase::Done));
-    assert!(known[0].handed_at().is_some() && known[0].loss_told());
+    assert_eq!((known.len(), known[0].phase()), (1, CompactionPhase::Done));
+    assert!(known[0].handed_at().is_some() && known[0].is_loss_settled());
     // What waited is there when the lock is free, and the transcript has been caught up with.
     player.append(&small()[11..].concat());
     player.hook("Stop", at(600), json!({}));
     let known = player.compactions();
-    assert_eq!((known.len(), known[0].phase()), (1, Phase::Recorded), "{known:#?}");
+    assert_eq!((known.len(), known[0].phase()), (1, CompactionPhase::Recorded), "{known:#?}");
     assert!(known[0].handed_at().is_some() && known[0].announced_at() == Some(at(499)));
     assert_eq!(player.environment.path("project/.forge/spool").read_dir().unwrap().count(), 0);
     let log = log(&player.environment, super::LOG);

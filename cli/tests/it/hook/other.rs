@@ -1,7 +1,7 @@
 //! Other agents than Claude Code: their transcripts are taken in as they grow, and a compaction is one.
 
 use super::player::{Player, imported, reference_of};
-use forge_cli::compaction::Phase;
+use forge_cli::compaction::CompactionPhase;
 use forge_store::model::{Kind, Timestamp};
 use serde_json::{Value, json};
 
@@ -83,7 +83,10 @@ fn a_rollout_is_saved_and_handed_back_in_whatever_order_hooks_come() {
         assert_eq!(imported(&player.opened()), reference, "{order:?}");
         let known = player.compactions();
         assert_eq!(known.len(), 1, "{order:?}: {known:#?}");
-        assert_eq!((known[0].phase(), known[0].checkpoint.time), (Phase::Recorded, at(60)));
+        assert_eq!(
+            (known[0].phase(), known[0].checkpoint.time),
+            (CompactionPhase::Recorded, at(60))
+        );
         let whole = player.handed.iter().filter(|text| text.contains("keeps a record")).count();
         assert_eq!(whole, 1, "{order:?}: {:#?}", player.handed);
         assert!(player.handed[0].contains("cargo test: exit 101"), "{:#?}", player.handed);
@@ -176,7 +179,7 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     assert_eq!(player.hook("BeforeAgent", at(110), json!({"prompt": "and?"})), None);
     let known = player.compactions();
     assert_eq!(known.len(), 1);
-    assert_eq!((known[0].phase(), known[0].checkpoint.time), (Phase::Recorded, at(60)));
+    assert_eq!((known[0].phase(), known[0].checkpoint.time), (CompactionPhase::Recorded, at(60)));
     assert_eq!(imported(&player.opened()), reference_of("gemini", &lines.concat()));
 }
 

@@ -6,19 +6,19 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use tokio::sync::oneshot;
 
-type Work = Box<dyn FnOnce() + Send>;
+type QueuedWork = Box<dyn FnOnce() + Send>;
 
 /// The way to the thread. It ends when the last of these is dropped and all work is done.
 #[derive(Clone, Debug)]
-pub struct Desk {
-    work: Sender<Work>,
+pub struct WorkQueue {
+    work: Sender<QueuedWork>,
 }
 
-impl Desk {
+impl WorkQueue {
     /// Begins a desk with nothing to do.
     #[must_use]
-    pub fn open() -> Self {
-        let (work, queue) = channel::<Work>();
+    pub fn start() -> Self {
+        let (work, queue) = channel::<QueuedWork>();
         thread::spawn(move || queue.into_iter().for_each(|work| work()));
         Self { work }
     }
@@ -27,35 +27,35 @@ impl Desk {
     /// then is left out.
     ///
     /// This itself is what keeps the order, so call it before the first thing that is awaited.
-    pub fn ask<T: Send + 'static>(
+    pub fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, CommandError> + Send + 'static,
-    ) -> Asked<T> {
+    ) -> PendingResult<T> {
         let (answer, asked) = oneshot::channel();
         let work = move || {
             if !answer.is_closed() {
                 // Nobody is left to tell if this fails.
-                let _ = answer.send(crate::panic::guarded(work));
+                let _ = answer.send(crate::panic::catch_panics(work));
             }
         };
         // A desk that is gone drops the work, and the receiver notices.
         let _ = self.work.send(Box::new(work));
-        Asked(asked)
+        PendingResult(asked)
     }
 }
 
 /// Work that was asked for.
 #[derive(Debug)]
 #[must_use = "dropping it takes the work back if it has not begun"]
-pub struct Asked<T>(oneshot::Receiver<Result<T, CommandError>>);
+pub struct PendingResult<T>(oneshot::Receiver<Result<T, CommandError>>);
 
-impl<T> Asked<T> {
+impl<T> PendingResult<T> {
     /// What it came to.
     ///
     /// # Errors
     ///
     /// As the work says; internal if it panicked.
-    pub async fn done(self) -> Result<T, CommandError> {
+    pub async fn wait(self) -> Result<T, CommandError> {
         self.0.await.unwrap_or_else(|_| Err(CommandError::internal("the work was dropped")))
     }
 }
@@ -67,12 +67,12 @@ mod tests {
 
     #[test]
     fn work_is_done_in_the_order_of_asking_whatever_is_awaited_first() {
-        let desk = Desk::open();
+        let desk = WorkQueue::start();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let asked: Vec<Asked<usize>> = (0..100)
+        let asked: Vec<PendingResult<usize>> = (0..100)
             .map(|number| {
                 let seen = Arc::clone(&seen);
-                desk.ask(move || {
+                desk.run(move || {
                     seen.lock().unwrap().push(number);
                     Ok(number)
                 })
@@ -80,38 +80,38 @@ mod tests {
             .collect();
         let runtime = crate::mcp::runtime().unwrap();
         for (number, asked) in asked.into_iter().enumerate().rev() {
-            assert_eq!(runtime.block_on(asked.done()).unwrap(), number);
+            assert_eq!(runtime.block_on(asked.wait()).unwrap(), number);
         }
         assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_panic_is_an_error_and_the_desk_goes_on() {
-        let desk = Desk::open();
+        let desk = WorkQueue::start();
         let runtime = crate::mcp::runtime().unwrap();
-        let broken = desk.ask::<()>(|| panic!("a broken invariant"));
-        let next = desk.ask(|| Ok(7));
-        let error = runtime.block_on(broken.done()).unwrap_err();
+        let broken = desk.run::<()>(|| panic!("a broken invariant"));
+        let next = desk.run(|| Ok(7));
+        let error = runtime.block_on(broken.wait()).unwrap_err();
         assert!(error.message().starts_with("a broken invariant"), "{error}");
-        assert_eq!(runtime.block_on(next.done()).unwrap(), 7);
+        assert_eq!(runtime.block_on(next.wait()).unwrap(), 7);
     }
 
     #[test]
     fn work_that_was_taken_back_is_not_done() {
-        let desk = Desk::open();
+        let desk = WorkQueue::start();
         let (go, wait) = channel::<()>();
-        let first = desk.ask(move || Ok(wait.recv().is_ok()));
+        let first = desk.run(move || Ok(wait.recv().is_ok()));
         let done = Arc::new(Mutex::new(false));
         let mark = Arc::clone(&done);
-        drop(desk.ask(move || {
+        drop(desk.run(move || {
             *mark.lock().unwrap() = true;
             Ok(())
         }));
-        let last = desk.ask(|| Ok(()));
+        let last = desk.run(|| Ok(()));
         go.send(()).unwrap();
         let runtime = crate::mcp::runtime().unwrap();
-        assert!(runtime.block_on(first.done()).unwrap());
-        runtime.block_on(last.done()).unwrap();
+        assert!(runtime.block_on(first.wait()).unwrap());
+        runtime.block_on(last.wait()).unwrap();
         assert!(!*done.lock().unwrap());
     }
 }

@@ -3,7 +3,7 @@
 //! What is no message is answered with an error, and the next line is read: junk, a line that is too long or nested too
 //! deeply, a batch. What the service behind cannot take before it has begun is kept from it.
 
-use super::server::{Forge, VERSIONS};
+use super::server::{ForgeServer, VERSIONS};
 use crate::error::CommandError;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage,
@@ -31,12 +31,12 @@ const ID_BYTES: usize = 1024;
 ///
 /// If the other side cannot be reached.
 pub async fn serve(
-    forge: Forge,
+    forge: ForgeServer,
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), CommandError> {
     use rmcp::service::ServerInitializeError::ConnectionClosed;
-    let running = match forge.serve(Lines::new(read, write)).await {
+    let running = match forge.serve(LineTransport::new(read, write)).await {
         Ok(running) => running,
         // Whoever looked in and left has done nothing wrong.
         Err(ConnectionClosed(_)) => return Ok(()),
@@ -50,7 +50,7 @@ pub async fn serve(
 }
 
 /// Messages as lines of JSON.
-struct Lines<R, W> {
+struct LineTransport<R, W> {
     read: BufReader<R>,
     /// The line that is being read. It stands here because reading may be taken back at any await.
     line: Vec<u8>,
@@ -64,13 +64,13 @@ struct Lines<R, W> {
 }
 
 /// What was read.
-enum Read {
+enum LineRead {
     Line(Vec<u8>),
     TooLong,
     End,
 }
 
-impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
     fn new(read: R, write: W) -> Self {
         Self {
             read: BufReader::new(read),
@@ -83,13 +83,13 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     }
 
     /// The next line. Nothing is lost if this is dropped at its await.
-    async fn next(&mut self) -> io::Result<Read> {
+    async fn next(&mut self) -> io::Result<LineRead> {
         loop {
             let here = self.read.fill_buf().await?;
             if here.is_empty() {
                 // The last line may lack its end.
                 let rest = std::mem::take(&mut self.line);
-                return Ok(if rest.is_empty() { Read::End } else { Read::Line(rest) });
+                return Ok(if rest.is_empty() { LineRead::End } else { LineRead::Line(rest) });
             }
             let end = here.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(here.len(), |end| end + 1);
@@ -101,11 +101,11 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             if too_long {
                 self.line.clear();
                 self.passing = end.is_none();
-                return Ok(Read::TooLong);
+                return Ok(LineRead::TooLong);
             }
             match (end, self.passing) {
                 (Some(_), true) => self.passing = false,
-                (Some(_), false) => return Ok(Read::Line(std::mem::take(&mut self.line))),
+                (Some(_), false) => return Ok(LineRead::Line(std::mem::take(&mut self.line))),
                 (None, _) => {}
             }
         }
@@ -119,7 +119,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         let error: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::error(error, id);
         self.errors.spawn(async move {
             // Whoever is gone is not told.
-            let _ = put(&write, &error).await;
+            let _ = write_message(&write, &error).await;
         });
     }
 
@@ -152,7 +152,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         let is_notification = id.is_none();
         match serde_json::from_value::<ClientJsonRpcMessage>(value) {
             Ok(JsonRpcMessage::Request(mut request)) => {
-                self.begun |= begins(&mut request.request);
+                self.begun |= begins_session(&mut request.request);
                 Some(JsonRpcMessage::Request(request))
             }
             Ok(other) => self.begun.then_some(other),
@@ -180,7 +180,7 @@ pub(super) fn request_id(id: &Value) -> Result<RequestId, &'static str> {
 }
 
 /// Whether the service begins with this request: it says which era it is of.
-fn begins(request: &mut ClientRequest) -> bool {
+fn begins_session(request: &mut ClientRequest) -> bool {
     if matches!(request, ClientRequest::InitializeRequest(_)) {
         return true;
     }
@@ -208,7 +208,7 @@ fn complete_probe(fields: &mut Map<String, Value>) {
     meta.entry("io.modelcontextprotocol/clientCapabilities").or_insert_with(|| json!({}));
 }
 
-async fn put<W: AsyncWrite + Send + Unpin>(
+async fn write_message<W: AsyncWrite + Send + Unpin>(
     write: &Mutex<Option<W>>,
     message: &TxJsonRpcMessage<RoleServer>,
 ) -> io::Result<()> {
@@ -220,7 +220,7 @@ async fn put<W: AsyncWrite + Send + Unpin>(
     write.flush().await
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -232,22 +232,22 @@ where
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let write = Arc::clone(&self.write);
-        async move { put(&write, &item).await }
+        async move { write_message(&write, &item).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             match self.next().await {
-                Ok(Read::Line(line)) => {
+                Ok(LineRead::Line(line)) => {
                     if let Some(message) = self.message(&line) {
                         return Some(message);
                     }
                 }
-                Ok(Read::TooLong) => {
+                Ok(LineRead::TooLong) => {
                     let text = format!("a message may have at most {LINE_BYTES} bytes");
                     self.refuse(ErrorCode::INVALID_REQUEST, text, None);
                 }
-                Ok(Read::End) => return None,
+                Ok(LineRead::End) => return None,
                 Err(error) => {
                     tracing::error!(%error, "the input cannot be read");
                     return None;

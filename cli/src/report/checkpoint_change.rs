@@ -1,6 +1,6 @@
 //! Checkpoints that were tagged, and their schedule.
 
-use super::written::Made;
+use super::entity_write::MadeCheckpoint;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
@@ -8,16 +8,16 @@ use serde::Serialize;
 
 /// A checkpoint whose tags were changed.
 #[derive(Debug, Serialize)]
-pub struct Tagged {
+pub struct CheckpointTagReport {
     /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,
     /// The checkpoint as it is now.
-    pub checkpoint: Made,
+    pub checkpoint: MadeCheckpoint,
 }
 
-impl Report for Tagged {
+impl Report for CheckpointTagReport {
     const SCHEMA: &'static str = "forge.checkpoint.tag/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -28,7 +28,7 @@ impl Report for Tagged {
 
 /// How often checkpoints are made by themselves.
 #[derive(Debug, Serialize)]
-pub struct Schedule {
+pub struct CheckpointScheduleReport {
     /// The session.
     pub session: String,
     /// The branch checked out.
@@ -39,7 +39,7 @@ pub struct Schedule {
     pub last_checkpoint: Option<Timestamp>,
 }
 
-impl Report for Schedule {
+impl Report for CheckpointScheduleReport {
     const SCHEMA: &'static str = "forge.checkpoint.schedule/1";
 
     fn human(&self, screen: &mut Screen) {

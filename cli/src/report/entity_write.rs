@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// What a command wrote.
 #[derive(Debug, Serialize)]
-pub struct Written {
+pub struct EntityWriteReport {
     #[serde(skip)]
     schema: &'static str,
     /// What was done, in a word: `Added`.
@@ -25,20 +25,20 @@ pub struct Written {
     /// The id of what the command is about.
     pub id: Option<String>,
     /// The revision it made, if claims changed.
-    pub revision: Option<Revision>,
+    pub revision: Option<MadeRevision>,
     /// The checkpoint it made.
-    pub checkpoint: Option<Made>,
+    pub checkpoint: Option<MadeCheckpoint>,
     /// When the fact happened that it is about; null for claims.
     pub at: Option<Timestamp>,
     /// The claims that changed and the facts that were added.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedEntity>,
     /// What does not go together, and other things to be told.
     pub warnings: Vec<String>,
 }
 
 /// A revision.
 #[derive(Debug, Serialize)]
-pub struct Revision {
+pub struct MadeRevision {
     /// Its number in the session's one count.
     pub sequence: u64,
     /// Its id.
@@ -47,7 +47,7 @@ pub struct Revision {
 
 /// A checkpoint that was made.
 #[derive(Debug, Serialize)]
-pub struct Made {
+pub struct MadeCheckpoint {
     /// Its id.
     pub id: CheckpointId,
     /// Its number in the session's one count.
@@ -62,7 +62,7 @@ pub struct Made {
     pub trigger: CheckpointTrigger,
 }
 
-impl From<&Checkpoint> for Made {
+impl From<&Checkpoint> for MadeCheckpoint {
     fn from(checkpoint: &Checkpoint) -> Self {
         Self {
             id: checkpoint.id,
@@ -75,7 +75,7 @@ impl From<&Checkpoint> for Made {
     }
 }
 
-impl Made {
+impl MadeCheckpoint {
     /// Tells of it in an indented line.
     pub fn tell(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "  checkpoint ");
@@ -90,7 +90,7 @@ impl Made {
 
 /// Something that changed.
 #[derive(Debug, Serialize)]
-pub struct Changed {
+pub struct ChangedEntity {
     /// What it is.
     pub kind: Kind,
     /// Its id.
@@ -99,12 +99,12 @@ pub struct Changed {
     pub value: Option<Value>,
 }
 
-impl Written {
+impl EntityWriteReport {
     /// What a write did. `done` says it in a word of the past: `Added`.
     #[must_use]
     pub fn new(schema: &'static str, done: &str, committed: WriteReport) -> Self {
         let unchanged = committed.is_unchanged();
-        let revision = committed.revision.map(|(sequence, id)| Revision { sequence, id });
+        let revision = committed.revision.map(|(sequence, id)| MadeRevision { sequence, id });
         let changed = committed.changed.into_iter();
         Self {
             schema,
@@ -115,9 +115,11 @@ impl Written {
             operation: (!unchanged).then_some(committed.operation),
             id: None,
             revision,
-            checkpoint: committed.checkpoint.as_ref().map(Made::from),
+            checkpoint: committed.checkpoint.as_ref().map(MadeCheckpoint::from),
             at: None,
-            changed: changed.map(|(Key { kind, id }, value)| Changed { kind, id, value }).collect(),
+            changed: changed
+                .map(|(Key { kind, id }, value)| ChangedEntity { kind, id, value })
+                .collect(),
             warnings: committed.warnings,
         }
     }
@@ -142,7 +144,7 @@ impl Written {
     pub fn of_fact(mut self, fact: Fact) -> Self {
         let id = fact.id.clone();
         self.at = Some(fact.at);
-        self.changed.push(Changed { kind: fact.kind, id: fact.id, value: Some(fact.value) });
+        self.changed.push(ChangedEntity { kind: fact.kind, id: fact.id, value: Some(fact.value) });
         self.of(fact.kind, id)
     }
 
@@ -165,7 +167,7 @@ impl Written {
     }
 }
 
-impl Report for Written {
+impl Report for EntityWriteReport {
     const SCHEMA: &'static str = "forge.written/1";
 
     fn schema(&self) -> &'static str {
@@ -188,7 +190,7 @@ impl Report for Written {
         for changed in &self.changed {
             let is_subject =
                 self.id.as_ref() == Some(&changed.id) && self.kind == Some(changed.kind);
-            if let Some(what) = told(changed).filter(|_| !is_subject) {
+            if let Some(what) = change_text(changed).filter(|_| !is_subject) {
                 screen.put(Tone::Plain, &format!("  {} ", changed.kind));
                 screen.put(Tone::Id, &changed.id);
                 screen.line(Tone::Plain, &what);
@@ -205,7 +207,7 @@ impl Report for Written {
 }
 
 /// What has become of something that changed along with what the command is about.
-fn told(changed: &Changed) -> Option<String> {
+fn change_text(changed: &ChangedEntity) -> Option<String> {
     let Some(value) = &changed.value else { return Some(" is gone".to_owned()) };
     let text = |name| value.field(name).and_then(Value::as_text);
     let share = |name| value.field(name).and_then(Value::as_f64);

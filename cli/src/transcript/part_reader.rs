@@ -1,6 +1,6 @@
 //! Reads a transcript part by part, ahead of who writes the parts into the store.
 
-use super::{Failure, bad_line, read_at};
+use super::{ImportFailure, bad_line, read_at};
 use crate::error::CommandError;
 use forge_agents::TranscriptPiece;
 use forge_agents::claude_code::{
@@ -21,7 +21,7 @@ const PART_BYTES: u64 = 4 << 20;
 const PARTS_AHEAD: usize = 1;
 
 /// Bytes that were read, with what they say and what it takes to go on.
-pub(super) struct Read {
+pub(super) struct TranscriptPart {
     pub(super) clean: RedactedSource<'static>,
     pub(super) lines: u64,
     pub(super) piece: TranscriptPiece,
@@ -31,7 +31,7 @@ pub(super) struct Read {
 }
 
 /// A transcript that is being read; gives its parts in order.
-pub(super) struct Reading<'a> {
+pub(super) struct TranscriptPartReader<'a> {
     store: &'a Store,
     path: &'a Path,
     now: Timestamp,
@@ -48,7 +48,7 @@ pub(super) struct Reading<'a> {
     ended: bool,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> TranscriptPartReader<'a> {
     /// Begins at an offset, with what is to be carried on from there; tells whether what is read is going to be kept.
     pub(super) fn new(
         store: &'a Store,
@@ -70,9 +70,9 @@ impl<'a> Reading<'a> {
 
     /// Hands on each part, and says how many bytes at the end are not whole yet. Of a long file the next part is read
     /// while one is handed on.
-    pub(super) fn each(
+    pub(super) fn for_each_part(
         mut self,
-        mut hand_on: impl FnMut(Read) -> Result<(), CommandError>,
+        mut hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
     ) -> Result<u64, CommandError> {
         if self.bytes.saturating_sub(self.offset) <= PART_BYTES {
             while let Some(read) = self.part()? {
@@ -100,7 +100,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The next part; `None` at the end of the file.
-    fn part(&mut self) -> Result<Option<Read>, CommandError> {
+    fn part(&mut self) -> Result<Option<TranscriptPart>, CommandError> {
         loop {
             if let Some((length, follows, ending)) = self.next()
                 && let Some(read) = self.read(length, follows, ending)?
@@ -112,7 +112,7 @@ impl<'a> Reading<'a> {
             }
             let held = self.offset + self.buffer.len() as u64;
             let part = read_at(&self.file, held, PART_BYTES)
-                .map_err(|error| Failure::from(error).within_file(self.path))?;
+                .map_err(|error| ImportFailure::from(error).within_file(self.path))?;
             self.ended = held + part.len() as u64 >= self.bytes || part.is_empty();
             self.buffer.extend_from_slice(&part);
         }
@@ -125,12 +125,13 @@ impl<'a> Reading<'a> {
         length: usize,
         follows: Follows,
         ending: InputEnding,
-    ) -> Result<Option<Read>, CommandError> {
+    ) -> Result<Option<TranscriptPart>, CommandError> {
         let wanted = self.buffer.get(..length).unwrap_or_default();
         let mut clean = self.store.redact_source(wanted, TextForm::Json, follows);
-        if let (InputEnding::File, false, Some(lines)) = (ending, self.options.whole, lines(wanted))
+        if let (InputEnding::File, false, Some(lines)) =
+            (ending, self.options.whole, ended_lines_length(wanted))
             && clean.removed() > 0
-            && !is_whole(behind_lines(clean.bytes()))
+            && !is_whole(after_ended_lines(clean.bytes()))
         {
             // Without its secrets the last line is none.
             return self.read(lines, Follows::Line, InputEnding::More);
@@ -155,7 +156,7 @@ impl<'a> Reading<'a> {
             CommandError::internal("what was read cannot be noted").caused_by(error)
         })?;
         let lines = self.reader.carry().lines() - before;
-        Ok(Some(Read { clean, lines, piece, carry, end: self.offset }))
+        Ok(Some(TranscriptPart { clean, lines, piece, carry, end: self.offset }))
     }
 
     /// Whether the file ends with a line that is whole without its line break, behind so many bytes of the buffer.
@@ -176,7 +177,7 @@ impl<'a> Reading<'a> {
             ));
         }
         let max_line = usize::try_from(TranscriptOptions::default().max_line).unwrap_or(usize::MAX);
-        match lines(buffer) {
+        match ended_lines_length(buffer) {
             // By itself the last line would be a part of its own, compressed behind all that precedes it.
             Some(length) if ends && self.ends_whole(length) => {
                 Some((buffer.len(), Follows::End, InputEnding::File))
@@ -194,13 +195,13 @@ impl<'a> Reading<'a> {
 }
 
 /// How long the lines are that have ended, if one has.
-fn lines(bytes: &[u8]) -> Option<usize> {
+fn ended_lines_length(bytes: &[u8]) -> Option<usize> {
     bytes.iter().rposition(|byte| *byte == b'\n').map(|place| place + 1)
 }
 
 /// What stands behind the lines that have ended.
-fn behind_lines(bytes: &[u8]) -> &[u8] {
-    bytes.get(lines(bytes).unwrap_or_default()..).unwrap_or_default()
+fn after_ended_lines(bytes: &[u8]) -> &[u8] {
+    bytes.get(ended_lines_length(bytes).unwrap_or_default()..).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -223,14 +224,20 @@ mod tests {
 
     fn each(
         path: &Path,
-        hand_on: impl FnMut(Read) -> Result<(), CommandError>,
+        hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
     ) -> Result<u64, CommandError> {
         let store = Store::in_memory().unwrap();
         let (file, bytes) = open_plain(path).unwrap();
         let options = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
         let start = (options, TranscriptState::default());
-        Reading::new(&store, (path, file, bytes), start, Timestamp::default(), (0, false))
-            .each(hand_on)
+        TranscriptPartReader::new(
+            &store,
+            (path, file, bytes),
+            start,
+            Timestamp::default(),
+            (0, false),
+        )
+        .for_each_part(hand_on)
     }
 
     #[test]
