@@ -33,8 +33,8 @@ pub(super) enum SessionUse {
     Writes,
 }
 
-/// Settles the session of a request and puts it into its context, in the order in which [`workspace::choose_session`] looks for
-/// one: that of the request or the server, the agent's, the current one.
+/// Settles the session of a request and puts it into its context, in the order in which [`workspace::choose_session`]
+/// looks for one: that of the request or the server, the agent's, the current one.
 ///
 /// # Errors
 ///

@@ -105,7 +105,7 @@ impl OutputSink {
         Self { look, kept: None, colored, stderr_colored, width, height, session_of }
     }
 
-    /// Prints nothing: what commands find is kept as JSON until it is [taken](Self::take).
+    /// Prints nothing: what commands find is kept as JSON until it is [taken](Self::take_kept).
     #[must_use]
     pub fn capturing(zone: Local, now: Timestamp) -> Self {
         let (json, quiet, color, pager) = (true, true, ColorMode::Never, None);
