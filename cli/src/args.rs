@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_read_from_arguments_that_do_not_parse() {
+    fn output_flags_are_read_from_arguments_that_do_not_parse() {
         let args = ["forge", "nonsense", "--color", "never", "--json", "--", "--color=always"];
         let form = RawOutputFlags::from_raw_args(&args.map(Into::into));
         assert_eq!(form, RawOutputFlags { json: true, color: Some(ColorMode::Never) });

@@ -81,7 +81,7 @@ pub fn capture_checkout(
     store: &Path,
     limit: GitTimeLimit,
 ) -> Result<CapturedCheckout, CommandError> {
-    let git = GitRepository::at(directory, limit)?;
+    let git = GitRepository::around(directory, limit)?;
     let private = PrivateRepository::new(&git, store)?;
     let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
     let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
@@ -153,7 +153,7 @@ fn diff_to_base(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, boo
 /// Whether git leaves this file of a checkout alone; nothing if it does not say.
 #[must_use]
 pub fn is_ignored(directory: &Path, file: &Path) -> Option<bool> {
-    let git = GitRepository::at(directory, GitTimeLimit::Each(PATIENCE)).ok()?;
+    let git = GitRepository::around(directory, GitTimeLimit::Each(PATIENCE)).ok()?;
     let mut command = git.command(&["check-ignore", "-q", "--"]).ok()?;
     // check-ignore takes no pathspecs, and refuses to be told how to read them.
     command.arg(file).env_remove("GIT_LITERAL_PATHSPECS");
@@ -167,7 +167,7 @@ pub fn is_ignored(directory: &Path, file: &Path) -> Option<bool> {
 /// Whether git keeps this file of a checkout, and so may have brought it; nothing if it does not say.
 #[must_use]
 pub fn is_tracked(directory: &Path, file: &Path) -> Option<bool> {
-    let git = match GitRepository::at(directory, GitTimeLimit::Each(TRACKED_PATIENCE)) {
+    let git = match GitRepository::around(directory, GitTimeLimit::Each(TRACKED_PATIENCE)) {
         Ok(git) => git,
         Err(error) if error.kind() == CommandErrorKind::NotFound => return Some(false),
         Err(_) => return None,

@@ -25,7 +25,7 @@ pub fn run(program: &str, arguments: &[&str]) -> bool {
 /// # Panics
 /// If it cannot.
 pub fn copy(from: &Path, to: &Path) {
-    copy_but(from, to, &|_| false);
+    copy_ignoring(from, to, &|_| false);
 }
 
 /// As [`copy`], of a folder in which others put files in the place of others: what is gone when its turn comes is left out.
@@ -33,15 +33,15 @@ pub fn copy(from: &Path, to: &Path) {
 /// # Panics
 /// If it cannot.
 pub fn copy_in_use(from: &Path, to: &Path) {
-    copy_but(from, to, &|error| error.kind() == ErrorKind::NotFound);
+    copy_ignoring(from, to, &|error| error.kind() == ErrorKind::NotFound);
 }
 
-fn copy_but(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
+fn copy_ignoring(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            copy_but(&entry.path(), &target, may_be);
+            copy_ignoring(&entry.path(), &target, may_be);
         } else if let Err(error) = fs::copy(entry.path(), target) {
             assert!(may_be(&error), "{}: {error}", entry.path().display());
         }
@@ -49,7 +49,7 @@ fn copy_but(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
 }
 
 /// Whether calls of processes can be met with faults here; if not, that is said loudly.
-pub fn can_strike(test: &str) -> bool {
+pub fn can_inject_faults(test: &str) -> bool {
     let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
     if !can {
         skipped(test, "no strace, or no right to use it");
@@ -66,7 +66,7 @@ impl SeededNumbers {
     ///
     /// # Panics
     /// If the system has no random numbers.
-    pub fn announced(test: &str) -> Self {
+    pub fn from_environment(test: &str) -> Self {
         let seed = count("FORGE_SEED", getrandom::u64().unwrap());
         eprintln!("{test}: FORGE_SEED={seed}");
         Self(seed)

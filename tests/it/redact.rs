@@ -17,7 +17,7 @@ use forge_store::systems::program::{CheckpointReference, Program};
 use forge_store::systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
 use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
 use forge_store::systems::thread::{AppendOptions, CallResult, Thread};
-use forge_testkit::secret::{FakeSecret, fakes, shapes};
+use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,10 +26,10 @@ use std::sync::Arc;
 
 #[test]
 fn made_up_secrets_of_every_shape_are_found_plain_and_in_json() {
-    assert!(shapes() >= 40);
+    assert!(shape_count() >= 40);
     let redactor = Redactor::new();
     let mut missed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for fake in fakes(25) {
+    for fake in fake_secrets(25) {
         let json = serde_json::json!({ "text": fake.text }).to_string();
         let nested = serde_json::json!({ "text": json }).to_string();
         for (text, form) in
@@ -106,7 +106,7 @@ const GLUE: [&str; 52] = [
 
 /// Made-up secrets whole, cut off and without what stands around them, among all that may tell of them.
 fn littered() -> impl Strategy<Value = String> {
-    let fakes = fakes(25);
+    let fakes = fake_secrets(25);
     let piece = (0_u8..8, any::<prop::sample::Index>(), any::<prop::sample::Index>());
     let text = move |(what, which, place): (u8, prop::sample::Index, prop::sample::Index)| {
         let fake = which.get(&fakes);
@@ -162,7 +162,7 @@ fn act(second: i64) -> WriteContext {
 
 /// One word: the secret alone, if that says what it is.
 fn word(fake: &FakeSecret) -> String {
-    if fake.speaks_for_itself() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
+    if fake.has_telling_shape() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
 }
 
 /// Where a made-up secret is put, by every verb that takes text from outside.
@@ -461,7 +461,7 @@ fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<FakeSecret>, 
     let path = folder.path().join("store");
     let options = Options { redaction, ..Options::default() };
     let store = Store::create(&path, options.clone()).unwrap();
-    let fakes = fakes(of_each);
+    let fakes = fake_secrets(of_each);
     let mut half = Vec::new();
     for of_one_shape in fakes.chunks(of_each as usize) {
         plant(&store, of_one_shape);
@@ -500,7 +500,7 @@ fn left(fakes: &[FakeSecret], all: &[u8]) -> BTreeMap<&'static str, usize> {
 #[test]
 fn no_secret_reaches_the_files_by_any_verb() {
     let (fakes, all) = planted(Some(Arc::new(Redactor::new())), 25);
-    assert_eq!(fakes.len(), 25 * shapes());
+    assert_eq!(fakes.len(), 25 * shape_count());
     assert_eq!(left(&fakes, &all), BTreeMap::new());
 }
 
@@ -509,7 +509,7 @@ fn without_redaction_the_same_search_finds_every_shape() {
     let (fakes, all) = planted(None, 1);
     let left = left(&fakes, &all);
     let verbs = left.values().min().copied().unwrap_or_default();
-    assert_eq!(left.len(), shapes());
+    assert_eq!(left.len(), shape_count());
     assert!(verbs > 40, "{left:?}");
 }
 
@@ -518,7 +518,7 @@ fn what_was_taken_out_is_told_and_names_that_are_secrets_are_refused() {
     let options = Options { redaction: Some(Arc::new(Redactor::new())), ..Options::default() };
     let store = Store::in_memory_with(options).unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
-    let fake = &fakes(1).into_iter().find(|fake| fake.shape == "github").unwrap();
+    let fake = &fake_secrets(1).into_iter().find(|fake| fake.shape == "github").unwrap();
     let act = act(1);
     let note = Value::from([("description", fake.text.as_str().into())]);
     let add = |id: &str| ClaimChange::add(Key::new(Kind::Note, id), note.clone());

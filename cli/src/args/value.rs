@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_says_nothing_is_refused() {
+    fn an_empty_text_is_refused() {
         assert_eq!(non_empty_text(" x "), Ok(" x ".to_owned()));
         for text in ["", " ", "\n\t"] {
             assert!(non_empty_text(text).is_err(), "{text:?}");

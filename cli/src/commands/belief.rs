@@ -198,9 +198,9 @@ fn add(args: &BeliefAddArgs, context: &mut Context) -> Result<(), CommandError> 
             Ok(outcome)
         },
     )?;
-    context
-        .out
-        .emit(&EntityWriteReport::new("forge.belief.add/1", "Added", done).of(Kind::Belief, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.belief.add/1", "Added", done).about_claim(Kind::Belief, id),
+    )?;
     writing.finish();
     Ok(())
 }
@@ -216,7 +216,8 @@ fn update(args: &BeliefUpdateArgs, context: &mut Context) -> Result<(), CommandE
     ]);
     let done = writing.update(Kind::Belief, &id, &fields, |_| ())?;
     context.out.emit(
-        &EntityWriteReport::new("forge.belief.update/1", "Updated", done).of(Kind::Belief, id),
+        &EntityWriteReport::new("forge.belief.update/1", "Updated", done)
+            .about_claim(Kind::Belief, id),
     )?;
     writing.finish();
     Ok(())
@@ -236,7 +237,7 @@ fn depend(args: &BeliefDependArgs, context: &mut Context) -> Result<(), CommandE
     };
     let done = writing.write_rule(|claims| rule::add_dependency(claims, &dependency))?;
     let report = EntityWriteReport::new("forge.belief.depend/1", "Added", done);
-    context.out.emit(&report.of(Kind::Dependency, id))?;
+    context.out.emit(&report.about_claim(Kind::Dependency, id))?;
     writing.finish();
     Ok(())
 }
@@ -250,7 +251,7 @@ fn contradict(args: &BeliefContradictArgs, context: &mut Context) -> Result<(), 
     })?;
     let report =
         EntityWriteReport::new("forge.belief.contradict/1", "Noted a contradiction:", done);
-    context.out.emit(&report.of(Kind::Dependency, Dependency::id(&one, &other)))?;
+    context.out.emit(&report.about_claim(Kind::Dependency, Dependency::id(&one, &other)))?;
     writing.finish();
     Ok(())
 }

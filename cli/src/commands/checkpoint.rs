@@ -240,7 +240,7 @@ fn create(args: &CheckpointCreateArgs, context: &mut Context) -> Result<(), Comm
     let done = writing.write().checkpoint(new).commit()?;
     let id = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
     let report = EntityWriteReport::new("forge.checkpoint.create/1", "Made a checkpoint", done);
-    context.out.emit(&report.named(id.unwrap_or_default()))?;
+    context.out.emit(&report.about_checkpoint(id.unwrap_or_default()))?;
     writing.finish();
     Ok(())
 }

@@ -99,7 +99,7 @@ fn state(
         };
         StateReport::Screen(Box::new(StateScreen {
             brief: brief_screen(reading, &state)?,
-            folded: FoldedJson::at(&state)?,
+            folded: FoldedJson::between(&state)?,
             kinds,
             full: args.full,
             leads: next_commands(&state)?,

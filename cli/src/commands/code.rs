@@ -64,7 +64,7 @@ fn capture(args: &CodeCaptureArgs, context: &mut Context) -> Result<(), CommandE
     if !captured.unfiltered.is_empty() {
         report.warnings.push(git::UNFILTERED.to_owned());
     }
-    context.out.emit(&report.of_fact(fact))?;
+    context.out.emit(&report.about_fact(fact))?;
     writing.finish();
     Ok(())
 }

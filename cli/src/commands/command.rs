@@ -77,7 +77,7 @@ fn record(args: &CommandRecordArgs, context: &mut Context) -> Result<(), Command
     let recorded = new_fact(Kind::Command, None, end, end, value).and_then(|fact| {
         let done = writing.write_fact(fact.clone(), None)?;
         let report = EntityWriteReport::new("forge.command.record/1", "Recorded", done);
-        Ok(report.of_fact(fact))
+        Ok(report.about_fact(fact))
     });
     match recorded {
         Ok(report) if context.global.json => context.out.emit(&report)?,

@@ -67,7 +67,7 @@ fn list(args: &CompactionListArgs, context: &mut Context) -> Result<(), CommandE
 fn show(args: &CompactionShowArgs, context: &mut Context) -> Result<(), CommandError> {
     let reading = SessionReader::begin(context)?;
     let session = &reading.session;
-    let found = named(session, args.which.as_deref())?;
+    let found = find_compaction(session, args.which.as_deref())?;
     let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &found)?;
     let name = session.summary()?.info.name;
     let brief = handover_brief::brief(&name, &found, &knowledge, lost.as_deref(), ROOM);
@@ -84,7 +84,10 @@ fn show(args: &CompactionShowArgs, context: &mut Context) -> Result<(), CommandE
     Ok(())
 }
 
-fn named(session: &Session, which: Option<&str>) -> Result<ContextCompaction, CommandError> {
+fn find_compaction(
+    session: &Session,
+    which: Option<&str>,
+) -> Result<ContextCompaction, CommandError> {
     let mut all = compaction::newest_compactions(session, None)?;
     let Some(which) = which else {
         let none = || {

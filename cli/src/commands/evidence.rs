@@ -90,8 +90,8 @@ fn add(args: &EvidenceAddArgs, context: &mut Context) -> Result<(), CommandError
         args.id.as_ref().map(NameArg::as_str),
         |claims, id| rule::add_evidence(claims, id, &value),
     )?;
-    let report =
-        EntityWriteReport::new("forge.evidence.add/1", "Added", done).of(Kind::Evidence, id);
+    let report = EntityWriteReport::new("forge.evidence.add/1", "Added", done)
+        .about_claim(Kind::Evidence, id);
     context.out.emit(&report)?;
     writing.finish();
     Ok(())

@@ -142,9 +142,9 @@ fn add(args: &GapAddArgs, context: &mut Context) -> Result<(), CommandError> {
     fields.insert("status".to_owned(), GapStatus::Open.word().into());
     let id = args.id.as_ref().map(NameArg::as_str);
     let (id, done) = writing.add_value(Kind::Gap, id, &Value::Map(fields))?;
-    context
-        .out
-        .emit(&EntityWriteReport::new("forge.gap.add/1", "Added", done).of(Kind::Gap, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.gap.add/1", "Added", done).about_claim(Kind::Gap, id),
+    )?;
     writing.finish();
     Ok(())
 }
@@ -178,9 +178,9 @@ fn fill(args: &GapFillArgs, context: &mut Context) -> Result<(), CommandError> {
     let writing = SessionWriter::begin(context, "gap fill", SessionNeed::Existing)?;
     let id = writing.claim_id(Kind::Gap, &args.id)?;
     let done = writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&args.resolution)))?;
-    context
-        .out
-        .emit(&EntityWriteReport::new("forge.gap.fill/1", "Filled", done).of(Kind::Gap, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.gap.fill/1", "Filled", done).about_claim(Kind::Gap, id),
+    )?;
     writing.finish();
     Ok(())
 }
@@ -198,9 +198,9 @@ fn update(args: &GapUpdateArgs, context: &mut Context) -> Result<(), CommandErro
         fields.extend(more);
     }
     let done = writing.update(Kind::Gap, &id, &Value::Map(fields), |_| ())?;
-    context
-        .out
-        .emit(&EntityWriteReport::new("forge.gap.update/1", "Updated", done).of(Kind::Gap, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.gap.update/1", "Updated", done).about_claim(Kind::Gap, id),
+    )?;
     writing.finish();
     Ok(())
 }

@@ -150,8 +150,8 @@ fn add(args: &HypothesisAddArgs, context: &mut Context) -> Result<(), CommandErr
     ]);
     let id = args.id.as_ref().map(NameArg::as_str);
     let (id, done) = writing.add_value(Kind::Hypothesis, id, &value)?;
-    let report =
-        EntityWriteReport::new("forge.hypothesis.add/1", "Added", done).of(Kind::Hypothesis, id);
+    let report = EntityWriteReport::new("forge.hypothesis.add/1", "Added", done)
+        .about_claim(Kind::Hypothesis, id);
     context.out.emit(&report)?;
     writing.finish();
     Ok(())
@@ -223,7 +223,7 @@ fn update(args: &HypothesisUpdateArgs, context: &mut Context) -> Result<(), Comm
     ]);
     let done = writing.update(Kind::Hypothesis, &id, &fields, |value| change_tags(value, args))?;
     let report = EntityWriteReport::new("forge.hypothesis.update/1", "Updated", done);
-    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
     writing.finish();
     Ok(())
 }
@@ -234,7 +234,7 @@ fn confirm(args: &HypothesisSettleArgs, context: &mut Context) -> Result<(), Com
     let done = writing
         .write_rule(|claims| rule::confirm_hypothesis(claims, &id, args.reason.as_deref()))?;
     let report = EntityWriteReport::new("forge.hypothesis.confirm/1", "Confirmed", done);
-    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
     writing.finish();
     Ok(())
 }
@@ -245,7 +245,7 @@ fn reject(args: &HypothesisSettleArgs, context: &mut Context) -> Result<(), Comm
     let done = writing
         .write_rule(|claims| rule::reject_hypothesis(claims, &id, args.reason.as_deref()))?;
     let report = EntityWriteReport::new("forge.hypothesis.reject/1", "Rejected", done);
-    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
     writing.finish();
     Ok(())
 }

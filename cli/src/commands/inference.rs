@@ -119,7 +119,8 @@ fn promote(args: &InferencePromoteArgs, context: &mut Context) -> Result<(), Com
     let id = args.id.as_ref().map(NameArg::as_str);
     let promoted = |id: &str| new_version(&fact, context.now, [(PROMOTED, id.into())]);
     let (id, done) = writing.add_value_with(kind, id, &value, |id| Some(promoted(id)))?;
-    let report = EntityWriteReport::new("forge.inference.promote/1", "Added", done).of(kind, id);
+    let report =
+        EntityWriteReport::new("forge.inference.promote/1", "Added", done).about_claim(kind, id);
     context.out.emit(&report)?;
     writing.finish();
     Ok(())
@@ -133,7 +134,7 @@ fn dismiss(args: &InferenceDismissArgs, context: &mut Context) -> Result<(), Com
     let id = fact.id.clone();
     let done = writing.write_fact(fact, None)?;
     let report = EntityWriteReport::new("forge.inference.dismiss/1", "Dismissed", done);
-    context.out.emit(&report.of(Kind::Inference, id))?;
+    context.out.emit(&report.about_claim(Kind::Inference, id))?;
     writing.finish();
     Ok(())
 }

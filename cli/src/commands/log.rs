@@ -75,7 +75,7 @@ pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
             items.retain(|item| range.contains(item.time()));
             items.sort_by_key(|item| Reverse((item.time(), item.sequence())));
             items.truncate(limit);
-            let entries = items.into_iter().map(|item| line(&reading, item));
+            let entries = items.into_iter().map(|item| log_line(&reading, item));
             LogReport {
                 session: name,
                 branch: if args.all { None } else { Some(reading.session.branch_of(&point)?) },
@@ -89,7 +89,7 @@ pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandError> {
+fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandError> {
     Ok(match item {
         LogItem::Revision(entry) => {
             let changes = describe(&reading.session.changes_of(entry.sequence)?);

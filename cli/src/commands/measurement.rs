@@ -79,7 +79,7 @@ fn record(args: &MeasurementRecordArgs, context: &mut Context) -> Result<(), Com
     let fact = new_fact(Kind::Measurement, None, at, context.now, value)?;
     let done = writing.write_fact(fact.clone(), None)?;
     let report = EntityWriteReport::new("forge.measurement.record/1", "Recorded", done);
-    context.out.emit(&report.of_fact(fact))?;
+    context.out.emit(&report.about_fact(fact))?;
     writing.finish();
     Ok(())
 }

@@ -53,9 +53,9 @@ fn add(args: &NoteAddArgs, context: &mut Context) -> Result<(), CommandError> {
     ]);
     let id = args.id.as_ref().map(NameArg::as_str);
     let (id, done) = writing.add_value(Kind::Note, id, &value)?;
-    context
-        .out
-        .emit(&EntityWriteReport::new("forge.note.add/1", "Added", done).of(Kind::Note, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.note.add/1", "Added", done).about_claim(Kind::Note, id),
+    )?;
     writing.finish();
     Ok(())
 }

@@ -118,7 +118,7 @@ fn clean(args: &ProgressCleanArgs, context: &mut Context) -> Result<(), CommandE
     let review = args.review.as_ref().map(NameArg::as_str);
     let act = (!args.dry_run).then_some(&act);
     let found = progress::clean(&store, act, review, context.now, keep)?;
-    context.out.emit(&ProgressCleanReport::of(found, args.dry_run))?;
+    context.out.emit(&ProgressCleanReport::new(found, args.dry_run))?;
     if !args.dry_run {
         workspace::catch_up_index(&store);
     }

@@ -3,7 +3,7 @@
 use crate::args::value::{self, NameArg};
 use crate::config::{Config, key};
 use crate::context::Context;
-use crate::doctor::store::size;
+use crate::doctor::store::disk_usage;
 use crate::error::CommandError;
 use crate::report::prune::{CheckpointPruneReport, FreedSpace};
 use crate::workspace::{self, SessionNeed, StoreAccess};
@@ -101,7 +101,7 @@ pub fn run(args: &CheckpointPruneArgs, context: &mut Context) -> Result<(), Comm
         let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
         Ok(vec![(session.summary()?.info.name, one(&session, &retention)?)])
     })?;
-    let mut report = CheckpointPruneReport::of(found, args.dry_run);
+    let mut report = CheckpointPruneReport::new(found, args.dry_run);
     if !args.dry_run {
         let undo = if args.now { Duration::ZERO } else { undo_window(&context.config) };
         let mut freed = || sweep_dropped(&store, context.now, undo, args.now);
@@ -136,7 +136,7 @@ pub fn sweep_dropped(
     undo: Duration,
     compact: bool,
 ) -> Result<FreedSpace, CommandError> {
-    let size = || store.path().map_or(0, |path| size(path).0);
+    let size = || store.path().map_or(0, |path| disk_usage(path).0);
     let before = size();
     let swept = store.sweep(now, now.plus_micros(-micros(undo)))?;
     if compact {

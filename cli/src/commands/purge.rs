@@ -103,7 +103,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
         context.exit_code = EXIT_NOT_YET;
     }
     let folder = context.store_directory()?;
-    context.out.emit(&SecretPurgeReport::of(purged, &folder, (args.dry_run, count, left)))
+    context.out.emit(&SecretPurgeReport::new(purged, &folder, (args.dry_run, count, left)))
 }
 
 /// Whether a secret is too short to be purged wherever it stands.

@@ -202,7 +202,7 @@ fn emit_write(
     (kind, id): (Kind, String),
     committed: WriteReport,
 ) -> Result<(), CommandError> {
-    context.out.emit(&EntityWriteReport::new(schema, done, committed).of(kind, id))
+    context.out.emit(&EntityWriteReport::new(schema, done, committed).about_claim(kind, id))
 }
 
 fn begin_write(context: &Context, verb: &str) -> Result<(Store, WriteContext), CommandError> {

@@ -106,7 +106,7 @@ fn add(args: &VerificationAddArgs, context: &mut Context) -> Result<(), CommandE
     writing.refuse_taken_id(&fact, id)?;
     let done = writing.write_fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
     let report = EntityWriteReport::new("forge.verification.add/1", "Added", done);
-    context.out.emit(&report.of_fact(fact))?;
+    context.out.emit(&report.about_fact(fact))?;
     writing.finish();
     Ok(())
 }

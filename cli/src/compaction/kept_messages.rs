@@ -17,7 +17,7 @@ impl ContextCompaction {
     /// # Errors
     ///
     /// As every read.
-    pub fn kept(&self, session: &Session) -> Result<Option<String>, CommandError> {
+    pub fn kept_text(&self, session: &Session) -> Result<Option<String>, CommandError> {
         let Some(list) = self.checkpoint.body.field(KEPT).and_then(Value::as_list) else {
             return Ok(None);
         };

@@ -28,7 +28,7 @@ pub fn examine(
     options: &Options,
 ) -> (StoreHealth, Vec<KnownCompaction>, Vec<DoctorFinding>) {
     let mut findings = Vec::new();
-    let (bytes, files) = size(path);
+    let (bytes, files) = disk_usage(path);
     let generations = generations(&path.join("index"));
     let mut health = StoreHealth {
         path: path.display().to_string(),
@@ -174,12 +174,12 @@ fn read(
 }
 
 /// The bytes and the files below a directory.
-pub fn size(path: &Path) -> (u64, u64) {
+pub fn disk_usage(path: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(path) else { return (0, 0) };
     entries.flatten().fold((0, 0), |(bytes, files), entry| {
         match entry.metadata() {
             Ok(about) if about.is_dir() => {
-                let (more, inside) = size(&entry.path());
+                let (more, inside) = disk_usage(&entry.path());
                 (bytes + more, files + inside)
             }
             Ok(about) => (bytes + about.len(), files + 1),
@@ -203,7 +203,7 @@ fn generations(index: &Path) -> Vec<(u64, u64)> {
             let name = entry.file_name().into_string().ok()?;
             let (number, position) = name.split_once('-')?;
             u64::from_str_radix(position, 16).ok()?;
-            Some((number.parse().ok()?, size(&entry.path()).0))
+            Some((number.parse().ok()?, disk_usage(&entry.path()).0))
         })
         .collect();
     found.sort_unstable();

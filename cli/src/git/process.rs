@@ -120,8 +120,8 @@ pub fn run_git(
         // If git ends before it has read all, it says why.
         thread::spawn(move || stdin.write_all(&input));
     }
-    let stdout = read(child.stdout.take(), most.saturating_add(1), false);
-    let said = read(child.stderr.take(), MAX_SAID_BYTES, true);
+    let stdout = read_pipe(child.stdout.take(), most.saturating_add(1), false);
+    let said = read_pipe(child.stderr.take(), MAX_SAID_BYTES, true);
     let ended = wait_until(&mut child, &stdout, &said, deadline);
     if ended.is_none() {
         kill_group(&mut child);
@@ -137,7 +137,7 @@ pub fn run_git(
 }
 
 /// Reads a pipe in a thread of its own. With `all` the rest is read too, and thrown away.
-fn read(
+fn read_pipe(
     pipe: Option<impl Read + Send + 'static>,
     most: u64,
     all: bool,

@@ -54,7 +54,7 @@ impl GitRepository {
     /// # Errors
     ///
     /// Not found if there is none; invalid if its `.git` file leads to the repository of another checkout.
-    pub fn at(directory: &Path, limit: GitTimeLimit) -> Result<Self, CommandError> {
+    pub fn around(directory: &Path, limit: GitTimeLimit) -> Result<Self, CommandError> {
         let shown = directory.display();
         let directory = directory
             .canonicalize()

@@ -143,8 +143,8 @@ impl RestoreRepository {
     /// # Errors
     ///
     /// Not found if there is none.
-    pub fn at(directory: &Path, store: &Path) -> Result<Self, CommandError> {
-        let git = GitRepository::at(directory, GitTimeLimit::Each(PATIENCE))?;
+    pub fn around(directory: &Path, store: &Path) -> Result<Self, CommandError> {
+        let git = GitRepository::around(directory, GitTimeLimit::Each(PATIENCE))?;
         Ok(Self { git, store: store.to_owned() })
     }
 

@@ -43,11 +43,11 @@ struct ProcessStat {
 
 impl ProcessStat {
     /// `/proc/PID/stat`: number, name in brackets, state, parent, and as the 22nd field when it began (proc(5)).
-    fn of(pid: u32) -> Option<Self> {
-        Self::read(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    fn read_proc(pid: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    fn read(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('(')?;
         // A name may hold brackets of its own.
         let (name, fields) = rest.rsplit_once(')')?;
@@ -62,23 +62,23 @@ impl ProcessStat {
 #[must_use]
 pub fn process_name() -> String {
     let pid = std::process::id();
-    format!("{pid}:{}", ProcessStat::of(pid).map_or(0, |stat| stat.began))
+    format!("{pid}:{}", ProcessStat::read_proc(pid).map_or(0, |stat| stat.began))
 }
 
 /// Whether the process of this name is still there.
 #[must_use]
 pub fn is_alive(name: &str) -> bool {
     let Some((pid, began)) = name.split_once(':') else { return false };
-    let stat = pid.parse().ok().and_then(ProcessStat::of);
+    let stat = pid.parse().ok().and_then(ProcessStat::read_proc);
     stat.is_some_and(|stat| stat.began.to_string() == began)
 }
 
 /// The processes around this one, the nearest first.
 fn ancestors() -> impl Iterator<Item = (u32, ProcessStat)> {
-    let mut next = ProcessStat::of(std::process::id()).map(|stat| stat.parent);
+    let mut next = ProcessStat::read_proc(std::process::id()).map(|stat| stat.parent);
     std::iter::from_fn(move || {
         let pid = next.take().filter(|pid| *pid > 1)?;
-        let stat = ProcessStat::of(pid)?;
+        let stat = ProcessStat::read_proc(pid)?;
         next = Some(stat.parent);
         Some((pid, stat))
     })
@@ -153,7 +153,7 @@ fn remove_dead(folder: &Path) {
     for path in paths {
         let known = read(&path);
         let alive = known.as_ref().is_some_and(|process| {
-            ProcessStat::of(process.pid).is_some_and(|stat| stat.began == process.began)
+            ProcessStat::read_proc(process.pid).is_some_and(|stat| stat.began == process.began)
         });
         if !alive {
             let _ = fs::remove_file(path);
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn a_stat_line_is_read_whatever_the_name() {
         let numbers = (4..=22).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
-        let stat = ProcessStat::read(&format!("12 (a) b (c) S {numbers}")).unwrap();
+        let stat = ProcessStat::parse(&format!("12 (a) b (c) S {numbers}")).unwrap();
         assert_eq!((stat.name.as_str(), stat.parent, stat.began), ("a) b (c", 4, 22));
-        assert!(ProcessStat::read("nonsense").is_none());
-        assert!(ProcessStat::read("12 (short) S 1").is_none());
+        assert!(ProcessStat::parse("nonsense").is_none());
+        assert!(ProcessStat::parse("12 (short) S 1").is_none());
     }
 
     #[test]

@@ -70,7 +70,8 @@ pub fn compaction_knowledge(
         .next();
     let summary = compaction.summary(session)?;
     // What the agent still has word for word is not lost.
-    let stayed: Vec<String> = summary.iter().cloned().chain(compaction.kept(session)?).collect();
+    let stayed: Vec<String> =
+        summary.iter().cloned().chain(compaction.kept_text(session)?).collect();
     let known = compaction.has_remaining_context();
     let lost = known.then(|| find_lost(&knowledge.known_items(), &stayed.join("\n")));
     Ok(CompactionKnowledge { knowledge, summary, lost })

@@ -88,7 +88,7 @@ impl HookLogEntry {
     }
 
     /// With what went wrong, cut to a line of moderate length.
-    pub fn failed(&mut self, error: &str) {
+    pub fn set_error(&mut self, error: &str) {
         self.outcome = HookOutcome::Failed;
         self.set_reason(error);
     }
@@ -193,7 +193,7 @@ mod tests {
         let mut file = OpenOptions::new().append(true).open(&log).unwrap();
         file.write_all(b"junk\n{\"time\":3}\n\n").unwrap();
         let mut second = line("b");
-        second.failed(&"x".repeat(1000));
+        second.set_error(&"x".repeat(1000));
         append(&log, &second).unwrap();
         let found = read(&log).unwrap();
         assert_eq!(found, [line("a"), second]);

@@ -71,11 +71,11 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
     let mut call = HookCall { context, began, line };
     let done = match heard {
         Err(reason) => {
-            call.line.failed(&reason);
+            call.line.set_error(&reason);
             HookResult::default()
         }
         Ok((agent, Err(RejectedEvent { reason, store }))) => {
-            call.line.failed(&reason);
+            call.line.set_error(&reason);
             let empty = HookEvent::read(agent, event, b"{}").ok();
             let answer = empty.map(|event| answer(&event, None)).unwrap_or_default();
             HookResult { store, answer, ..HookResult::default() }
@@ -168,7 +168,7 @@ impl HookCall<'_> {
         // A panic in it must not be one of the agent's.
         let worked = crate::panic::catch_panics(|| self.work(event, &store, &mut done));
         if let Err(error) = worked {
-            self.line.failed(&error_chain(&error));
+            self.line.set_error(&error_chain(&error));
             // What cannot be put into a damaged store is kept beside it until that is mended.
             let apart =
                 [CommandErrorKind::Corrupt, CommandErrorKind::Forged, CommandErrorKind::Unkeyed];
@@ -176,7 +176,7 @@ impl HookCall<'_> {
                 match recorder::spool_event(self.context, event, &store) {
                     Ok(true) => self.line.outcome = HookOutcome::Saved,
                     Ok(false) => {}
-                    Err(error) => self.line.failed(&error_chain(&error)),
+                    Err(error) => self.line.set_error(&error_chain(&error)),
                 }
             }
         }
@@ -323,7 +323,7 @@ pub fn note_failure(environment: &Environment, words: &[String], error: &Command
     let now = chrono::Utc::now().into();
     let word = |place: usize| words.get(place).map(String::as_str).unwrap_or_default();
     let mut line = HookLogEntry::new(now, word(0), word(1));
-    line.failed(error.message());
+    line.set_error(error.message());
     // What the settings are was not found out.
     line.redact(&Redactor::new());
     let store =

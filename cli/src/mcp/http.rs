@@ -352,7 +352,7 @@ mod tests {
 
     /// With two places, both taken by who says nothing, the third is heard once they are ended.
     #[test]
-    fn who_waits_for_a_place_gets_one_when_the_idle_are_ended() {
+    fn a_waiting_connection_is_served_once_an_idle_one_is_closed() {
         let server = served(100, 100, 2);
         let idle: Vec<_> =
             (0..5).map(|_| net::TcpStream::connect(server.address).unwrap()).collect();

@@ -57,7 +57,7 @@ impl McpRequest {
     /// # Errors
     ///
     /// As the command does.
-    pub(super) fn found<T: DeserializeOwned>(
+    pub(super) fn run_as<T: DeserializeOwned>(
         &mut self,
         command: &ForgeCommand,
     ) -> Result<T, CommandError> {

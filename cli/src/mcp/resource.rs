@@ -138,12 +138,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 ///
 /// Not found if it leads nowhere; as reading does.
 pub(super) fn read(uri: &str, setting: &ServerSetup) -> Result<Value, CommandError> {
-    let path = uri.strip_prefix(SCHEME).ok_or_else(|| unknown(uri))?;
+    let path = uri.strip_prefix(SCHEME).ok_or_else(|| unknown_address(uri))?;
     let parts: Vec<String> = path
         .split('/')
         .map(|part| percent_decode_str(part).decode_utf8().map(|part| part.into_owned()))
         .collect::<Result<_, _>>()
-        .map_err(|_| unknown(uri))?;
+        .map_err(|_| unknown_address(uri))?;
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
         ["brief"] => tool::run_to_json::<BriefTool>(JsonObject::new(), setting),
@@ -171,7 +171,7 @@ pub(super) fn read(uri: &str, setting: &ServerSetup) -> Result<Value, CommandErr
             let given = arguments([("session", session), ("id", id), ("at", moment)]);
             entity_document(kind, given, setting)
         }
-        _ => Err(unknown(uri)),
+        _ => Err(unknown_address(uri)),
     }
 }
 
@@ -190,7 +190,7 @@ fn entity_document(
     tool::run_to_json::<StateTool>(given, setting)
 }
 
-fn unknown(uri: &str) -> CommandError {
+fn unknown_address(uri: &str) -> CommandError {
     CommandError::not_found(format!("there is no resource '{uri}'"))
         .hinted("'resources/templates/list' says which there are")
 }

@@ -66,7 +66,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[test]
-    fn work_is_done_in_the_order_of_asking_whatever_is_awaited_first() {
+    fn work_is_done_in_the_order_it_was_queued() {
         let desk = WorkQueue::start();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let asked: Vec<PendingResult<usize>> = (0..100)
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_error_and_the_desk_goes_on() {
+    fn a_panic_is_an_error_and_the_queue_goes_on() {
         let desk = WorkQueue::start();
         let runtime = crate::mcp::runtime().unwrap();
         let broken = desk.run::<()>(|| panic!("a broken invariant"));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_was_taken_back_is_not_done() {
+    fn cancelled_work_is_not_done() {
         let desk = WorkQueue::start();
         let (go, wait) = channel::<()>();
         let first = desk.run(move || Ok(wait.recv().is_ok()));

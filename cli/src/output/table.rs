@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flexible_column_gives_way() {
+    fn the_flexible_column_is_shortened_first() {
         assert_eq!(
             drawn(&sample(), Some(20)),
             "Id  Message        N\n\

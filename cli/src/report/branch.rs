@@ -245,7 +245,7 @@ impl Report for BranchSwitchReport {
         screen.put(Tone::Id, &line.name);
         screen.line(Tone::Dim, &format!(" (session {session}, {})", line.head()));
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.tell(screen);
+            checkpoint.print(screen);
         }
     }
 }

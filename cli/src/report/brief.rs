@@ -225,7 +225,7 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
         }
         for (place, line) in list.iter().enumerate() {
             let label = if place == 0 { title.as_str() } else { "" };
-            let (mark, mark_tone) = mark(line, tone);
+            let (mark, mark_tone) = entry_mark(line, tone);
             let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
             screen.short_line(&[
@@ -251,7 +251,7 @@ const fn shows_id(line: &BriefLine) -> bool {
 }
 
 /// The word before an entry.
-fn mark(line: &BriefLine, tone: Tone) -> (String, Tone) {
+fn entry_mark(line: &BriefLine, tone: Tone) -> (String, Tone) {
     match line.kind {
         Kind::Hypothesis | Kind::Belief => {
             let sure = line.confidence.map_or("   -".to_owned(), |sure| format!("{sure:.2}"));

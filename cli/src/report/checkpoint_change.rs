@@ -22,7 +22,7 @@ impl Report for CheckpointTagReport {
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Tagged (session {})", self.session));
-        self.checkpoint.tell(screen);
+        self.checkpoint.print(screen);
     }
 }
 

@@ -63,8 +63,8 @@ impl Report for CheckpointDiffReport {
     const SCHEMA: &'static str = "forge.checkpoint.diff/1";
 
     fn human(&self, screen: &mut Screen) {
-        self.from.tell("from ", screen);
-        self.to.tell("to   ", screen);
+        self.from.print("from ", screen);
+        self.to.print("to   ", screen);
         screen.line(Tone::Heading, &self.summary);
         print_changes(&self.changes, screen);
     }

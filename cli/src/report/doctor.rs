@@ -106,10 +106,10 @@ impl Report for DoctorReport {
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("forge {} ({})", self.version, self.forge));
         screen.gap();
-        self.tell_agents(screen);
+        self.print_agents(screen);
         screen.gap();
         match &self.store {
-            Some(store) => store.tell(screen),
+            Some(store) => store.print(screen),
             None => screen.line(Tone::Dim, "No store here."),
         }
         if self.findings.is_empty() {
@@ -130,7 +130,7 @@ impl Report for DoctorReport {
 }
 
 impl DoctorReport {
-    fn tell_agents(&self, screen: &mut Screen) {
+    fn print_agents(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&[
             "Agent",
             "Installed",
@@ -185,7 +185,7 @@ fn milliseconds(micros: Option<u64>) -> String {
 }
 
 impl StoreHealth {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("Store {}: ", self.path));
         let (tone, state) = match (self.opens, self.writable) {
             (false, _) => (Tone::Bad, "cannot be used"),

@@ -77,7 +77,7 @@ impl From<&Checkpoint> for MadeCheckpoint {
 
 impl MadeCheckpoint {
     /// Tells of it in an indented line.
-    pub fn tell(&self, screen: &mut Screen) {
+    pub fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "  checkpoint ");
         screen.put(Tone::Id, &self.id.short());
         let tags = self.tags.join(", ");
@@ -126,7 +126,7 @@ impl EntityWriteReport {
 
     /// About this claim.
     #[must_use]
-    pub fn of(mut self, kind: Kind, id: impl Into<String>) -> Self {
+    pub fn about_claim(mut self, kind: Kind, id: impl Into<String>) -> Self {
         self.kind = Some(kind);
         self.id = Some(id.into());
         self
@@ -134,18 +134,18 @@ impl EntityWriteReport {
 
     /// About a checkpoint of this id.
     #[must_use]
-    pub fn named(mut self, id: String) -> Self {
+    pub fn about_checkpoint(mut self, id: String) -> Self {
         self.id = Some(id);
         self
     }
 
     /// About this fact.
     #[must_use]
-    pub fn of_fact(mut self, fact: Fact) -> Self {
+    pub fn about_fact(mut self, fact: Fact) -> Self {
         let id = fact.id.clone();
         self.at = Some(fact.at);
         self.changed.push(ChangedEntity { kind: fact.kind, id: fact.id, value: Some(fact.value) });
-        self.of(fact.kind, id)
+        self.about_claim(fact.kind, id)
     }
 
     /// In one line, for where the text goes to somebody else: `Recorded command c-12 (session x, branch main)`.
@@ -197,7 +197,7 @@ impl Report for EntityWriteReport {
             }
         }
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.tell(screen);
+            checkpoint.print(screen);
         }
         for warning in &self.warnings {
             screen.put(Tone::Warning, "  warning: ");

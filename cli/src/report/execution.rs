@@ -50,7 +50,7 @@ impl ExecutionJson {
         format!("{} of {}", said(self.items_processed), said(self.items_total))
     }
 
-    pub(super) fn tell(&self, screen: &mut Screen) {
+    pub(super) fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &format!("{} {}", self.review, self.execution));
         let stage = self.stage.as_deref().unwrap_or("no stage");
         screen.put(Tone::Plain, &format!(" at {stage}: {} items", self.counted()));
@@ -81,7 +81,7 @@ pub struct FailedItemJson {
 impl FailedItemJson {
     /// What is told of it.
     #[must_use]
-    pub fn of(item: FailedItem, backoff: &RetryBackoff, now: Timestamp) -> Self {
+    pub fn new(item: FailedItem, backoff: &RetryBackoff, now: Timestamp) -> Self {
         let retry_at = item.retry_at(backoff);
         Self {
             class: item.class.map(|class| class.word()),
@@ -200,7 +200,7 @@ pub struct ProgressStagesReport {
 impl ProgressStagesReport {
     /// What is told of it.
     #[must_use]
-    pub fn of(preset: &PipelinePreset) -> Self {
+    pub fn new(preset: &PipelinePreset) -> Self {
         let told = |stage: &progress::PipelineStage| {
             let (frequency, items, seconds) = match stage.frequency {
                 SaveFrequency::PerItem => ("per_item", None, None),
@@ -269,7 +269,7 @@ pub struct ProgressCleanReport {
 impl ProgressCleanReport {
     /// What is told of it.
     #[must_use]
-    pub fn of(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
+    pub fn new(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
         let told = |one: progress::CleanedExecution| CleanedExecutionJson {
             session: forge_store::systems::join(&[&one.review, &one.execution]).unwrap_or_default(),
             review: one.review,

@@ -207,7 +207,7 @@ impl Report for HooksStatusReport {
             let (title, whom) = (status.agent.title(), scope_words(status.scope));
             screen.line(Tone::Heading, &format!("{title}, {whom}"));
             for part in &status.parts {
-                part.tell(screen);
+                part.print(screen);
             }
             if !self.store && status.scope == InstallScope::User {
                 screen.line(Tone::Warning, "  does nothing here: this project has no store");
@@ -230,7 +230,7 @@ impl Report for HooksStatusReport {
 }
 
 impl PartStatus {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         let (tone, state) = match (&self.error, self.installed) {
             (Some(error), _) => (Tone::Bad, format!("cannot be told: {error}")),
             (None, false) => (Tone::Dim, "not there".to_owned()),

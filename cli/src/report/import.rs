@@ -85,7 +85,7 @@ impl TranscriptFileReport {
         }
     }
 
-    fn tell_skipped(&self, screen: &mut Screen) {
+    fn print_skipped(&self, screen: &mut Screen) {
         if self.redacted > 0 {
             let secrets = count_text(self.redacted, "secret");
             screen.line(Tone::Warning, &format!("  took {secrets} out before storing"));
@@ -104,7 +104,7 @@ impl TranscriptFileReport {
                 _ => "no line names a session yet",
             };
             screen.line(Tone::Plain, &format!("{}: nothing to take, {why}", self.file));
-            return self.tell_skipped(screen);
+            return self.print_skipped(screen);
         };
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         match &self.session {
@@ -129,7 +129,7 @@ impl TranscriptFileReport {
                 screen.paragraph(Tone::Warning, 2, why);
             }
         }
-        self.tell_skipped(screen);
+        self.print_skipped(screen);
         if self.waiting_bytes > 0 {
             let text =
                 format!("  {} wait for the rest of their line", size_text(self.waiting_bytes));

@@ -78,7 +78,7 @@ impl RevisionLine {
     }
 
     /// Tells of the revision in a line.
-    pub fn tell(&self, screen: &mut Screen) {
+    pub fn print(&self, screen: &mut Screen) {
         let time = screen.time(self.time);
         let merged = self.merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
         screen.short_line(&[
@@ -117,7 +117,7 @@ impl Report for LogReport {
         for entry in &self.entries {
             match entry {
                 LogLine::Revision(revised) => {
-                    revised.tell(screen);
+                    revised.print(screen);
                     if revised.changes.len() > CHANGES_SHOWN {
                         let summary = summary(&revised.changes, None);
                         screen.short_line(&[(Tone::Plain, &format!("  {summary}"))]);

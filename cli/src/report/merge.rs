@@ -175,7 +175,7 @@ impl BranchMergeReport {
         self.conflicts.iter().filter(|conflict| conflict.settled.is_none())
     }
 
-    fn tell_conflicts(&self, screen: &mut Screen) {
+    fn print_conflicts(&self, screen: &mut Screen) {
         let left = self.unsettled().count();
         let things = if left == 1 { "one thing".to_owned() } else { format!("{left} things") };
         let Self { source, target, session, .. } = self;
@@ -184,7 +184,7 @@ impl BranchMergeReport {
         let text = format!(" {source} into {target}: both changed {things} differently");
         screen.put(Tone::Plain, &text);
         screen.line(Tone::Dim, &format!(" (session {session})"));
-        self.unsettled().for_each(|conflict| conflict.tell(screen));
+        self.unsettled().for_each(|conflict| conflict.print(screen));
         screen.gap();
         screen.line(
             Tone::Plain,
@@ -204,7 +204,7 @@ impl BranchMergeReport {
 }
 
 impl ConflictJson {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("  {} ", self.kind));
         screen.put(Tone::Id, &self.id);
         let field = self.field.as_ref().map(|field| format!(" {}", field.replace('_', " ")));
@@ -238,7 +238,7 @@ impl Report for BranchMergeReport {
         let Self { source, target, session, .. } = self;
         let did = if self.dry_run { "Would merge" } else { "Merged" };
         match self.result {
-            MergeResultWord::Conflicts => return self.tell_conflicts(screen),
+            MergeResultWord::Conflicts => return self.print_conflicts(screen),
             MergeResultWord::AlreadyMerged => {
                 let text = format!("{target} has all of {source} already");
                 screen.put(Tone::Plain, &text);
@@ -254,7 +254,7 @@ impl Report for BranchMergeReport {
         let number = number.unwrap_or_default();
         screen.line(Tone::Dim, &format!(" (session {session}{number})"));
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.tell(screen);
+            checkpoint.print(screen);
         }
         if self.result == MergeResultWord::FastForward {
             let text =

@@ -175,7 +175,7 @@ impl MomentJson {
     }
 
     /// Tells a person in a line.
-    pub fn tell(&self, label: &str, screen: &mut Screen) {
+    pub fn print(&self, label: &str, screen: &mut Screen) {
         screen.put(Tone::Dim, label);
         screen.put(Tone::Plain, &self.at.map_or("nothing yet".to_owned(), |at| screen.time(at)));
         screen.put(Tone::Dim, &format!(" on {}", self.branch));

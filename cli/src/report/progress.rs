@@ -44,7 +44,7 @@ impl Report for ProgressSaveReport {
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Saved ");
-        self.at.tell(screen);
+        self.at.print(screen);
         let number = self.sequence.map(|number| format!(" (#{number})")).unwrap_or_default();
         screen.line(Tone::Dim, &number);
         for warning in &self.warnings {
@@ -158,7 +158,7 @@ impl Report for ProgressShowReport {
     const SCHEMA: &'static str = "forge.progress.show/1";
 
     fn human(&self, screen: &mut Screen) {
-        self.line.tell(screen);
+        self.line.print(screen);
         screen.end_line();
         for (name, value) in &self.document {
             if ["review_id", "execution_id", "stage"].contains(&name.as_str()) {
@@ -227,7 +227,7 @@ impl From<ProgressFault> for ProgressFaultJson {
     }
 }
 
-fn tell_faults(screen: &mut Screen, refusals: &[ProgressFaultJson], warnings: &[String]) {
+fn print_faults(screen: &mut Screen, refusals: &[ProgressFaultJson], warnings: &[String]) {
     for refusal in refusals {
         screen.put(Tone::Bad, "  refused: ");
         screen.line(Tone::Plain, &refusal.message);
@@ -283,15 +283,15 @@ pub struct ProgressResumeReport {
 impl ProgressResumeReport {
     /// What is told of an answer.
     #[must_use]
-    pub fn of(answer: ResumeDecision) -> Self {
+    pub fn from_decision(answer: ResumeDecision) -> Self {
         match answer {
-            ResumeDecision::Go(point) => Self::at(*point, true, None, Vec::new()),
+            ResumeDecision::Go(point) => Self::from_point(*point, true, None, Vec::new()),
             ResumeDecision::Refused { refusals, point } => {
                 let refusals: Vec<ProgressFaultJson> =
                     refusals.into_iter().map(Into::into).collect();
                 let said: Vec<&str> = refusals.iter().map(|one| one.message.as_str()).collect();
                 let reason = format!("refused: {}; '--force' insists", said.join("; "));
-                Self::at(*point, false, Some(reason), refusals)
+                Self::from_point(*point, false, Some(reason), refusals)
             }
             ResumeDecision::Nothing { reason, from_execution } => Self {
                 resume: false,
@@ -310,7 +310,7 @@ impl ProgressResumeReport {
         }
     }
 
-    fn at(
+    fn from_point(
         point: ResumePoint,
         resume: bool,
         reason: Option<String>,
@@ -350,7 +350,7 @@ impl Report for ProgressResumeReport {
                 screen.line(Tone::Plain, &format!("{what}: {why}"));
             } else {
                 screen.line(Tone::Bad, &format!("{what}: {from} is not gone on from"));
-                tell_faults(screen, &self.refusals, &self.warnings);
+                print_faults(screen, &self.refusals, &self.warnings);
                 screen.line(Tone::Dim, "  '--force' goes on all the same");
             }
             return;
@@ -374,7 +374,7 @@ impl Report for ProgressResumeReport {
         if !self.failed_ids.is_empty() {
             screen.line(Tone::Plain, &format!("  failed: {}", self.failed_ids.join(", ")));
         }
-        tell_faults(screen, &[], &self.warnings);
+        print_faults(screen, &[], &self.warnings);
     }
 }
 
@@ -394,7 +394,7 @@ pub struct ProgressValidateReport {
 impl ProgressValidateReport {
     /// What is told of it.
     #[must_use]
-    pub fn of(checked: String, found: Result<ProgressValidation, String>) -> Self {
+    pub fn new(checked: String, found: Result<ProgressValidation, String>) -> Self {
         match found {
             Ok(found) => Self {
                 checked,
@@ -417,6 +417,6 @@ impl Report for ProgressValidateReport {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.checked);
         screen.line(Tone::Plain, if self.valid { " is valid" } else { " is not valid" });
-        tell_faults(screen, &self.refusals, &self.warnings);
+        print_faults(screen, &self.refusals, &self.warnings);
     }
 }

@@ -112,14 +112,14 @@ pub struct CheckpointPruneReport {
 impl CheckpointPruneReport {
     /// What is told of it.
     #[must_use]
-    pub fn of(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
-        let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::of(name, pruned));
+    pub fn new(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
+        let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::new(name, pruned));
         Self { dry_run, sessions: sessions.collect(), freed: None }
     }
 }
 
 impl PrunedSession {
-    fn of(session: String, pruned: store::PruneReport) -> Self {
+    fn new(session: String, pruned: store::PruneReport) -> Self {
         let folded = pruned.folded_revisions();
         let told = |one: store::CheckpointVerdict| VerdictJson {
             id: one.checkpoint.id,
@@ -162,7 +162,7 @@ impl PrunedSession {
         }
     }
 
-    fn tell(&self, screen: &mut Screen, dry_run: bool) {
+    fn print(&self, screen: &mut Screen, dry_run: bool) {
         let (drops, folds) = match dry_run {
             true => ("would go", "would fold"),
             false => ("went", "folded"),
@@ -193,7 +193,7 @@ impl PrunedSession {
                 [(Tone::Bad, "drop", &self.dropped), (Tone::Good, "keep", &self.kept)]
             {
                 for one in some {
-                    one.tell(screen, tone, word);
+                    one.print(screen, tone, word);
                 }
             }
             for fold in &self.folds {
@@ -222,7 +222,7 @@ impl PrunedSession {
 }
 
 impl VerdictJson {
-    fn tell(&self, screen: &mut Screen, tone: Tone, word: &str) {
+    fn print(&self, screen: &mut Screen, tone: Tone, word: &str) {
         screen.put(tone, word);
         screen.put(Tone::Id, &format!(" #{}", self.sequence));
         screen.put(Tone::Dim, &format!(" {} ", screen.ago(self.time)));
@@ -237,7 +237,7 @@ impl Report for CheckpointPruneReport {
 
     fn human(&self, screen: &mut Screen) {
         for session in &self.sessions {
-            session.tell(screen, self.dry_run);
+            session.print(screen, self.dry_run);
         }
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
             let (before, now) = (size_text(freed.bytes_before), size_text(freed.bytes));

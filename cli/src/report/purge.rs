@@ -76,7 +76,7 @@ pub struct SecretPurgeReport {
 impl SecretPurgeReport {
     /// What is told of it.
     #[must_use]
-    pub fn of(
+    pub fn new(
         purged: store::PurgeReport,
         store: &Path,
         (dry_run, secrets, too_short): (bool, u64, u64),
@@ -85,7 +85,7 @@ impl SecretPurgeReport {
         let done = purged.is_done();
         let place = |one: store::PurgeFinding| SecretPlaceJson {
             session: one.session,
-            kind: word(one.kind),
+            kind: kind_word(one.kind),
             name: one.name,
             count: one.count,
         };
@@ -152,7 +152,7 @@ impl SecretPurgeReport {
     }
 }
 
-const fn word(kind: PurgeKind) -> &'static str {
+const fn kind_word(kind: PurgeKind) -> &'static str {
     match kind {
         PurgeKind::Session => "session",
         PurgeKind::Branch => "branch",

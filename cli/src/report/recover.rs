@@ -184,7 +184,7 @@ impl Report for RecoverReport {
         screen.paragraph(Tone::Plain, 0, &why);
         for step in &self.steps {
             screen.gap();
-            step.tell(self.moment.as_deref(), screen);
+            step.print(self.moment.as_deref(), screen);
         }
     }
 }
@@ -194,21 +194,21 @@ impl Report for RecoverStepReport {
 
     fn human(&self, screen: &mut Screen) {
         match &self.step {
-            RecoverStep::RestoreCodeState(code) => code.tell(screen),
-            RecoverStep::RestoreEnvironment(environment) => environment.tell(0, screen),
-            RecoverStep::ReplayCommand(commands) => commands.tell(0, screen),
-            RecoverStep::ManualInstruction(tasks) => tasks.tell(0, screen),
+            RecoverStep::RestoreCodeState(code) => code.print(screen),
+            RecoverStep::RestoreEnvironment(environment) => environment.print(0, screen),
+            RecoverStep::ReplayCommand(commands) => commands.print(0, screen),
+            RecoverStep::ManualInstruction(tasks) => tasks.print(0, screen),
         }
     }
 }
 
 impl RecoverStep {
-    fn tell(&self, moment: Option<&str>, screen: &mut Screen) {
+    fn print(&self, moment: Option<&str>, screen: &mut Screen) {
         let moment = moment.map(|moment| format!("{moment} ")).unwrap_or_default();
         match self {
             Self::RestoreCodeState(code) => {
                 screen.line(Tone::Heading, "1 Code");
-                code.tell(screen);
+                code.print(screen);
                 if code.id.is_some() && code.not_here.is_none() {
                     let text = format!("  forge recover {moment}--step 1 --worktree ../recovered");
                     screen.line(Tone::Id, &text);
@@ -216,15 +216,15 @@ impl RecoverStep {
             }
             Self::RestoreEnvironment(environment) => {
                 screen.line(Tone::Heading, "2 Environment");
-                environment.tell(2, screen);
+                environment.print(2, screen);
             }
             Self::ReplayCommand(commands) => {
                 screen.line(Tone::Heading, "3 Commands (forge runs none)");
-                commands.tell(2, screen);
+                commands.print(2, screen);
             }
             Self::ManualInstruction(tasks) => {
                 screen.line(Tone::Heading, "4 What is left to do");
-                tasks.tell(2, screen);
+                tasks.print(2, screen);
             }
         }
     }
@@ -232,7 +232,7 @@ impl RecoverStep {
 
 impl RecoveredCode {
     /// Tells what would be made.
-    pub fn tell(&self, screen: &mut Screen) {
+    pub fn print(&self, screen: &mut Screen) {
         let (Some(_), Some(at)) = (&self.id, self.at) else {
             screen.line(Tone::Dim, "  no state of the code was recorded");
             return;
@@ -253,7 +253,7 @@ impl RecoveredCode {
             screen.line(Tone::Bad, &format!("  it cannot be made here: {why}"));
             return;
         }
-        tell_files(&self.files, &self.not_restored, screen);
+        print_files(&self.files, &self.not_restored, screen);
     }
 }
 
@@ -261,7 +261,7 @@ fn short_commit(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 
-fn tell_files(files: &[RestoredFile], left: &[UnrestoredFile], screen: &mut Screen) {
+fn print_files(files: &[RestoredFile], left: &[UnrestoredFile], screen: &mut Screen) {
     for file in files.iter().take(FILES_SHOWN) {
         let (sign, tone) = match file.change {
             "added" => ("+", Tone::Added),
@@ -283,7 +283,7 @@ fn tell_files(files: &[RestoredFile], left: &[UnrestoredFile], screen: &mut Scre
 }
 
 impl RecoveredVariables {
-    fn tell(&self, indent: usize, screen: &mut Screen) {
+    fn print(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         if self.env_vars.is_empty() && self.withheld.is_empty() {
             screen.line(Tone::Dim, &format!("{indent}# no variables were recorded"));
@@ -299,7 +299,7 @@ impl RecoveredVariables {
 }
 
 impl RecoveredCommands {
-    fn tell(&self, indent: usize, screen: &mut Screen) {
+    fn print(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         if self.running.is_empty() && self.commands.is_empty() {
             screen.line(Tone::Dim, &format!("{indent}# none were recorded"));
@@ -336,7 +336,7 @@ impl RecoveredCommand {
 }
 
 impl RemainingWork {
-    fn tell(&self, indent: usize, screen: &mut Screen) {
+    fn print(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         for task in &self.tasks {
             let status = task.status.as_deref().unwrap_or("pending").replace('_', " ");
@@ -394,7 +394,7 @@ impl Report for CodeRecoverReport {
         if let Some(worktree) = &self.worktree {
             screen.line(Tone::Plain, &format!("  checked out in {worktree}"));
         }
-        tell_files(&self.files, &self.not_restored, screen);
+        print_files(&self.files, &self.not_restored, screen);
         if self.redacted > 0 {
             let text =
                 format!("  {} values read [redacted:...]: put them in by hand", self.redacted);

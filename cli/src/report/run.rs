@@ -449,7 +449,7 @@ pub struct RunResumeReport {
 impl RunResumeReport {
     /// What is told of a run to go on with.
     #[must_use]
-    pub fn of(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
+    pub fn new(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
         let (total, active) = (resume.items.len(), resume.active().count());
         let wanted = |one: &LoadedItem| !only_active || one.item.is_active();
         let told = |one: LoadedItem| ResumedItem {

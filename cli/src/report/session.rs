@@ -221,7 +221,7 @@ impl Report for SessionShowReport {
         screen.put(Tone::Id, &line.name);
         let current = if line.current { ", current" } else { "" };
         screen.line(Tone::Dim, &format!(" ({}{current})", line.id.short()));
-        line.tell(screen);
+        line.print(screen);
         if let Some(metrics) = &self.metrics {
             let micros = i64::try_from(metrics.time_in_debugging.as_micros()).unwrap_or(i64::MAX);
             for (label, figure) in [
@@ -238,7 +238,7 @@ impl Report for SessionShowReport {
 
 impl SessionLine {
     /// What is known of it, a line each.
-    pub(super) fn tell(&self, screen: &mut Screen) {
+    pub(super) fn print(&self, screen: &mut Screen) {
         let mut lines = Vec::new();
         if let Some(agent) = &self.agent {
             lines.push(("agent", agent.clone()));

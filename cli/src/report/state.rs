@@ -91,7 +91,7 @@ impl FoldedJson {
     /// # Errors
     ///
     /// As every read.
-    pub fn at(state: &StateAt) -> Result<Option<Self>, CommandError> {
+    pub fn between(state: &StateAt) -> Result<Option<Self>, CommandError> {
         let found = state.session().folded_at(state.point())?;
         Ok(found.map(|found| Self { revisions: found.count, into: found.into }))
     }
@@ -242,7 +242,7 @@ impl StateDocument {
             revision: state.revision()?.map(Into::into),
             at: state.time()?,
             distance_seconds: state.distance_micros()?.map(seconds),
-            folded: FoldedJson::at(state)?,
+            folded: FoldedJson::between(state)?,
             state: StateJson { kinds: entities_by_kind(state, kinds, &mut texts)?, branches },
             current_branch: state.current_branch()?,
             session: state.info()?.into(),
@@ -271,19 +271,19 @@ impl Report for StateReport {
 
     fn human(&self, screen: &mut Screen) {
         if let Self::Screen(shown) = self {
-            shown.tell(screen);
+            shown.print(screen);
         }
     }
 }
 
 impl StateScreen {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         if let Some(folded) = self.folded {
             screen.line(Tone::Dim, &folded.sentence());
         }
         let Some(kinds) = &self.kinds else {
             let mut below = screen.blank();
-            self.lead_on(&mut below);
+            self.print_next_commands(&mut below);
             let room = screen.usable_lines().saturating_sub(below.lines());
             self.brief.print_within(room, screen);
             screen.append(&below);
@@ -310,7 +310,7 @@ impl StateScreen {
         }
     }
 
-    fn lead_on(&self, screen: &mut Screen) {
+    fn print_next_commands(&self, screen: &mut Screen) {
         if self.leads.is_empty() {
             return;
         }

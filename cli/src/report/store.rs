@@ -64,7 +64,7 @@ fn quoted(word: &str) -> String {
 
 impl UnfinishedStream {
     /// Says what is to be done, unless a process is at it.
-    pub(crate) fn tell(&self, screen: &mut Screen) {
+    pub(crate) fn print(&self, screen: &mut Screen) {
         let text = format!(
             "The session {} holds a part of {}, unless it is being imported now: '{}' takes the rest",
             self.session, self.source, self.command
@@ -81,7 +81,7 @@ impl Report for StatusReport {
         let sessions = if self.sessions == 1 { "session" } else { "sessions" };
         screen.put(Tone::Plain, &format!("Store {}", self.path));
         screen.line(Tone::Dim, &format!(" ({} {sessions}, {kib} KiB not indexed)", self.sessions));
-        self.unfinished.iter().for_each(|one| one.tell(screen));
+        self.unfinished.iter().for_each(|one| one.print(screen));
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
             screen.line(Tone::Plain, "No session has been begun yet.");
             screen.line(Tone::Dim, "'forge session new NAME' or the first thing you record does.");
@@ -92,9 +92,9 @@ impl Report for StatusReport {
         let head = self.head.map_or_else(|| "nothing yet".to_owned(), |head| format!("#{head}"));
         let branch = self.branch.as_deref().unwrap_or_default();
         screen.line(Tone::Plain, &format!(" on branch {branch}, at {head}"));
-        summary.tell(screen);
+        summary.print(screen);
         if let Some(checkpoint) = &self.last_checkpoint {
-            checkpoint.tell(screen);
+            checkpoint.print(screen);
         }
     }
 }

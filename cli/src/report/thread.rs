@@ -56,7 +56,7 @@ const fn state_word(state: CallState) -> &'static str {
     }
 }
 
-fn tell_pending(screen: &mut Screen, pending: &[PendingCallJson]) {
+fn print_pending(screen: &mut Screen, pending: &[PendingCallJson]) {
     for call in pending {
         screen.put(Tone::Warning, "  pending ");
         screen.put(Tone::Id, &call.tool_call_id);
@@ -65,7 +65,7 @@ fn tell_pending(screen: &mut Screen, pending: &[PendingCallJson]) {
     }
 }
 
-fn tell_faults(screen: &mut Screen, faults: &[ThreadFault]) {
+fn print_faults(screen: &mut Screen, faults: &[ThreadFault]) {
     for fault in faults {
         screen.line(Tone::Plain, &format!("  {fault}"));
     }
@@ -124,8 +124,8 @@ impl Report for ThreadAppendReport {
         let held = if self.held > 0 { format!(", {} held back", self.held) } else { String::new() };
         let all = messages(self.messages);
         screen.line(Tone::Plain, &format!(" ({}, {all}{held})", self.form.word()));
-        tell_faults(screen, &self.faults);
-        tell_pending(screen, &self.pending);
+        print_faults(screen, &self.faults);
+        print_pending(screen, &self.pending);
         if self.marked {
             screen.line(
                 Tone::Warning,
@@ -188,7 +188,7 @@ impl Report for ThreadShowReport {
                 .row(vec![TableCell::plain(place.to_string()), TableCell::plain(preview(message))]);
         }
         screen.table(&table);
-        tell_pending(screen, &self.pending);
+        print_pending(screen, &self.pending);
         if self.held > 0 {
             screen.line(
                 Tone::Dim,
@@ -234,7 +234,7 @@ impl Report for ThreadCheckReport {
         };
         let count = messages(self.messages as u64);
         screen.line(Tone::Plain, &format!("{count} of the form {}: {found}", self.form.word()));
-        tell_faults(screen, &self.faults);
+        print_faults(screen, &self.faults);
     }
 }
 
@@ -324,7 +324,7 @@ impl Report for ThreadPendingReport {
         if self.pending.is_empty() {
             screen.line(Tone::Plain, "every call has a result");
         }
-        tell_pending(screen, &self.pending);
+        print_pending(screen, &self.pending);
     }
 }
 

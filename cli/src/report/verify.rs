@@ -88,7 +88,7 @@ impl StoreVerifyReport {
     }
 }
 
-fn list(screen: &mut Screen, head: &str, lines: &[String]) {
+fn print_list(screen: &mut Screen, head: &str, lines: &[String]) {
     if !lines.is_empty() {
         screen.line(Tone::Plain, head);
         lines.iter().for_each(|line| screen.line(Tone::Plain, &format!("  {line}")));
@@ -120,7 +120,7 @@ impl Report for StoreVerifyReport {
             let waiting = count_text(self.waiting, "write");
             screen.line(Tone::Plain, &format!("{waiting} {verb} in the spool."));
         }
-        self.unfinished.iter().for_each(|one| one.tell(screen));
+        self.unfinished.iter().for_each(|one| one.print(screen));
         if self.lost_before > 0 {
             let lost = match self.lost_before {
                 1 => "1 loss was".to_owned(),
@@ -135,7 +135,7 @@ impl Report for StoreVerifyReport {
             }
             _ => {}
         }
-        list(screen, "A repair could not save:", &self.lost);
+        print_list(screen, "A repair could not save:", &self.lost);
         let derived = self.findings.iter().all(|one| one.derived);
         screen.line(
             Tone::Plain,
@@ -227,7 +227,7 @@ impl Report for StoreRepairReport {
             let mended = count_text(self.mended, "wrong bit");
             screen.line(Tone::Plain, &format!("{mended} {verb} put right."));
         }
-        list(screen, "Lost:", &self.lost);
+        print_list(screen, "Lost:", &self.lost);
         if self.lost.is_empty() {
             screen.line(Tone::Plain, "Nothing was lost.");
         }

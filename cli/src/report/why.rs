@@ -75,7 +75,7 @@ impl Report for WhyReport {
         for (title, links) in lists.into_iter().filter(|(_, links)| !links.is_empty()) {
             screen.heading(title);
             for link in links {
-                link.tell(screen);
+                link.print(screen);
             }
         }
         if lists.iter().all(|(_, links)| links.is_empty()) {
@@ -88,7 +88,7 @@ impl Report for WhyReport {
         if !self.history.is_empty() {
             screen.heading("History");
             for revised in &self.history {
-                revised.tell(screen);
+                revised.print(screen);
                 revised.changes.iter().for_each(|change| print_change(change, screen));
             }
         }
@@ -96,7 +96,7 @@ impl Report for WhyReport {
 }
 
 impl RelatedEntity {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         let indent = "  ".repeat(self.distance.max(1));
         let strength = self.strength.map(|strength| format!(" {strength:+.2}")).unwrap_or_default();
         let status = self.status.as_ref().map(|status| format!(" ({status})")).unwrap_or_default();

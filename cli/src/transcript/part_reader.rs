@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_more_is_handed_on_to_who_could_not_take_a_part() {
+    fn nothing_more_is_handed_on_after_a_part_is_refused() {
         let (_folder, path) = with_a_bad_line();
         let mut count = 0;
         let done = each(&path, |_| {

@@ -118,7 +118,7 @@ pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
 /// it for done. `forge adopt` did not say which one either, and had sealed the journal with a key by then that nobody kept: who had
 /// the store's own was told that the store is forged.
 #[test]
-fn who_is_at_the_index_for_too_long_is_named_and_nothing_is_taken_for_done() {
+fn a_process_that_holds_the_index_too_long_is_named() {
     let environment = project();
     environment.forge(["maintain"]).success();
     let mut frozen = frozen_with(&environment, "index/apply.lock");
@@ -149,7 +149,7 @@ fn who_is_at_the_index_for_too_long_is_named_and_nothing_is_taken_for_done() {
 
 /// The lock is given back while somebody waits for it.
 #[test]
-fn rebuilding_waits_for_who_is_at_the_index() {
+fn rebuilding_waits_for_the_process_that_holds_the_index() {
     let environment = project();
     environment.forge(["maintain"]).success();
     let mut frozen = frozen_with(&environment, "index/apply.lock");
@@ -290,7 +290,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 #[test]
-fn a_disk_that_takes_no_more_changes_nothing() {
+fn a_full_disk_changes_nothing() {
     let environment = project();
     // Text that does not compress: numbers of a simple generator.
     let numbers = std::iter::successors(Some(1_u64), |last| {
@@ -316,7 +316,7 @@ fn a_disk_that_takes_no_more_changes_nothing() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error_and_the_write_stands() {
+fn a_closed_output_pipe_is_no_error_and_the_write_is_kept() {
     let environment = project();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -350,7 +350,7 @@ fn a_transcript_of_bad_lines_alone_names_them_and_strict_refuses_it() {
 }
 
 #[test]
-fn a_text_that_says_nothing_is_no_claim() {
+fn an_empty_text_is_no_claim() {
     let environment = project();
     for args in [
         &["hypothesis", "add", ""][..],

@@ -3,13 +3,13 @@
 use crate::environment::Environment;
 use crate::fault::frozen_with;
 use crate::hook;
-use forge_testkit::secret::{FakeSecret, fakes, shapes};
+use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use forge_testkit::skip::skipped;
 use serde_json::json;
 use std::path::Path;
 
 fn fake(shape: &str) -> FakeSecret {
-    fakes(1).into_iter().find(|fake| fake.shape == shape).unwrap()
+    fake_secrets(1).into_iter().find(|fake| fake.shape == shape).unwrap()
 }
 
 /// Whether the text stands in the whole state, which says all there is.
@@ -163,7 +163,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec
     place.forge(["init"]).success();
     place.write("project/.forge/config.toml", settings);
     let mut planted = Vec::new();
-    let mut fakes = fakes(WAYS.len() as u64);
+    let mut fakes = fake_secrets(WAYS.len() as u64);
     fakes.retain(|fake| only.is_empty() || only.contains(&fake.shape));
     // A session for each shape: the first prompt names it.
     let tell = |number: usize, event: &str, more: serde_json::Value| {
@@ -231,7 +231,7 @@ fn found<'a>(planted: &'a [(&str, FakeSecret)], all: &[u8]) -> Vec<(&'a str, &'a
 #[test]
 fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
     let (planted, all) = heard("lock_timeout = 0.01\n", &[]);
-    assert_eq!(planted.len(), 8 * shapes());
+    assert_eq!(planted.len(), 8 * shape_count());
     assert_eq!(found(&planted, &all), []);
     // Without redaction the same search finds what came in by every way but one of which nothing is kept.
     let (planted, all) =

@@ -84,7 +84,7 @@ fn facts(environment: &Environment) -> Vec<u64> {
 
 /// Hooks and imports of one agent session that came at once began two to four sessions, with the facts split or doubled.
 #[test]
-fn an_agent_session_is_one_session_whoever_is_first() {
+fn an_agent_session_is_one_session_for_concurrent_processes() {
     for round in 0..4 {
         let environment = begun();
         at_once((0..4).map(|call| tool(&environment, call)).collect());

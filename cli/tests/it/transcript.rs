@@ -160,7 +160,7 @@ fn claim(session: &Session, id: &str) {
 }
 
 #[test]
-fn in_pieces_is_the_same_as_at_once_whatever_the_cut() {
+fn importing_in_pieces_equals_importing_at_once() {
     let (_folder, file, whole) = place();
     let text: Vec<u8> = small().concat().into_bytes();
     std::fs::write(&file, &text).unwrap();
@@ -219,7 +219,7 @@ fn a_file_that_changed_is_read_again_and_known_facts_stay_single() {
 }
 
 #[test]
-fn bad_lines_are_told_and_skipped_and_strict_refuses_the_file() {
+fn bad_lines_are_reported_and_skipped_and_strict_refuses_the_file() {
     let (_folder, file, store) = place();
     let mut lines = small();
     lines.insert(2, "nonsense\n".to_owned());

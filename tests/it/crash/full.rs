@@ -24,7 +24,7 @@ fn fill(ballast: &Path, left: u64) {
 #[test]
 fn a_full_disk_loses_nothing_and_is_read_and_goes_on_with_room() {
     let test = "crash full disk";
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let mut refused = 0;
     let tries = count("FORGE_CRASH_FULL", 10);
     for number in 0..tries {

@@ -82,7 +82,7 @@ fn what_was_said_before_a_kill_is_there_in_an_encrypted_store_too() {
 }
 
 fn kills(test: &str, kills: u64, create: impl Fn(&Path)) {
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let mut heard = 0;
     let rounds = kills.div_ceil(WRITERS);
     for begin in (0..rounds).step_by(ROUNDS_A_STORE as usize) {

@@ -47,7 +47,7 @@ fn worked(root: &Path, planted: Planted, numbers: &mut SeededNumbers) -> Option<
 
 #[test]
 fn every_fault_planted_in_a_process_is_found() {
-    let mut numbers = SeededNumbers::announced("planted in processes");
+    let mut numbers = SeededNumbers::from_environment("planted in processes");
     for planted in Planted::ALL.into_iter().filter(|one| *one != Planted::Nothing) {
         let root = tempfile::tempdir().unwrap();
         let found = (0..TRIES).find_map(|_| match worked(root.path(), planted, &mut numbers) {
@@ -165,7 +165,7 @@ const DAMAGES: [(&str, Damage); 9] = [
 
 #[test]
 fn every_damage_to_the_files_is_found() {
-    let mut numbers = SeededNumbers::announced("planted in files");
+    let mut numbers = SeededNumbers::from_environment("planted in files");
     for (name, damage) in DAMAGES {
         let root = tempfile::tempdir().unwrap();
         let mut tried = false;

@@ -5,7 +5,7 @@ use super::kill::{kill_group, listen};
 use super::oracle::Oracle;
 use super::work::Planted;
 use super::{WAIT, create, open};
-use crate::fault::{Breaker, Disk, SeededNumbers, can_strike, copy_in_use, count, run};
+use crate::fault::{Breaker, Disk, SeededNumbers, can_inject_faults, copy_in_use, count, run};
 use forge_store::store::{SealStatus, VerifyDepth};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -124,7 +124,7 @@ fn cut(
 
 /// Cuts the power so many times; each store has its keys at the next of these places.
 fn cuts(test: &str, cuts: u64, keys: &[Keys]) {
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     let mut heard = 0;
     let stores = (0..cuts).step_by(CUTS_A_STORE as usize).zip(keys.iter().cycle());
@@ -169,10 +169,10 @@ fn what_was_said_before_a_power_cut_is_there_in_a_sealed_store_too_and_its_witne
 #[test]
 fn a_disk_that_lies_loses_something_in_power_cuts_and_a_witness_elsewhere_says_so() {
     let test = "crash power canary";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     const CUTS: usize = 4;
     let (mut lost, mut told) = (0, 0);

@@ -11,7 +11,7 @@ const STEPS: u64 = 60;
 
 #[test]
 fn after_any_work_a_store_is_sound() {
-    let mut numbers = SeededNumbers::announced("crash sound");
+    let mut numbers = SeededNumbers::from_environment("crash sound");
     let histories = count("FORGE_CRASH_HISTORIES", 40);
     for history in 0..histories {
         let root = tempfile::tempdir().unwrap();

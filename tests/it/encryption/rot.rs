@@ -50,7 +50,7 @@ fn read(path: &Path, options: &Options) -> Read {
 #[test]
 fn no_wrong_bit_makes_anything_false_and_a_repair_saves_the_rest() {
     let test = "wrong bits, encrypted";
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let place = place();
     let golden = read(&place.path(), &place.options());
     let states = golden.values().filter(|said| said.is_ok()).count();

@@ -5,7 +5,9 @@
 mod disk;
 
 pub(crate) use disk::{Breaker, Disk};
-pub(crate) use forge_testkit::fault::{SeededNumbers, can_strike, copy, copy_in_use, count, run};
+pub(crate) use forge_testkit::fault::{
+    SeededNumbers, can_inject_faults, copy, copy_in_use, count, run,
+};
 
 use forge_testkit::skip::skipped;
 use proptest::test_runner::{Config, RngSeed};

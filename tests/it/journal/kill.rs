@@ -13,7 +13,7 @@ const WRITERS: u64 = 4;
 
 #[test]
 fn acknowledged_records_survive_writers_killed_at_any_moment() {
-    let mut numbers = SeededNumbers::announced("kill");
+    let mut numbers = SeededNumbers::from_environment("kill");
     let kills = count("FORGE_KILLS", 40);
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("journal");

@@ -62,7 +62,7 @@ fn cut(
 #[test]
 fn acknowledged_records_survive_power_cuts() {
     let test = "power";
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let cuts = count("FORGE_CUTS", 12);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     let Some(mount) = disk.mount(test) else { return };
@@ -93,7 +93,7 @@ fn acknowledged_records_survive_power_cuts() {
 #[test]
 fn records_whose_sync_was_left_out_are_lost_in_power_cuts() {
     let test = "power canary";
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     let (mut lost, cuts) = (0, 4);
     for _ in 0..cuts {

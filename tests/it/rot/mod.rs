@@ -300,7 +300,7 @@ fn on_all_cores<T: Sync>(wanted: &[T], try_one: impl Fn(&T, &mut Counts) + Sync)
 
 /// Turns one bit at a time, spread over all files (`FORGE_FLIPS`, or so many).
 fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let files = files(&golden.path);
     let sizes: Vec<u64> =
         files.iter().map(|file| golden.path.join(file).metadata().unwrap().len()).collect();
@@ -425,7 +425,7 @@ impl Torn {
 /// Cuts each file at its ends and at `FORGE_TEARS` places (0: at every byte); the first block and those there are zeroed, and
 /// swapped with the next.
 fn tear(test: &str, golden: &Golden) {
-    let mut numbers = SeededNumbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let tears = count("FORGE_TEARS", 1);
     let mut wanted = Vec::new();
     for file in files(&golden.path) {

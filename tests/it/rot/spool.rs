@@ -282,7 +282,7 @@ fn both_files(sort: Sort, damage: Damage) {
 
 #[test]
 fn no_damage_of_a_write_that_waits_is_silent() {
-    let mut numbers = SeededNumbers::announced("damaged spools");
+    let mut numbers = SeededNumbers::from_environment("damaged spools");
     let (mut one, mut both) = (0_u64, 0_u64);
     for sort in [Sort::Unsealed, Sort::Sealed, Sort::Encrypted] {
         for damage in damages(&mut numbers) {

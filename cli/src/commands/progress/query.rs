@@ -178,7 +178,7 @@ pub(super) fn resume(args: &ProgressResumeArgs, context: &mut Context) -> Result
     if matches!(answer, ResumeDecision::Refused { .. }) {
         context.exit_code = EXIT_NO;
     }
-    context.out.emit(&ProgressResumeReport::of(answer))
+    context.out.emit(&ProgressResumeReport::from_decision(answer))
 }
 
 pub(super) fn validate(
@@ -208,7 +208,7 @@ pub(super) fn validate(
             (one.execution().to_owned(), Ok(progress::validate(&document, context.now)))
         }
     };
-    let report = ProgressValidateReport::of(name, found);
+    let report = ProgressValidateReport::new(name, found);
     if !report.valid {
         context.exit_code = EXIT_NO;
     }
@@ -226,7 +226,7 @@ pub(super) fn failed(args: &ProgressFailedArgs, context: &mut Context) -> Result
         review: execution.review().to_owned(),
         execution: execution.execution().to_owned(),
         stage: stage.to_owned(),
-        items: items.map(|item| FailedItemJson::of(item, &backoff, context.now)).collect(),
+        items: items.map(|item| FailedItemJson::new(item, &backoff, context.now)).collect(),
     })
 }
 
@@ -247,5 +247,5 @@ pub(super) fn stages(args: &ProgressStagesArgs, context: &mut Context) -> Result
         CommandError::not_found(format!("there is no preset '{}'", args.preset))
             .hinted(format!("there are {}", names.join(", ")))
     })?;
-    context.out.emit(&ProgressStagesReport::of(preset))
+    context.out.emit(&ProgressStagesReport::new(preset))
 }

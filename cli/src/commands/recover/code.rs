@@ -69,7 +69,7 @@ pub(super) fn restore(
     let (wanted, before) = code_to_restore(reading, found, &place, context)?;
     let agreed = args.yes || {
         let preview = step(reading, found, context)?;
-        context.out.ask("Make this in git?", |screen| preview.tell(screen))?
+        context.out.ask("Make this in git?", |screen| preview.print(screen))?
     };
     if !agreed {
         return Err(CommandError::invalid("nothing was made: nobody said yes")
@@ -132,7 +132,7 @@ pub(super) fn restore(
 
 /// The repository around the current directory.
 fn repository(context: &Context) -> Result<RestoreRepository, CommandError> {
-    RestoreRepository::at(&context.cwd, &context.store_directory()?)
+    RestoreRepository::around(&context.cwd, &context.store_directory()?)
 }
 
 /// How many values were taken out of what a patch adds.

@@ -303,6 +303,6 @@ pub(super) fn list(context: &mut Context) -> Result<(), CommandError> {
 pub(super) fn resume(args: &RunResumeArgs, context: &mut Context) -> Result<(), CommandError> {
     let run = named_run(&workspace::open_store(context, StoreAccess::Read)?, &args.run)?;
     let resume = run.resume_at(&point(context, &run, args.at.as_ref())?)?;
-    let report = RunResumeReport::of(run.key(), resume, args.active);
+    let report = RunResumeReport::new(run.key(), resume, args.active);
     context.out.emit(&report)
 }

@@ -138,7 +138,7 @@ impl McpTool for BriefTool {
         let budget = Some(given.budget.unwrap_or(BUDGET_BYTES).clamp(LEAST_BYTES, MOST_BYTES));
         let at = parse_optional("at", given.at.as_ref())?;
         let brief: BriefDocument =
-            visit.found(&ForgeCommand::Brief(BriefArgs { at, budget }.into()))?;
+            visit.run_as(&ForgeCommand::Brief(BriefArgs { at, budget }.into()))?;
         let session = brief.session.unwrap_or_default();
         let uri = (!session.is_empty()).then(|| resource::timeline(&session));
         let found = BriefAnswer {

@@ -133,18 +133,18 @@ impl McpTool for RestoreTool {
         drop(reading);
         match consent(given, client, &token) {
             RestoreConsent::Given => {
-                let document = visit.found(&command(which, false))?;
+                let document = visit.run_as(&command(which, false))?;
                 let next = "the claims are what they were then; 'forge undo' takes this back";
                 Ok(answer(visit, document, true, None, next).into())
             }
             RestoreConsent::Refused => {
-                let document = visit.found(&command(which, true))?;
+                let document = visit.run_as(&command(which, true))?;
                 let next =
                     "the person refused: nothing was changed, so go on from the present state";
                 Ok(answer(visit, document, false, None, next).into())
             }
             RestoreConsent::Open => {
-                let document: RestoreDocument = visit.found(&command(which, true))?;
+                let document: RestoreDocument = visit.run_as(&command(which, true))?;
                 if can_ask(client) {
                     return Ok(ToolReply::Question(Box::new(question(&document, &token)?)));
                 }

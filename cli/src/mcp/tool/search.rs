@@ -145,7 +145,7 @@ impl McpTool for SearchTool {
         let since = parse_optional("since", given.since.as_ref())?;
         let until = parse_optional("until", given.until.as_ref())?;
         let search = |visit: &mut McpRequest, limit| -> Result<SearchDocument, CommandError> {
-            visit.found(&ForgeCommand::Search(
+            visit.run_as(&ForgeCommand::Search(
                 SearchArgs {
                     words: words.clone(),
                     kind: kinds.clone(),

@@ -141,7 +141,7 @@ impl McpTool for TimelineTool {
             no_tui: true,
         };
         let command = ForgeCommand::Checkpoint(CheckpointCommand::Timeline(args).into());
-        let TimelineDocument { session, mut branches, mut entries } = visit.found(&command)?;
+        let TimelineDocument { session, mut branches, mut entries } = visit.run_as(&command)?;
         let count = entries.len();
         branches.truncate(BRANCHES);
         let question = (&given.since, &given.until, given.all, &given.session);

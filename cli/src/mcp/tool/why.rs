@@ -173,11 +173,11 @@ impl McpTool for WhyTool {
         let entity = parse_argument("id", &given.id)?;
         let at = parse_optional("at", given.at.as_ref())?;
         let why: WhyDocument =
-            visit.found(&ForgeCommand::Why(WhyArgs { entity, at: at.clone() }.into()))?;
+            visit.run_as(&ForgeCommand::Why(WhyArgs { entity, at: at.clone() }.into()))?;
         // Named in full, so that this is about the same entity.
         let entity = parse_argument("id", &format!("{}:{}", why.kind, why.id))?;
         let blame: BlameDocument =
-            visit.found(&ForgeCommand::Blame(BlameArgs { entity, at }.into()))?;
+            visit.run_as(&ForgeCommand::Blame(BlameArgs { entity, at }.into()))?;
         let mut omitted = BTreeMap::new();
         let mut warnings = visit.take_warnings();
         warnings.dedup();

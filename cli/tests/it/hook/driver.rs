@@ -182,7 +182,7 @@ fn lines_of(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_small_session_is_saved_and_handed_back_in_whatever_order_hooks_come() {
+fn a_small_session_is_saved_and_handed_back_in_any_order_of_hooks() {
     let text = small().concat();
     let lines = lines_of(&text);
     let reference = reference(&text);
@@ -193,7 +193,7 @@ fn a_small_session_is_saved_and_handed_back_in_whatever_order_hooks_come() {
 }
 
 #[test]
-fn recorded_sessions_are_saved_and_handed_back_in_whatever_order_hooks_come() {
+fn recorded_sessions_are_saved_and_handed_back_in_any_order_of_hooks() {
     for name in ["review-e2e", "long"] {
         let Some(text) = data(&format!("claude-code/{name}.jsonl")) else { return };
         let lines = lines_of(&text);

@@ -68,7 +68,7 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
 
 /// What happened just before the store is mended is not lost with it.
 #[test]
-fn on_a_damaged_store_what_a_hook_has_to_say_is_kept_aside() {
+fn on_a_damaged_store_hook_events_are_spooled() {
     let mut player = Player::new("cc-1");
     let call = |id: &str| {
         json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "make"},

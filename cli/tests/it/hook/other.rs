@@ -44,7 +44,7 @@ fn rollout() -> Vec<String> {
 }
 
 #[test]
-fn a_rollout_is_saved_and_handed_back_in_whatever_order_hooks_come() {
+fn a_rollout_is_saved_and_handed_back_in_any_order_of_hooks() {
     let lines = rollout();
     let reference = reference_of("codex", &lines.concat());
     for order in [

@@ -7,7 +7,7 @@ use crate::crash::oracle::Oracle;
 use crate::crash::power::{IMAGE_BYTES, Keys, begin, folder};
 use crate::crash::work::Planted;
 use crate::crash::{create, open};
-use crate::fault::{Breaker, Disk, can_strike};
+use crate::fault::{Breaker, Disk, can_inject_faults};
 use forge_store::store::VerifyDepth;
 use std::fs::{self, File};
 use std::path::Path;
@@ -67,7 +67,7 @@ const HONEST: [&str; 2] = ["-e", "trace=none"];
 
 #[test]
 fn an_index_that_was_not_put_in_its_place_when_the_journal_goes_is_missed() {
-    if !can_strike("a rename left out") {
+    if !can_inject_faults("a rename left out") {
         return;
     }
     for lies in [false, true] {
@@ -86,7 +86,7 @@ fn an_index_that_was_not_put_in_its_place_when_the_journal_goes_is_missed() {
 #[test]
 fn an_index_that_is_not_durable_when_the_journal_goes_is_missed_after_a_power_cut() {
     let test = "syncs of the index left out";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };

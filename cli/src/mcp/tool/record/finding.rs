@@ -1,7 +1,7 @@
 //! What the agent has found out.
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
-use super::{WrittenAnswer, refuse_arguments, run_write, share, text};
+use super::{WrittenAnswer, refuse_arguments, required_text, run_write, share};
 use crate::commands::ForgeCommand;
 use crate::commands::belief::{self, BeliefCommand};
 use crate::commands::evidence::{self, EvidenceCommand};
@@ -125,7 +125,7 @@ fn evidence_command(given: &FindingArguments) -> Result<ForgeCommand, CommandErr
     }
     Ok(ForgeCommand::Evidence(
         EvidenceCommand::Add(evidence::EvidenceAddArgs {
-            description: text("description", given.description.as_ref())?,
+            description: required_text("description", given.description.as_ref())?,
             hypothesis: hypothesis.clone(),
             strength,
             kind: given.evidence_kind.map(|VocabularyTerm(kind)| kind),
@@ -143,7 +143,7 @@ fn belief_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError
     let confidence = given.confidence.map(share).transpose()?;
     let command = match &given.id {
         None => BeliefCommand::Add(belief::BeliefAddArgs {
-            description: text("description", given.description.as_ref())?,
+            description: required_text("description", given.description.as_ref())?,
             id: None,
             kind,
             confidence,
@@ -208,7 +208,7 @@ fn note_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> 
     refuse_arguments("a note", &[("hypothesis", given.hypothesis.is_some())])?;
     Ok(ForgeCommand::Note(
         NoteCommand::Add(note::NoteAddArgs {
-            description: text("description", given.description.as_ref())?,
+            description: required_text("description", given.description.as_ref())?,
             source: given.source.clone(),
             id: None,
         })

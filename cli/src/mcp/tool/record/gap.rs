@@ -1,7 +1,7 @@
 //! What the agent does not know.
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
-use super::{WrittenAnswer, refuse_arguments, run_write, text};
+use super::{WrittenAnswer, refuse_arguments, required_text, run_write};
 use crate::commands::ForgeCommand;
 use crate::commands::gap::{self, GapCommand, GapFieldArgs};
 use crate::error::CommandError;
@@ -81,7 +81,7 @@ fn gap_command(given: &GapArguments) -> Result<GapCommand, CommandError> {
                 ("resolution", given.resolution.is_some()),
             ],
         )?;
-        let description = text("description", given.description.as_ref())?;
+        let description = required_text("description", given.description.as_ref())?;
         return Ok(GapCommand::Add(gap::GapAddArgs { description, id: None, fields }));
     };
     if status == Some(GapStatus::Filled) {
@@ -96,7 +96,7 @@ fn gap_command(given: &GapArguments) -> Result<GapCommand, CommandError> {
                 ("effort", fields.effort.is_some()),
             ],
         )?;
-        let resolution = text("resolution", given.resolution.as_ref())?;
+        let resolution = required_text("resolution", given.resolution.as_ref())?;
         return Ok(GapCommand::Fill(gap::GapFillArgs { id, resolution }));
     }
     let (description, resolution) = (given.description.clone(), given.resolution.clone());

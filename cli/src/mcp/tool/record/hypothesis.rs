@@ -1,7 +1,7 @@
 //! What the agent believes possible.
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
-use super::{WrittenAnswer, names, refuse_arguments, run_write, share, text};
+use super::{WrittenAnswer, names, refuse_arguments, required_text, run_write, share};
 use crate::commands::ForgeCommand;
 use crate::commands::hypothesis::{self, HypothesisCommand};
 use crate::error::CommandError;
@@ -84,7 +84,7 @@ fn hypothesis_command(given: &HypothesisArguments) -> Result<HypothesisCommand, 
                 .hinted("state it first, then settle it by its 'id'"));
         }
         return Ok(HypothesisCommand::Add(hypothesis::HypothesisAddArgs {
-            description: text("description", given.description.as_ref())?,
+            description: required_text("description", given.description.as_ref())?,
             id: None,
             confidence,
             status,

@@ -94,7 +94,7 @@ pub(super) fn run_write(
     kind: &str,
     command: &ForgeCommand,
 ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-    let document: WrittenDocument = visit.found(command)?;
+    let document: WrittenDocument = visit.run_as(command)?;
     let id = document.id.unwrap_or_default();
     let mut also: Vec<NamedEntity> = document.changed;
     also.retain(|changed| changed.kind != kind || changed.id != id);
@@ -129,7 +129,7 @@ pub(super) fn run_write(
 }
 
 /// The text that says it, which may not be empty.
-fn text(argument: &str, given: Option<&String>) -> Result<String, CommandError> {
+fn required_text(argument: &str, given: Option<&String>) -> Result<String, CommandError> {
     let Some(given) = given else {
         return Err(CommandError::invalid(format!("'{argument}' is missing"))
             .hinted(format!("say it in '{argument}'")));

@@ -1,7 +1,7 @@
 //! What the agent has checked.
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
-use super::{WrittenAnswer, run_write, text};
+use super::{WrittenAnswer, required_text, run_write};
 use crate::commands::ForgeCommand;
 use crate::commands::verification::{self, VerificationCommand};
 use crate::error::CommandError;
@@ -61,7 +61,7 @@ impl McpTool for VerificationTool {
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let VocabularyTerm(status) = given.status;
         let command = VerificationCommand::Add(verification::VerificationAddArgs {
-            name: text("name", Some(&given.name))?,
+            name: required_text("name", Some(&given.name))?,
             status,
             command: given.command.clone(),
             duration: given.duration_ms.map(Duration::from_millis),
