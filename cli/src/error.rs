@@ -43,7 +43,7 @@ exit_codes! {
 /// The kind of an error, by what the user can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
+pub enum CommandErrorKind {
     /// The command line is invalid.
     Usage,
     /// An input is invalid.
@@ -72,7 +72,7 @@ pub enum ErrorKind {
     BrokenPipe,
 }
 
-impl From<store::ErrorKind> for ErrorKind {
+impl From<store::ErrorKind> for CommandErrorKind {
     fn from(kind: store::ErrorKind) -> Self {
         match kind {
             store::ErrorKind::NotFound => Self::NotFound,
@@ -92,7 +92,7 @@ impl From<store::ErrorKind> for ErrorKind {
 /// An error of a command.
 #[derive(Debug)]
 pub struct CommandError {
-    kind: ErrorKind,
+    kind: CommandErrorKind,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
     hints: Vec<String>,
@@ -100,7 +100,7 @@ pub struct CommandError {
 
 impl CommandError {
     /// Creates an error of this kind.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: CommandErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None, hints: Vec::new() }
     }
 
@@ -118,29 +118,29 @@ impl CommandError {
             message.push_str(line);
         }
         let tip = lines.find_map(|line| line.trim().strip_prefix("tip: "));
-        let mut error = Self::new(ErrorKind::Usage, message);
+        let mut error = Self::new(CommandErrorKind::Usage, message);
         error.hints.extend(tip.map(str::to_owned));
         error.hinted("'--help' after the command explains it")
     }
 
     /// Creates an error about an invalid input.
     pub fn invalid(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Invalid, message)
+        Self::new(CommandErrorKind::Invalid, message)
     }
 
     /// Creates an error about something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::NotFound, message)
+        Self::new(CommandErrorKind::NotFound, message)
     }
 
     /// Creates an error about something that this forge does not support.
     pub fn unsupported(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Unsupported, message)
+        Self::new(CommandErrorKind::Unsupported, message)
     }
 
     /// Creates an error about a bug in forge.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Internal, message)
+        Self::new(CommandErrorKind::Internal, message)
             .hinted("this is a bug in forge; what was acknowledged before is safe")
     }
 
@@ -161,13 +161,13 @@ impl CommandError {
     #[must_use]
     pub fn io(what: &str, error: io::Error) -> Self {
         let kind = match error.kind() {
-            io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
-            io::ErrorKind::NotFound => ErrorKind::NotFound,
+            io::ErrorKind::BrokenPipe => CommandErrorKind::BrokenPipe,
+            io::ErrorKind::NotFound => CommandErrorKind::NotFound,
             io::ErrorKind::InvalidData
             | io::ErrorKind::InvalidInput
             | io::ErrorKind::IsADirectory
-            | io::ErrorKind::NotADirectory => ErrorKind::Invalid,
-            _ => ErrorKind::Unavailable,
+            | io::ErrorKind::NotADirectory => CommandErrorKind::Invalid,
+            _ => CommandErrorKind::Unavailable,
         };
         Self::new(kind, what).caused_by(error)
     }
@@ -182,7 +182,7 @@ impl CommandError {
     /// Wraps this error in one of the same kind, with the same hints, whose message says what was
     /// being done.
     #[must_use]
-    pub fn within(mut self, message: impl Into<String>) -> Self {
+    pub fn with_context(mut self, message: impl Into<String>) -> Self {
         let hints = std::mem::take(&mut self.hints);
         Self { kind: self.kind, message: message.into(), source: Some(self.into()), hints }
     }
@@ -196,7 +196,7 @@ impl CommandError {
 
     /// Returns the kind of this error.
     #[must_use]
-    pub fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> CommandErrorKind {
         self.kind
     }
 
@@ -232,15 +232,17 @@ impl CommandError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.kind {
-            ErrorKind::BrokenPipe => EXIT_OK,
-            ErrorKind::UnknownForm => EXIT_NO,
-            ErrorKind::Usage | ErrorKind::Invalid => EXIT_INVALID,
-            ErrorKind::NotFound => EXIT_NOT_FOUND,
-            ErrorKind::Conflict | ErrorKind::Locked | ErrorKind::Unavailable => EXIT_UNAVAILABLE,
-            ErrorKind::Corrupt | ErrorKind::Unsupported => EXIT_CORRUPT,
-            ErrorKind::Forged => EXIT_FORGED,
-            ErrorKind::Unkeyed => EXIT_UNKEYED,
-            ErrorKind::Internal => EXIT_INTERNAL,
+            CommandErrorKind::BrokenPipe => EXIT_OK,
+            CommandErrorKind::UnknownForm => EXIT_NO,
+            CommandErrorKind::Usage | CommandErrorKind::Invalid => EXIT_INVALID,
+            CommandErrorKind::NotFound => EXIT_NOT_FOUND,
+            CommandErrorKind::Conflict
+            | CommandErrorKind::Locked
+            | CommandErrorKind::Unavailable => EXIT_UNAVAILABLE,
+            CommandErrorKind::Corrupt | CommandErrorKind::Unsupported => EXIT_CORRUPT,
+            CommandErrorKind::Forged => EXIT_FORGED,
+            CommandErrorKind::Unkeyed => EXIT_UNKEYED,
+            CommandErrorKind::Internal => EXIT_INTERNAL,
         }
     }
 }
@@ -367,9 +369,12 @@ mod tests {
     #[test]
     fn a_broken_pipe_is_success_and_a_full_disk_is_not() {
         let pipe = CommandError::io("cannot write", io::ErrorKind::BrokenPipe.into());
-        assert_eq!((pipe.kind(), pipe.exit_code()), (ErrorKind::BrokenPipe, EXIT_OK));
+        assert_eq!((pipe.kind(), pipe.exit_code()), (CommandErrorKind::BrokenPipe, EXIT_OK));
         let full = CommandError::io("cannot write", io::ErrorKind::StorageFull.into());
-        assert_eq!((full.kind(), full.exit_code()), (ErrorKind::Unavailable, EXIT_UNAVAILABLE));
+        assert_eq!(
+            (full.kind(), full.exit_code()),
+            (CommandErrorKind::Unavailable, EXIT_UNAVAILABLE)
+        );
         let missing = CommandError::io("cannot read", io::ErrorKind::NotFound.into());
         assert_eq!(missing.exit_code(), EXIT_NOT_FOUND);
     }

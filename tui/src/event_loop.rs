@@ -178,7 +178,7 @@ fn run_loop(
 fn action(input: Input) -> Option<BrowserAction> {
     match input {
         Input::Key(key) if key.kind != KeyEventKind::Release => {
-            KeyChord::of_event(key).map(BrowserAction::Key)
+            KeyChord::from_event(key).map(BrowserAction::Key)
         }
         Input::Paste(text) => Some(BrowserAction::Paste(text)),
         Input::Resize(width, height) => Some(BrowserAction::Resize { width, height }),

@@ -1,17 +1,17 @@
 //! Arguments that several commands share: which claims or facts to list or show.
 
-use super::value::{Moment, Name};
+use super::value::{MomentArg, NameArg};
 
 /// Which claims to list.
 #[derive(Debug, clap::Args)]
-pub struct ClaimList {
+pub struct ClaimListArgs {
     /// Moment at which to list them
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 
     /// Branch to list; the current one by default
     #[arg(long, value_name = "NAME", conflicts_with = "at")]
-    pub branch: Option<Name>,
+    pub branch: Option<NameArg>,
 
     /// Largest number to list
     #[arg(long, value_name = "N")]
@@ -20,14 +20,14 @@ pub struct ClaimList {
 
 /// Which claim or fact to show.
 #[derive(Debug, clap::Args)]
-pub struct Show {
+pub struct EntityShowArgs {
     /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
     /// Moment at which to show it
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 
     /// Show whole texts
     #[arg(long)]
@@ -36,18 +36,18 @@ pub struct Show {
 
 /// Which facts to list.
 #[derive(Debug, clap::Args)]
-pub struct FactList {
+pub struct FactListArgs {
     /// Moment at which they were known
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 
     /// Earliest time, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
-    pub since: Option<Moment>,
+    pub since: Option<MomentArg>,
 
     /// Latest time
     #[arg(long, value_name = "T")]
-    pub until: Option<Moment>,
+    pub until: Option<MomentArg>,
 
     /// Largest number to list; the latest ones are listed
     #[arg(long, value_name = "N")]
@@ -58,7 +58,7 @@ pub struct FactList {
 #[derive(Debug, clap::Subcommand)]
 pub enum FactCommand {
     /// List them, oldest first
-    List(FactList),
+    List(FactListArgs),
     /// Show one with all its fields
-    Show(Show),
+    Show(EntityShowArgs),
 }

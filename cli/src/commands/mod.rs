@@ -6,12 +6,14 @@ pub mod branch;
 pub mod brief;
 pub mod bundle;
 pub mod checkpoint;
+pub mod checkpoint_query;
 pub mod code;
 pub mod command;
 pub mod compaction;
 pub mod completions;
 pub mod config;
 pub mod dependency;
+pub mod dependency_graph;
 pub mod doctor;
 pub mod entity;
 pub mod evidence;
@@ -26,7 +28,6 @@ pub mod inference;
 pub mod init;
 pub mod key;
 pub mod log;
-pub mod look;
 pub mod maintain;
 pub mod man;
 pub mod mcp;
@@ -47,156 +48,155 @@ pub mod tui;
 pub mod undo;
 pub mod verification;
 pub mod verify;
-pub mod why;
 
-use crate::args::later::Later;
+use crate::args::lazy::LazyArgs;
 use crate::args::select::FactCommand;
 use crate::context::Context;
 use crate::error::CommandError;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
-pub enum Command {
+pub enum ForgeCommand {
     /// Make a store for this project
-    Init(Later<init::InitArgs>),
+    Init(LazyArgs<init::InitArgs>),
     /// Show the store, the current session and branch, and what was recorded last
     Status,
     /// Show on one page what is known, refuted and open
-    Brief(Later<brief::BriefArgs>),
+    Brief(LazyArgs<brief::BriefArgs>),
     /// Begin, choose and list debugging sessions
     #[command(subcommand)]
-    Session(Later<session::SessionCommand>),
+    Session(LazyArgs<session::SessionCommand>),
     /// Add, test and settle hypotheses
     #[command(subcommand)]
-    Hypothesis(Later<hypothesis::HypothesisCommand>),
+    Hypothesis(LazyArgs<hypothesis::HypothesisCommand>),
     /// Record evidence for or against a hypothesis
     #[command(subcommand)]
-    Evidence(Later<evidence::EvidenceCommand>),
+    Evidence(LazyArgs<evidence::EvidenceCommand>),
     /// Record what is believed to be true, and what it rests on
     #[command(subcommand)]
-    Belief(Later<belief::BeliefCommand>),
+    Belief(LazyArgs<belief::BeliefCommand>),
     /// List and show what beliefs rest on
     #[command(subcommand)]
-    Dependency(Later<dependency::DependencyCommand>),
+    Dependency(LazyArgs<dependency::DependencyCommand>),
     /// Record open questions
     #[command(subcommand)]
-    Gap(Later<gap::GapCommand>),
+    Gap(LazyArgs<gap::GapCommand>),
     /// Record results of tests, builds and checks
     #[command(subcommand)]
-    Verification(Later<verification::VerificationCommand>),
+    Verification(LazyArgs<verification::VerificationCommand>),
     /// Record notes
     #[command(subcommand)]
-    Note(Later<note::NoteCommand>),
+    Note(LazyArgs<note::NoteCommand>),
     /// Record measured values
     #[command(subcommand)]
-    Measurement(Later<measurement::MeasurementCommand>),
+    Measurement(LazyArgs<measurement::MeasurementCommand>),
     /// Run commands and record how they end
     #[command(subcommand)]
-    Command(Later<command::CommandCommand>),
+    Command(LazyArgs<command::CommandCommand>),
     /// Record the state of the source code
     #[command(subcommand)]
-    Code(Later<code::CodeCommand>),
+    Code(LazyArgs<code::CodeCommand>),
     /// List and show tasks of an agent's own list
     #[command(subcommand)]
-    Task(Later<FactCommand>),
+    Task(LazyArgs<FactCommand>),
     /// List and show messages of the conversation
     #[command(subcommand)]
-    Message(Later<FactCommand>),
+    Message(LazyArgs<FactCommand>),
     /// List and show prompts
     #[command(subcommand)]
-    Prompt(Later<FactCommand>),
+    Prompt(LazyArgs<FactCommand>),
     /// List and show sub-agents
     #[command(subcommand)]
-    Agent(Later<FactCommand>),
+    Agent(LazyArgs<FactCommand>),
     /// List and show tool calls: what an agent read, searched and fetched
     #[command(subcommand)]
-    Tool(Later<FactCommand>),
+    Tool(LazyArgs<FactCommand>),
     /// List and show notices: diagnostics, links, limits
     #[command(subcommand)]
-    Notice(Later<FactCommand>),
+    Notice(LazyArgs<FactCommand>),
     /// List what rules found in messages, promote it or dismiss it
     #[command(subcommand)]
-    Inference(Later<inference::InferenceCommand>),
+    Inference(LazyArgs<inference::InferenceCommand>),
     /// Follow another line of thought without losing this one
     #[command(subcommand)]
-    Branch(Later<branch::BranchCommand>),
+    Branch(LazyArgs<branch::BranchCommand>),
     /// Show which change set each field of an entity
-    Blame(Later<blame::BlameArgs>),
+    Blame(LazyArgs<blame::BlameArgs>),
     /// Show what an entity rests on and what rests on it
-    Why(Later<blame::WhyArgs>),
+    Why(LazyArgs<blame::WhyArgs>),
     /// Find words in everything that was ever said
-    Search(Later<search::SearchArgs>),
+    Search(LazyArgs<search::SearchArgs>),
     /// Show the changes, newest first
-    Log(Later<log::LogArgs>),
+    Log(LazyArgs<log::LogArgs>),
     /// Undo the last operation, or a named one
-    Undo(Later<undo::UndoArgs>),
+    Undo(LazyArgs<undo::UndoArgs>),
     /// Redo what the last undo reverted
     Redo,
     /// Show where to continue after a crash: code, environment, commands and remaining work
-    Recover(Later<recover::RecoverArgs>),
+    Recover(LazyArgs<recover::RecoverArgs>),
     /// Make checkpoints, compare moments, and go back to them
     #[command(subcommand)]
-    Checkpoint(Later<checkpoint::CheckpointCommand>),
+    Checkpoint(LazyArgs<checkpoint::CheckpointCommand>),
     /// Browse the timeline and look at any moment of it
-    Tui(Later<tui::TuiArgs>),
+    Tui(LazyArgs<tui::TuiArgs>),
     /// Import transcripts, events and bundles
-    Import(Later<import::ImportArgs>),
+    Import(LazyArgs<import::ImportArgs>),
     /// Export what is recorded
     #[command(subcommand)]
-    Export(Later<export::ExportCommand>),
+    Export(LazyArgs<export::ExportCommand>),
     /// Print a text without the secrets that would not be stored
-    Redact(Later<redact::RedactArgs>),
+    Redact(LazyArgs<redact::RedactArgs>),
     /// Remove a secret permanently from everything that is stored (exit code 8: not yet)
-    Purge(Later<purge::PurgeArgs>),
+    Purge(LazyArgs<purge::PurgeArgs>),
     /// Save what a coding agent sends to its hook on stdin; always exits with 0
-    Hook(Later<hook::HookArgs>),
+    Hook(LazyArgs<hook::HookArgs>),
     /// Install forge in a coding agent, and uninstall it
     #[command(subcommand)]
-    Hooks(Later<hooks::HooksCommand>),
+    Hooks(LazyArgs<hooks::HooksCommand>),
     /// Check whether forge works here, and show how to correct problems
     Doctor,
     /// Record workflow runs of items through steps, and resume them
     #[command(subcommand)]
-    Run(Later<run::RunCommand>),
+    Run(LazyArgs<run::RunCommand>),
     /// Save the progress of long pipelines, and resume them
     #[command(subcommand)]
-    Progress(Later<progress::ProgressCommand>),
+    Progress(LazyArgs<progress::ProgressCommand>),
     /// Checkpoint programs of several agents, and resume each agent where it is
     #[command(subcommand)]
-    Program(Later<program::ProgramCommand>),
+    Program(LazyArgs<program::ProgramCommand>),
     /// Keep message threads of LLM agents valid for their provider
     #[command(subcommand)]
-    Thread(Later<thread::ThreadCommand>),
+    Thread(LazyArgs<thread::ThreadCommand>),
     /// Show when an agent's context was compacted, and what its summary left out
     #[command(subcommand)]
-    Compaction(Later<compaction::CompactionCommand>),
+    Compaction(LazyArgs<compaction::CompactionCommand>),
     /// Read and change settings
     #[command(subcommand)]
-    Config(Later<config::ConfigCommand>),
+    Config(LazyArgs<config::ConfigCommand>),
     /// Serve coding agents over the Model Context Protocol
-    Mcp(Later<mcp::McpArgs>),
+    Mcp(LazyArgs<mcp::McpArgs>),
     /// Bring the store's index up to date and compact it
     Maintain,
     /// Check the store (exit code 0 clean, 1 repairable, 2 loss, 6 forged)
-    Verify(Later<verify::VerifyArgs>),
+    Verify(LazyArgs<verify::VerifyArgs>),
     /// Rebuild the derived data of the store's index
     Rebuild,
     /// Save what is readable of a damaged store into a new directory
-    Repair(Later<verify::RepairArgs>),
+    Repair(LazyArgs<verify::RepairArgs>),
     /// Copy the whole store while it is in use
-    Backup(Later<bundle::BackupArgs>),
+    Backup(LazyArgs<bundle::BackupArgs>),
     /// Show the key of the store's seals, and move it to another machine
     #[command(subcommand)]
-    Key(Later<key::KeyCommand>),
+    Key(LazyArgs<key::KeyCommand>),
     /// Accept the store as it is, with a new key
     Adopt,
     /// Print a completion script for a shell
-    Completions(Later<completions::CompletionsArgs>),
+    Completions(LazyArgs<completions::CompletionsArgs>),
     /// Write the manual pages
-    Man(Later<man::ManArgs>),
+    Man(LazyArgs<man::ManArgs>),
 }
 
-impl Command {
+impl ForgeCommand {
     /// Whether the command itself reports which settings of the project are allowed.
     #[must_use]
     pub fn is_about_trust(&self) -> bool {

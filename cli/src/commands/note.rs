@@ -1,30 +1,30 @@
 //! `forge note`.
 
-use crate::args::select::{ClaimList, Show};
-use crate::args::value::{self, Name};
+use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::written::Written;
-use crate::workplace::Need;
-use crate::writing::Writing;
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::SessionWriter;
+use crate::workspace::SessionNeed;
 use forge_store::model::{Kind, Value};
 
 /// Record notes.
 #[derive(Debug, clap::Subcommand)]
 pub enum NoteCommand {
     /// Add a note
-    Add(AddArgs),
+    Add(NoteAddArgs),
     /// List notes
-    List(ClaimList),
+    List(ClaimListArgs),
     /// Show one note
-    Show(Show),
+    Show(EntityShowArgs),
 }
 
 /// Arguments of `forge note add`.
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
+pub struct NoteAddArgs {
     /// Text
-    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
+    #[arg(value_name = "DESCRIPTION", value_parser = value::non_empty_text)]
     pub description: String,
 
     /// Where it comes from
@@ -33,7 +33,7 @@ pub struct AddArgs {
 
     /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
-    pub id: Option<Name>,
+    pub id: Option<NameArg>,
 }
 
 /// Runs `forge note`.
@@ -45,23 +45,25 @@ pub fn run(command: &NoteCommand, context: &mut Context) -> Result<(), CommandEr
     }
 }
 
-fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "note add", Need::OrNew)?;
+fn add(args: &NoteAddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "note add", SessionNeed::OrNew)?;
     let value = Value::from([
         ("description", args.description.as_str().into()),
         ("source", args.source.clone().into()),
     ]);
-    let id = args.id.as_ref().map(Name::as_str);
+    let id = args.id.as_ref().map(NameArg::as_str);
     let (id, done) = writing.add_value(Kind::Note, id, &value)?;
-    context.out.emit(&Written::new("forge.note.add/1", "Added", done).of(Kind::Note, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.note.add/1", "Added", done).about_claim(Kind::Note, id),
+    )?;
     writing.finish();
     Ok(())
 }
 
-fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+fn list(args: &ClaimListArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::list_claims(Kind::Note, args, context, |_| true)
 }
 
-fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::show(Kind::Note, args, context)
 }

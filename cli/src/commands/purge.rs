@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NOT_YET};
-use crate::report::purge::Purged;
+use crate::report::purge::SecretPurgeReport;
 use crate::transcript::open_plain;
-use crate::workplace::{self, Access};
+use crate::workspace::{self, StoreAccess};
 use forge_store::redact::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretDetector};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -60,7 +60,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     }
     let mut secrets = BTreeSet::new();
     if let Some(file) = &args.file {
-        secrets.insert(read(context, file)?);
+        secrets.insert(read_secret(context, file)?);
     }
     if let Some(name) = &args.env {
         let value = context.environment.text(name).map(str::to_owned);
@@ -70,9 +70,9 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
             ))
         })?);
     }
-    let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = workplace::open(context, access)?;
-    let act = workplace::act(context, "purge");
+    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
+    let store = workspace::open_store(context, access)?;
+    let act = workspace::write_context(context, "purge");
     if let Some(pattern) = &args.pattern {
         let seek = SecretDetector::pattern(pattern).map_err(CommandError::invalid)?;
         let found = store.secrets(&act, &seek)?;
@@ -84,7 +84,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     }
     let mut left = 0;
     if args.rules {
-        let redactor = workplace::redactor(context).unwrap_or_default();
+        let redactor = workspace::redactor(context).unwrap_or_default();
         let found = store.secrets(&act, &SecretDetector::Rules(redactor))?;
         let (short, found): (BTreeSet<_>, BTreeSet<_>) =
             found.into_iter().partition(|text| is_short(text));
@@ -92,7 +92,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
         secrets.extend(found);
     }
     let count = secrets.len() as u64;
-    let known = KnownSecrets::new(&secrets).map_err(unfit)?;
+    let known = KnownSecrets::new(&secrets).map_err(invalid_secret)?;
     let resolve = &forge_agents::resolve;
     let purged = if args.dry_run {
         store.purge_preview(&act, &known, resolve)?
@@ -103,7 +103,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
         context.exit_code = EXIT_NOT_YET;
     }
     let folder = context.store_directory()?;
-    context.out.emit(&Purged::of(purged, &folder, (args.dry_run, count, left)))
+    context.out.emit(&SecretPurgeReport::new(purged, &folder, (args.dry_run, count, left)))
 }
 
 /// Whether a secret is too short to be purged everywhere.
@@ -123,7 +123,7 @@ fn too_short(count: usize) -> CommandError {
 }
 
 /// Reads the secret from a file.
-fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
+fn read_secret(context: &Context, file: &Path) -> Result<String, CommandError> {
     let shown = file.display().to_string();
     let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
     let input: Box<dyn Read> = if file == Path::new(STANDARD) {
@@ -144,7 +144,7 @@ fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-fn unfit(why: InvalidSecret) -> CommandError {
+fn invalid_secret(why: InvalidSecret) -> CommandError {
     CommandError::invalid(match why {
         InvalidSecret::Short => format!(
             "a secret shorter than {MIN_SECRET_BYTES} bytes can occur in texts by chance: include \

@@ -11,7 +11,7 @@ fn project() -> Environment {
 }
 
 #[test]
-fn branches_are_created_chosen_and_given_up() {
+fn branches_are_created_switched_and_abandoned() {
     let environment = project();
     let create = [
         "branch",
@@ -73,7 +73,7 @@ fn a_branch_begins_at_a_past_moment() {
 }
 
 #[test]
-fn what_is_no_branch_is_refused() {
+fn invalid_branches_are_refused() {
     let environment = project();
     assert_snapshot!(environment.forge(["branch", "create", "main"]), @r"
     [stderr]
@@ -137,7 +137,7 @@ fn checkpoints_are_made_tagged_and_scheduled() {
 }
 
 #[test]
-fn the_last_operation_is_taken_back_and_done_again() {
+fn the_last_operation_is_undone_and_redone() {
     let environment = project();
     environment.forge(["hypothesis", "confirm", "H1"]).success();
     assert_snapshot!(environment.forge(["undo"]), @r"

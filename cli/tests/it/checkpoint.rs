@@ -35,7 +35,7 @@ fn checkpoints_are_listed_newest_first() {
 }
 
 #[test]
-fn no_checkpoints_is_said() {
+fn an_empty_list_of_checkpoints_says_so() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     assert_snapshot!(environment.forge(["checkpoint", "list"]), @r"

@@ -90,7 +90,7 @@ fn a_file_of_another_agent_is_refused_with_its_name() {
 }
 
 #[test]
-fn a_file_that_is_only_begun_is_no_error() {
+fn a_file_without_a_whole_line_is_no_error() {
     let environment = project();
     for text in ["", "\n", "\u{feff}", "{\"timestamp\":\"2026"] {
         environment.write("project/a.jsonl", text);
@@ -100,7 +100,7 @@ fn a_file_that_is_only_begun_is_no_error() {
 }
 
 #[test]
-fn the_name_of_a_file_says_nothing() {
+fn the_format_does_not_depend_on_the_file_name() {
     let environment = project();
     environment.write("project/rollout.json", CODEX);
     environment.write("project/session.jsonl", &serde_json::to_string_pretty(&gemini()).unwrap());

@@ -8,7 +8,7 @@ use crate::hook::{call_by, traced};
 use crate::transcript::small;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, ClaimChange, Options, Session, Store, WriteContext};
-use forge_testkit::fault::{Numbers, can_strike, copy, count};
+use forge_testkit::fault::{SeededNumbers, can_inject_faults, copy, count};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -266,11 +266,11 @@ fn done(environment: &Environment, name: &str, what: &str, stood: bool, referenc
 #[test]
 fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
     let test = "stopped at calls";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let wanted = count("FORGE_FROZEN", 6) as usize;
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let environment = Environment::new();
     prepared(&environment);
     for folder in FOLDERS {

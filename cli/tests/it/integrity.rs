@@ -24,7 +24,7 @@ fn without_key(environment: &Environment, args: &[&str]) -> crate::environment::
 }
 
 #[test]
-fn the_page_on_integrity_holds() {
+fn examples_of_the_integrity_page_work() {
     crate::page::holds("integrity.md");
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 const SECRET: &str = "s3cr3t-Zx9Kq2Lm7Pv4";
 
 #[test]
-fn the_page_on_purging_holds() {
+fn examples_of_the_purging_page_work() {
     crate::page::holds("purge.md");
 }
 
@@ -70,7 +70,7 @@ fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
 }
 
 #[test]
-fn patterns_and_rules_find_what_nobody_names() {
+fn patterns_and_rules_find_secrets_that_were_not_named() {
     let environment = told();
     let token = format!("ghp_{}", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
     environment.forge(["note", "add", "--no-redact", &format!("token {token}")]).success();

@@ -3,13 +3,13 @@
 use crate::environment::Environment;
 use crate::fault::frozen_with;
 use crate::hook;
-use forge_testkit::secret::{Fake, fakes, shapes};
+use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use forge_testkit::skip::skipped;
 use serde_json::json;
 use std::path::Path;
 
-fn fake(shape: &str) -> Fake {
-    fakes(1).into_iter().find(|fake| fake.shape == shape).unwrap()
+fn fake(shape: &str) -> FakeSecret {
+    fake_secrets(1).into_iter().find(|fake| fake.shape == shape).unwrap()
 }
 
 /// Whether the text occurs in the whole state.
@@ -146,7 +146,7 @@ fn raw(folder: &Path) -> Vec<u8> {
 /// Records events of hooks and spooled writes next to a frozen process, each with a secret of its
 /// own. Returns what was planted where, and the files, both while the writes wait and after they
 /// were drained.
-fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) {
+fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec<u8>) {
     const WAYS: [&str; 8] = [
         "prompt",
         "call",
@@ -161,7 +161,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
     place.forge(["init"]).success();
     place.write("project/.forge/config.toml", settings);
     let mut planted = Vec::new();
-    let mut fakes = fakes(WAYS.len() as u64);
+    let mut fakes = fake_secrets(WAYS.len() as u64);
     fakes.retain(|fake| only.is_empty() || only.contains(&fake.shape));
     // One session per format: the first prompt names it.
     let tell = |number: usize, event: &str, more: serde_json::Value| {
@@ -174,7 +174,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         hook::call(&place, "codex", event, &input.to_string());
     };
-    let call = |number: usize, id: &str, command: &Fake, response: &Fake| {
+    let call = |number: usize, id: &str, command: &FakeSecret, response: &FakeSecret| {
         let more = json!({
             "tool_name": "Bash", "tool_use_id": id,
             "tool_input": {"command": command.text}, "tool_response": response.text,
@@ -216,7 +216,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
     (planted, all)
 }
 
-fn found<'a>(planted: &'a [(&str, Fake)], all: &[u8]) -> Vec<(&'a str, &'a str)> {
+fn found<'a>(planted: &'a [(&str, FakeSecret)], all: &[u8]) -> Vec<(&'a str, &'a str)> {
     let quoted = |text: &str| json!(text).to_string().trim_matches('"').to_owned();
     let all = String::from_utf8_lossy(all);
     let is_there = |text: &str| all.contains(text);
@@ -229,7 +229,7 @@ fn found<'a>(planted: &'a [(&str, Fake)], all: &[u8]) -> Vec<(&'a str, &'a str)>
 #[test]
 fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
     let (planted, all) = heard("lock_timeout = 0.01\n", &[]);
-    assert_eq!(planted.len(), 8 * shapes());
+    assert_eq!(planted.len(), 8 * shape_count());
     assert_eq!(found(&planted, &all), []);
     // Without redaction, the same search finds the secrets from every source except one, which is
     // not stored.

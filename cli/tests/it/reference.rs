@@ -4,7 +4,7 @@
 //! `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli reference` updates it.
 
 use clap::{Arg, Command, CommandFactory};
-use forge_cli::args::Args;
+use forge_cli::args::ForgeArgs;
 use forge_cli::args::example::with_examples;
 use std::fmt::Write;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn the_page_holds_the_reference_of_all_commands() {
 fn the_page_names_every_setting_and_exit_code() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
     let text = std::fs::read_to_string(page).unwrap();
-    for key in forge_cli::config::Key::all() {
+    for key in forge_cli::config::SettingKey::all() {
         assert!(text.contains(&format!("| `{}` |", key.name)), "{}", key.name);
         if let Some(variable) = key.variable {
             assert!(text.contains(&format!("| `{variable}` |")), "{variable}");
@@ -46,7 +46,7 @@ fn the_page_names_every_setting_and_exit_code() {
 }
 
 fn reference() -> String {
-    let mut tree = with_examples(Args::command().term_width(100));
+    let mut tree = with_examples(ForgeArgs::command().term_width(100));
     let mut text = String::from("\n## Reference\n\n### Global options\n\n");
     for arg in tree.get_arguments().filter(|arg| arg.is_global_set()) {
         describe(arg, &mut text);

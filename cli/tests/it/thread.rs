@@ -67,7 +67,7 @@ fn a_form_that_is_not_known_is_refused_and_nothing_is_printed() {
 }
 
 #[test]
-fn check_and_sanitize_tell_the_same_of_the_same_messages() {
+fn check_and_sanitize_report_the_same_faults() {
     let environment = place();
     let lost = r#"{"role":"tool","tool_call_id":"c9","content":"lost"}"#;
     let none = r#"{"role":"assistant","tool_calls":[]}"#;

@@ -5,7 +5,7 @@ use super::child::Task;
 use super::oracle::Oracle;
 use super::work::Planted;
 use super::{act, create, keyring, open};
-use crate::fault::{can_strike, copy, count, killed_at};
+use crate::fault::{can_inject_faults, copy, count, killed_at};
 use forge_store::error::Error;
 use forge_store::store::{BundleRange, NewSession, Options, SealStatus, Store, VerifyDepth};
 use std::fs::{self, File};
@@ -151,7 +151,7 @@ fn worked(root: &Path, sealed: bool) -> Oracle {
 #[test]
 fn what_is_killed_at_any_call_is_done_by_doing_it_again() {
     let test = "crash killed verbs";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let step = count("FORGE_CRASH_STEP", 11).max(1) as usize;

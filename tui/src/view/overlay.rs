@@ -67,7 +67,7 @@ fn read(app: &App, reading: &SheetPane, waiting: &str, area: Rect, buffer: &mut 
         put_lines(buffer, area, &[(TextTone::Warning, waiting.to_owned())], app.theme);
         return;
     };
-    let lines = sheet::shown(text, area.width);
+    let lines = sheet::wrap_sheet(text, area.width);
     let rows = usize::from(area.height.saturating_sub(1));
     let more = if lines.len() > rows {
         format!("  (line {} of {})", reading.cursor + 1, lines.len())

@@ -2,7 +2,7 @@
 
 use super::call_by;
 use crate::environment::Environment;
-use forge_cli::compaction::{self, Compaction};
+use forge_cli::compaction::{self, ContextCompaction};
 use forge_store::model::{FactOrigin, Kind, Timestamp};
 use forge_store::store::{Options, Session, Store};
 use forge_testkit::skip::skipped;
@@ -132,8 +132,8 @@ impl Player {
     }
 
     /// Returns the known compactions, earliest first.
-    pub(crate) fn compactions(&self) -> Vec<Compaction> {
-        let mut all = compaction::newest(&self.opened(), None).unwrap();
+    pub(crate) fn compactions(&self) -> Vec<ContextCompaction> {
+        let mut all = compaction::newest_compactions(&self.opened(), None).unwrap();
         all.reverse();
         all
     }

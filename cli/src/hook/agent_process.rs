@@ -5,7 +5,7 @@
 //! with the session that it works in. The system reuses process ids, so the file also contains when
 //! the process began.
 
-use crate::private;
+use crate::private_files;
 use forge_agents::hook::HookAgent;
 use forge_store::backend::plain_file;
 use serde::{Deserialize, Serialize};
@@ -37,20 +37,20 @@ pub struct AgentProcess {
 }
 
 /// The fields of a process in `/proc`.
-struct Stat {
+struct ProcessStat {
     name: String,
     parent: u32,
     began: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     /// Parses `/proc/PID/stat`: number, name in brackets, state, parent, and the start time as the
     /// 22nd field (proc(5)).
-    fn of(pid: u32) -> Option<Self> {
-        Self::read(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    fn read_proc(pid: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    fn read(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('(')?;
         // The name may contain brackets too.
         let (name, fields) = rest.rsplit_once(')')?;
@@ -63,25 +63,25 @@ impl Stat {
 
 /// Returns a name of this process that no later process has.
 #[must_use]
-pub fn own_name() -> String {
+pub fn process_name() -> String {
     let pid = std::process::id();
-    format!("{pid}:{}", Stat::of(pid).map_or(0, |stat| stat.began))
+    format!("{pid}:{}", ProcessStat::read_proc(pid).map_or(0, |stat| stat.began))
 }
 
 /// Whether the process with this name still runs.
 #[must_use]
 pub fn is_alive(name: &str) -> bool {
     let Some((pid, began)) = name.split_once(':') else { return false };
-    let stat = pid.parse().ok().and_then(Stat::of);
+    let stat = pid.parse().ok().and_then(ProcessStat::read_proc);
     stat.is_some_and(|stat| stat.began.to_string() == began)
 }
 
 /// Iterates over the processes around this one, nearest first.
-fn ancestors() -> impl Iterator<Item = (u32, Stat)> {
-    let mut next = Stat::of(std::process::id()).map(|stat| stat.parent);
+fn ancestors() -> impl Iterator<Item = (u32, ProcessStat)> {
+    let mut next = ProcessStat::read_proc(std::process::id()).map(|stat| stat.parent);
     std::iter::from_fn(move || {
         let pid = next.take().filter(|pid| *pid > 1)?;
-        let stat = Stat::of(pid)?;
+        let stat = ProcessStat::read_proc(pid)?;
         next = Some(stat.parent);
         Some((pid, stat))
     })
@@ -89,7 +89,7 @@ fn ancestors() -> impl Iterator<Item = (u32, Stat)> {
 }
 
 /// Records that the agent around this hook works in this session.
-pub fn note(store: &Path, agent: HookAgent, session: &str) {
+pub fn note_session(store: &Path, agent: HookAgent, session: &str) {
     let Some((pid, stat)) = ancestors().find(|(_, stat)| !SHELLS.contains(&stat.name.as_str()))
     else {
         return;
@@ -107,15 +107,15 @@ pub fn note(store: &Path, agent: HookAgent, session: &str) {
     // If this fails, commands use the current session.
     let _ = serde_json::to_vec(&process).map(|text| {
         let folder = store.join(FOLDER);
-        private::create_directories(&folder)
-            .and_then(|()| private::replace_file(&path, &text))
-            .inspect(|()| clear(&folder))
+        private_files::create_directories(&folder)
+            .and_then(|()| private_files::replace_file(&path, &text))
+            .inspect(|()| remove_dead(&folder))
     });
 }
 
 /// Returns the agent's process around this one with its session, if a hook recorded one.
 #[must_use]
-pub fn around(store: &Path) -> Option<AgentProcess> {
+pub fn surrounding_agent(store: &Path) -> Option<AgentProcess> {
     if !store.join(FOLDER).is_dir() {
         return None;
     }
@@ -147,7 +147,7 @@ fn read(path: &Path) -> Option<AgentProcess> {
 }
 
 /// Removes the files of ended processes, if there are many.
-fn clear(folder: &Path) {
+fn remove_dead(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     if paths.len() <= MOST_FILES {
@@ -156,7 +156,7 @@ fn clear(folder: &Path) {
     for path in paths {
         let known = read(&path);
         let alive = known.as_ref().is_some_and(|process| {
-            Stat::of(process.pid).is_some_and(|stat| stat.began == process.began)
+            ProcessStat::read_proc(process.pid).is_some_and(|stat| stat.began == process.began)
         });
         if !alive {
             let _ = fs::remove_file(path);
@@ -171,15 +171,15 @@ mod tests {
     #[test]
     fn a_stat_line_is_read_whatever_the_name() {
         let numbers = (4..=22).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
-        let stat = Stat::read(&format!("12 (a) b (c) S {numbers}")).unwrap();
+        let stat = ProcessStat::parse(&format!("12 (a) b (c) S {numbers}")).unwrap();
         assert_eq!((stat.name.as_str(), stat.parent, stat.began), ("a) b (c", 4, 22));
-        assert!(Stat::read("nonsense").is_none());
-        assert!(Stat::read("12 (short) S 1").is_none());
+        assert!(ProcessStat::parse("nonsense").is_none());
+        assert!(ProcessStat::parse("12 (short) S 1").is_none());
     }
 
     #[test]
     fn a_process_is_found_by_number_and_beginning_only() {
-        assert!(is_alive(&own_name()));
+        assert!(is_alive(&process_name()));
         assert!(!is_alive(&format!("{}:1", std::process::id())));
         assert!(!is_alive("nonsense"));
     }
@@ -187,17 +187,17 @@ mod tests {
     #[test]
     fn the_session_of_the_process_around_is_found() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(around(folder.path()), None);
-        note(folder.path(), HookAgent::Claude, "s1");
-        note(folder.path(), HookAgent::Claude, "s2");
-        let found = around(folder.path()).unwrap();
+        assert_eq!(surrounding_agent(folder.path()), None);
+        note_session(folder.path(), HookAgent::Claude, "s1");
+        note_session(folder.path(), HookAgent::Claude, "s2");
+        let found = surrounding_agent(folder.path()).unwrap();
         assert_eq!((found.agent.as_str(), found.session.as_str()), ("claude", "s2"));
         // The process id was given to another process since.
         let path = file(folder.path(), found.pid);
         let other = AgentProcess { began: 1, ..found };
         fs::write(&path, serde_json::to_vec(&other).unwrap()).unwrap();
-        assert_eq!(around(folder.path()), None);
+        assert_eq!(surrounding_agent(folder.path()), None);
         fs::write(&path, b"junk").unwrap();
-        assert_eq!(around(folder.path()), None);
+        assert_eq!(surrounding_agent(folder.path()), None);
     }
 }

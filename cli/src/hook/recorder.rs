@@ -1,16 +1,16 @@
 //! Saves what a hook reports: what is new in the transcript, tool calls, the state of the code,
 //! compactions.
 
-use super::log::{Line, Outcome};
-use super::tail::{self, Tail};
-use crate::compaction::{self, Compaction, Phase, RECENT};
+use super::log::{HookLogEntry, HookOutcome};
+use super::transcript_tail::{self, TranscriptTail};
+use crate::compaction::{self, CompactionPhase, ContextCompaction, RECENT};
 use crate::config::key;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::git::process::Limit;
-use crate::git::{self, Captured};
-use crate::transcript::{How, Importer};
-use crate::workplace::{self, Access};
+use crate::git::process::GitTimeLimit;
+use crate::git::{self, CapturedCheckout};
+use crate::transcript::{TranscriptImportOptions, TranscriptImporter};
+use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::hook::{
     HookAgent, HookEvent, HookEventKind, SessionStartKind, prompt_fact, tool_facts,
@@ -55,7 +55,7 @@ struct CodeState {
 }
 
 /// The work of a hook on a store.
-pub struct Desk<'c> {
+pub struct HookRecorder<'c> {
     /// The store.
     pub store: Store,
     /// The session of the agent, if it exists.
@@ -63,7 +63,7 @@ pub struct Desk<'c> {
     /// The author, verb and time of writes.
     pub act: WriteContext,
     /// The end of the transcript.
-    pub tail: Option<Tail>,
+    pub tail: Option<TranscriptTail>,
     context: &'c Context,
     event: &'c HookEvent,
     path: PathBuf,
@@ -71,10 +71,10 @@ pub struct Desk<'c> {
     saved: bool,
     /// Whether another process holds the lock for too long.
     locked: bool,
-    code: Option<Receiver<(Result<Captured, CommandError>, Duration)>>,
+    code: Option<Receiver<(Result<CapturedCheckout, CommandError>, Duration)>>,
 }
 
-impl<'c> Desk<'c> {
+impl<'c> HookRecorder<'c> {
     /// Opens the store for an event.
     ///
     /// # Errors
@@ -126,12 +126,12 @@ impl<'c> Desk<'c> {
     }
 
     /// Notes the result of a write: if it was spooled, the lock was not released in time.
-    fn wrote(&mut self, done: &WriteReport) -> Result<(), CommandError> {
+    fn check_spooled(&mut self, done: &WriteReport) -> Result<(), CommandError> {
         self.saved = true;
         if done.spooled { self.stop_waiting() } else { Ok(()) }
     }
 
-    /// Changes a compaction's checkpoint, as [`compaction::amend`] does.
+    /// Changes a compaction's checkpoint, as [`compaction::amend_checkpoint`] does.
     ///
     /// # Errors
     ///
@@ -150,11 +150,16 @@ impl<'c> Desk<'c> {
                 done => return Ok(done?),
             }
         }
-        compaction::amend(self.session.as_ref().unwrap_or(session), &self.act, known, amend)
+        compaction::amend_checkpoint(
+            self.session.as_ref().unwrap_or(session),
+            &self.act,
+            known,
+            amend,
+        )
     }
 
     /// Whether events make checkpoints here.
-    fn makes(&self, key: &str) -> bool {
+    fn makes_checkpoints(&self, key: &str) -> bool {
         let config = &self.context.config;
         config.is_on("auto_checkpoint.enabled") && config.is_on(key)
     }
@@ -166,7 +171,7 @@ impl<'c> Desk<'c> {
     }
 
     /// Returns the session of the agent; creates it if necessary.
-    fn begun(&mut self) -> Result<Option<Session>, CommandError> {
+    fn begin_session(&mut self) -> Result<Option<Session>, CommandError> {
         let Some(id) = &self.event.session else { return Ok(None) };
         if self.session.is_none() {
             // The import of a transcript may have created it.
@@ -177,7 +182,7 @@ impl<'c> Desk<'c> {
         }
         let short: String = id.chars().take(8).collect();
         let asked = match &self.event.happening {
-            HookEventKind::Prompt { text: Some(text) } => name_of(text),
+            HookEventKind::Prompt { text: Some(text) } => session_name(text),
             _ => None,
         };
         let new = NewSession {
@@ -198,8 +203,8 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As every write.
-    pub fn prompt(&mut self) -> Result<(), CommandError> {
-        let Some(session) = self.begun()? else { return Ok(()) };
+    pub fn save_prompt(&mut self) -> Result<(), CommandError> {
+        let Some(session) = self.begin_session()? else { return Ok(()) };
         let Some(fact) = prompt_fact(self.event, self.act.now) else { return Ok(()) };
         let head = session.head()?;
         let known = session.recent_facts(&head, Kind::Prompt, PROMPTS)?;
@@ -207,7 +212,7 @@ impl<'c> Desk<'c> {
             return Ok(());
         }
         let done = session.write(&self.act).fact(fact).commit()?;
-        self.wrote(&done)
+        self.check_spooled(&done)
     }
 
     /// Saves a tool call with one append to the journal, without opening the index or running git.
@@ -218,11 +223,11 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As every write.
-    pub fn tool(&mut self) -> Result<(), CommandError> {
+    pub fn save_tool_call(&mut self) -> Result<(), CommandError> {
         let facts = tool_facts(self.event, self.act.now);
         let trigger = self.trigger_of(&facts);
         if self.is_unnamed_call() && self.transcripts().next().is_some() {
-            self.import()?;
+            self.import_transcripts()?;
             let Some(session) = self.session.clone().filter(|_| self.saved) else { return Ok(()) };
             if let Some(trigger) = trigger
                 && self.is_due(&session)?
@@ -234,7 +239,7 @@ impl<'c> Desk<'c> {
         if facts.is_empty() {
             return Ok(());
         }
-        let Some(session) = self.begun()? else { return Ok(()) };
+        let Some(session) = self.begin_session()? else { return Ok(()) };
         let mut write = session.write(&self.act).facts(facts, None);
         if let Some(trigger) = trigger
             && self.is_due(&session)?
@@ -242,7 +247,7 @@ impl<'c> Desk<'c> {
             write = write.event(trigger);
         }
         let done = write.commit()?;
-        self.wrote(&done)
+        self.check_spooled(&done)
     }
 
     fn is_unnamed_call(&self) -> bool {
@@ -261,12 +266,12 @@ impl<'c> Desk<'c> {
             (Kind::Code, AutoTrigger::CodeModified, "auto_checkpoint.code_modified"),
         ]
         .into_iter()
-        .find(|(kind, _, key)| of(*kind) && self.makes(key))
+        .find(|(kind, _, key)| of(*kind) && self.makes_checkpoints(key))
         .map(|(_, trigger, _)| trigger)
     }
 
     /// Starts git on the checkout, in parallel with the rest.
-    pub fn look_at_code(&mut self) {
+    pub fn start_code_capture(&mut self) {
         let Some(directory) = self.event.cwd.clone().or_else(|| Some(self.context.cwd.clone()))
         else {
             return;
@@ -275,7 +280,11 @@ impl<'c> Desk<'c> {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let began = Instant::now();
-            let captured = git::capture(&directory, &store, Limit::Until(began + GIT_PATIENCE));
+            let captured = git::capture_checkout(
+                &directory,
+                &store,
+                GitTimeLimit::Until(began + GIT_PATIENCE),
+            );
             // The receiver may have stopped waiting.
             let _ = sender.send((captured, began.elapsed()));
         });
@@ -299,12 +308,17 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As reading the file.
-    pub fn look_at_tail(&mut self) -> Result<(), CommandError> {
+    pub fn read_tail(&mut self) -> Result<(), CommandError> {
         let (Some(id), Some(path)) = (&self.event.session, &self.event.transcript) else {
             return Ok(());
         };
         if path.is_file() {
-            self.tail = tail::tail(path, self.event.agent.dialect(), self.store.hash_key(), id)?;
+            self.tail = transcript_tail::read_tail(
+                path,
+                self.event.agent.dialect(),
+                self.store.hash_key(),
+                id,
+            )?;
         }
         Ok(())
     }
@@ -314,14 +328,15 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As reading the file and every write.
-    pub fn import(&mut self) -> Result<(), CommandError> {
+    pub fn import_transcripts(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.event.session else { return Ok(()) };
         let infer = self.context.config.is_on(key::INFERENCE_ENABLED);
-        let how = How { live: true, infer, ..How::default() };
+        let how =
+            TranscriptImportOptions { live: true, infer, ..TranscriptImportOptions::default() };
         let mut saved = false;
         for (dialect, path) in self.transcripts() {
-            let importer = Importer::new(&self.store, &self.act, how, &|_| {});
-            saved |= importer.of(dialect).file(path)?.bytes > 0;
+            let importer = TranscriptImporter::new(&self.store, &self.act, how, &|_| {});
+            saved |= importer.with_dialect(dialect).import_file(path)?.bytes > 0;
         }
         self.saved |= saved;
         if self.session.is_none() {
@@ -331,10 +346,10 @@ impl<'c> Desk<'c> {
     }
 
     /// Returns the state of the code.
-    fn code(
+    fn captured_code(
         &mut self,
         session: &Session,
-        line: &mut Line,
+        line: &mut HookLogEntry,
     ) -> Result<Option<CodeState>, CommandError> {
         let Some(receiver) = self.code.take() else { return Ok(None) };
         let captured = match receiver.recv_timeout(GIT_PATIENCE + GIT_ENDING) {
@@ -343,7 +358,7 @@ impl<'c> Desk<'c> {
                 captured
             }
             Err(_) => {
-                line.say("git took too long: the state of the code was not saved");
+                line.set_reason("git took too long: the state of the code was not saved");
                 return Ok(None);
             }
         };
@@ -351,12 +366,12 @@ impl<'c> Desk<'c> {
             Ok(captured) => captured,
             // Not every project is a git repository.
             Err(error) => {
-                line.say(error.message());
+                line.set_reason(error.message());
                 return Ok(None);
             }
         };
         if !captured.unfiltered.is_empty() {
-            line.say(git::UNFILTERED);
+            line.set_reason(git::UNFILTERED);
         }
         let value = captured.value(None);
         let bytes = serde_json::to_vec(&value).map_err(|error| {
@@ -391,9 +406,11 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As every write.
-    pub fn save_code(&mut self, line: &mut Line) -> Result<(), CommandError> {
-        let Some(session) = self.begun()? else { return Ok(()) };
-        let Some(CodeState { new: Some(fact), switched, .. }) = self.code(&session, line)? else {
+    pub fn save_code(&mut self, line: &mut HookLogEntry) -> Result<(), CommandError> {
+        let Some(session) = self.begin_session()? else { return Ok(()) };
+        let Some(CodeState { new: Some(fact), switched, .. }) =
+            self.captured_code(&session, line)?
+        else {
             return Ok(());
         };
         let clean =
@@ -401,10 +418,10 @@ impl<'c> Desk<'c> {
         let mut write = session.write(&self.act);
         let fact = with_objects(&mut write, fact);
         write = write.fact(fact);
-        let trigger = if switched && self.makes("auto_checkpoint.branch_switch") {
+        let trigger = if switched && self.makes_checkpoints("auto_checkpoint.branch_switch") {
             Some(AutoTrigger::BranchSwitch)
         } else {
-            let modified = !clean && self.makes("auto_checkpoint.code_modified");
+            let modified = !clean && self.makes_checkpoints("auto_checkpoint.code_modified");
             modified.then_some(AutoTrigger::CodeModified)
         };
         if let Some(trigger) = trigger
@@ -414,7 +431,7 @@ impl<'c> Desk<'c> {
         }
         let done = write.commit()?;
         line.checkpoint = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
-        self.wrote(&done)
+        self.check_spooled(&done)
     }
 
     /// Records that the context is about to be compacted: one checkpoint, however many events
@@ -423,22 +440,22 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As every write.
-    pub fn announced(
+    pub fn record_announcement(
         &mut self,
         automatic: Option<bool>,
         tokens: Option<i64>,
-        line: &mut Line,
+        line: &mut HookLogEntry,
     ) -> Result<(), CommandError> {
-        let Some(session) = self.begun()? else { return Ok(()) };
-        let code = self.code(&session, line)?;
-        let known = compaction::newest(&session, Some(RECENT))?;
+        let Some(session) = self.begin_session()? else { return Ok(()) };
+        let code = self.captured_code(&session, line)?;
+        let known = compaction::newest_compactions(&session, Some(RECENT))?;
         if let Some(same) = known.iter().find(|one| self.is_announced(one)) {
             line.checkpoint = Some(same.checkpoint.id.to_string());
             return Ok(());
         }
         let (code, fact) = code.map_or((None, None), |code| (Some(code.id), code.new));
         let body = Value::from([
-            ("trigger", cause(automatic).into()),
+            ("trigger", trigger_word(automatic).into()),
             ("pre_tokens", tokens.into()),
             ("tail", self.tail.as_ref().map(|tail| tail.name.clone()).into()),
             ("turn", self.event.turn.clone().into()),
@@ -447,9 +464,9 @@ impl<'c> Desk<'c> {
         ]);
         let message = format!(
             "context is about to be compacted ({})",
-            cause(automatic).unwrap_or("unknown cause")
+            trigger_word(automatic).unwrap_or("unknown cause")
         );
-        let checkpoint = compaction::heard_of(self.key("announced"), message, body);
+        let checkpoint = compaction::first_checkpoint(self.event_key("announced"), message, body);
         let mut write = session.write(&self.act).checkpoint(checkpoint);
         if let Some(fact) = fact {
             let fact = with_objects(&mut write, fact);
@@ -457,12 +474,12 @@ impl<'c> Desk<'c> {
         }
         let done = write.commit()?;
         line.checkpoint = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
-        self.wrote(&done)
+        self.check_spooled(&done)
     }
 
     /// The key of an event of this compaction: the same end of the same transcript is the same
     /// moment.
-    fn key(&self, what: &str) -> String {
+    fn event_key(&self, what: &str) -> String {
         let moment = match (&self.tail, &self.event.turn) {
             (Some(tail), _) => tail.name.clone(),
             (None, Some(turn)) => format!("turn:{turn}"),
@@ -472,7 +489,7 @@ impl<'c> Desk<'c> {
     }
 
     /// Whether a compaction is the one that a `PreCompact` event now announces.
-    fn is_announced(&self, one: &Compaction) -> bool {
+    fn is_announced(&self, one: &ContextCompaction) -> bool {
         let at = one.checkpoint.time;
         let turn = one.checkpoint.body.field("turn").and_then(Value::as_text);
         let same_turn = self.event.turn.is_some() && turn == self.event.turn.as_deref();
@@ -480,7 +497,7 @@ impl<'c> Desk<'c> {
             let close = self.act.now.micros_since(at).abs() < SAME_MICROS;
             // After a finished compaction, an announcement is about another one, however soon it
             // comes.
-            let open = one.phase() == Phase::Announced;
+            let open = one.phase() == CompactionPhase::Announced;
             return same_turn || (self.event.turn.is_none() && close && open);
         };
         if one.tail() == Some(tail.name.as_str()) {
@@ -492,10 +509,10 @@ impl<'c> Desk<'c> {
         };
         match one.phase() {
             // The event came too late: that compaction is over, and no message followed.
-            Phase::Recorded => nothing_since || self.act.now < at,
+            CompactionPhase::Recorded => nothing_since || self.act.now < at,
             // Messages before the compaction are written to disk late.
-            Phase::Announced | Phase::Done => nothing_since,
-            Phase::NotFollowed => false,
+            CompactionPhase::Announced | CompactionPhase::Done => nothing_since,
+            CompactionPhase::NotFollowed => false,
         }
     }
 
@@ -505,42 +522,44 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As every write.
-    pub fn done(
+    pub fn record_compaction(
         &mut self,
         automatic: Option<bool>,
         summary: Option<&str>,
-        line: &mut Line,
-    ) -> Result<Option<Compaction>, CommandError> {
-        let Some(session) = self.begun()? else { return Ok(None) };
-        let known = compaction::newest(&session, Some(RECENT))?;
-        let found = self.done_one(&session, &known, summary)?;
+        line: &mut HookLogEntry,
+    ) -> Result<Option<ContextCompaction>, CommandError> {
+        let Some(session) = self.begin_session()? else { return Ok(None) };
+        let known = compaction::newest_compactions(&session, Some(RECENT))?;
+        let found = self.find_done(&session, &known, summary)?;
         let now = self.act.now.to_string();
-        let text = summary.map(within);
+        let text = summary.map(cut_for_checkpoint);
         let Some(found) = found else {
             let body = Value::from([
-                ("trigger", cause(automatic).into()),
+                ("trigger", trigger_word(automatic).into()),
                 ("tail", self.tail.as_ref().map(|tail| tail.name.clone()).into()),
                 ("done_at", now.into()),
                 ("hook_summary", text.into()),
             ]);
-            let message =
-                format!("context compacted ({})", cause(automatic).unwrap_or("unknown cause"));
-            let checkpoint = compaction::heard_of(self.key("done"), message, body);
+            let message = format!(
+                "context compacted ({})",
+                trigger_word(automatic).unwrap_or("unknown cause")
+            );
+            let checkpoint = compaction::first_checkpoint(self.event_key("done"), message, body);
             let done = session.write(&self.act).checkpoint(checkpoint).commit()?;
             if done.checkpoint.is_some() {
-                self.wrote(&done)?;
+                self.check_spooled(&done)?;
             }
             line.checkpoint = done.checkpoint.as_ref().map(|one| one.id.to_string());
             let made = match done.checkpoint {
                 Some(made) => Some(made),
-                None => session.checkpoint_of(&self.key("done"))?,
+                None => session.checkpoint_of(&self.event_key("done"))?,
             };
-            return Ok(made.and_then(Compaction::of));
+            return Ok(made.and_then(ContextCompaction::from_checkpoint));
         };
         line.checkpoint = Some(found.id.to_string());
         let new_text = text.filter(|_| found.body.field("hook_summary").is_none());
         if found.body.field("done_at").is_some() && new_text.is_none() {
-            return Ok(Compaction::of(found));
+            return Ok(ContextCompaction::from_checkpoint(found));
         }
         let (amended, changed) = self.amend(&session, &found, |one| {
             let Value::Map(body) = &mut one.body else { return };
@@ -554,14 +573,14 @@ impl<'c> Desk<'c> {
             }
         })?;
         self.saved |= changed;
-        Ok(Compaction::of(amended))
+        Ok(ContextCompaction::from_checkpoint(amended))
     }
 
     /// Finds the compaction that has just been done, among the known ones.
-    fn done_one(
+    fn find_done(
         &self,
         session: &Session,
-        known: &[Compaction],
+        known: &[ContextCompaction],
         summary: Option<&str>,
     ) -> Result<Option<Checkpoint>, CommandError> {
         // A summary that is already known identifies the compaction, however late it comes.
@@ -587,10 +606,12 @@ impl<'c> Desk<'c> {
             && newest.has_summary()
             && newest.checkpoint.body.field("hook_summary").is_some();
         let is_it = match newest.phase() {
-            Phase::Announced => true,
-            Phase::NotFollowed => false,
-            Phase::Done => nothing_since && !has_other,
-            Phase::Recorded => (nothing_since || newest.done_at().is_none()) && !has_other,
+            CompactionPhase::Announced => true,
+            CompactionPhase::NotFollowed => false,
+            CompactionPhase::Done => nothing_since && !has_other,
+            CompactionPhase::Recorded => {
+                (nothing_since || newest.done_at().is_none()) && !has_other
+            }
         };
         Ok(is_it.then(|| newest.checkpoint.clone()))
     }
@@ -600,11 +621,11 @@ impl<'c> Desk<'c> {
     /// # Errors
     ///
     /// As every write.
-    pub fn conclude(&self, line: &mut Line) -> Result<(), CommandError> {
+    pub fn sync(&self, line: &mut HookLogEntry) -> Result<(), CommandError> {
         if self.saved {
             self.store.sync()?;
-            if line.outcome == Outcome::Unchanged {
-                line.outcome = Outcome::Saved;
+            if line.outcome == HookOutcome::Unchanged {
+                line.outcome = HookOutcome::Saved;
             }
         }
         Ok(())
@@ -612,7 +633,7 @@ impl<'c> Desk<'c> {
 }
 
 fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store, CommandError> {
-    let options = Options { lock_timeout, ..workplace::options(context, Access::Write) };
+    let options = Options { lock_timeout, ..workspace::store_options(context, StoreAccess::Write) };
     Ok(Store::open(path, options)?)
 }
 
@@ -621,7 +642,11 @@ fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store,
 /// # Errors
 ///
 /// If even that cannot be written.
-pub fn keep_aside(context: &Context, event: &HookEvent, path: &Path) -> Result<bool, CommandError> {
+pub fn spool_event(
+    context: &Context,
+    event: &HookEvent,
+    path: &Path,
+) -> Result<bool, CommandError> {
     let Some(id) = &event.session else { return Ok(false) };
     let mut facts = tool_facts(event, context.now);
     facts.extend(prompt_fact(event, context.now));
@@ -629,7 +654,7 @@ pub fn keep_aside(context: &Context, event: &HookEvent, path: &Path) -> Result<b
     if facts.is_empty() && !announced {
         return Ok(false);
     }
-    let options = workplace::options(context, Access::Write);
+    let options = workspace::store_options(context, StoreAccess::Write);
     let options = Options { lock_timeout: LOCK_PATIENCE, ..options };
     let store = match Store::open(path, options.clone()) {
         // Even its key may be forged: the data is spooled without a seal.
@@ -653,7 +678,7 @@ pub fn keep_aside(context: &Context, event: &HookEvent, path: &Path) -> Result<b
         let body = Value::from([("announced_at", context.now.to_string().into())]);
         let message = "context is about to be compacted".to_owned();
         let key = format!("announced:time:{}", context.now.as_micros());
-        aside = aside.checkpoint(compaction::heard_of(key, message, body));
+        aside = aside.checkpoint(compaction::first_checkpoint(key, message, body));
     }
     aside.save()?;
     Ok(true)
@@ -672,12 +697,12 @@ pub fn follows_compaction(event: &HookEvent) -> bool {
     event.happening == HookEventKind::SessionStart { start: SessionStartKind::Compact }
 }
 
-fn cause(automatic: Option<bool>) -> Option<&'static str> {
+fn trigger_word(automatic: Option<bool>) -> Option<&'static str> {
     automatic.map(|automatic| if automatic { "auto" } else { "manual" })
 }
 
 /// The first line of a prompt, as a session's name.
-fn name_of(prompt: &str) -> Option<String> {
+fn session_name(prompt: &str) -> Option<String> {
     let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
     let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARACTERS);
     let name = plain.collect::<String>().trim_end_matches([' ', ':', ',']).to_owned();
@@ -701,6 +726,6 @@ fn with_objects(write: &mut SessionWrite<'_>, mut fact: Fact) -> Fact {
 }
 
 /// The part of a text that a checkpoint carries.
-fn within(text: &str) -> String {
+fn cut_for_checkpoint(text: &str) -> String {
     text.get(..text.floor_char_boundary(SUMMARY_BYTES)).unwrap_or_default().to_owned()
 }

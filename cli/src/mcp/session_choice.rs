@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::hook::process;
-use crate::workplace::{self, Access};
+use crate::hook::agent_process;
+use crate::workspace::{self, StoreAccess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub(super) enum ChosenBy {
 
 /// How a request uses its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum SessionUse {
     /// It reads.
     Reads,
     /// It may write, and so create the session.
@@ -34,15 +34,15 @@ pub(super) enum Use {
 }
 
 /// Chooses the session of a request and puts it into the context, in the order of
-/// [`workplace::session`]: that of the request or the server, the agent's, the current one.
+/// [`workspace::choose_session`]: that of the request or the server, the agent's, the current one.
 ///
 /// # Errors
 ///
 /// Not found if there is no store.
-pub(super) fn settle(
+pub(super) fn choose_session(
     context: &mut Context,
     asked: Option<&str>,
-    to: Use,
+    to: SessionUse,
 ) -> Result<ChosenBy, CommandError> {
     if let Some(asked) = asked.filter(|asked| !asked.is_empty()) {
         context.global.session = Some(asked.to_owned());
@@ -51,8 +51,8 @@ pub(super) fn settle(
     if context.session().is_some() {
         return Ok(ChosenBy::Server);
     }
-    let store = workplace::open(context, Access::Read)?;
-    let around = store.notes().as_deref().and_then(process::around);
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let around = store.notes().as_deref().and_then(agent_process::surrounding_agent);
     let agents = match &around {
         Some(process) => store.agent_session(&process.session)?,
         None => None,
@@ -60,7 +60,7 @@ pub(super) fn settle(
     let (session, chosen_by) = match (agents, &around) {
         (Some(session), _) => (session, ChosenBy::Agent),
         // The command that writes creates it.
-        (None, Some(_)) if to == Use::Writes => return Ok(ChosenBy::Agent),
+        (None, Some(_)) if to == SessionUse::Writes => return Ok(ChosenBy::Agent),
         (None, _) => match store.current_session()? {
             Some(session) => (session, ChosenBy::Current),
             None => return Ok(ChosenBy::New),
@@ -78,7 +78,7 @@ pub(super) fn settle(
 /// # Errors
 ///
 /// As every read.
-pub(super) fn settled(
+pub(super) fn chosen_session(
     context: &Context,
     chosen_by: ChosenBy,
     session: &str,
@@ -86,8 +86,8 @@ pub(super) fn settled(
     if chosen_by != ChosenBy::Agent || context.session().is_some() {
         return Ok(chosen_by);
     }
-    let store = workplace::open(context, Access::Read)?;
-    let Some(process) = store.notes().as_deref().and_then(process::around) else {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let Some(process) = store.notes().as_deref().and_then(agent_process::surrounding_agent) else {
         return Ok(chosen_by);
     };
     let agents = store.agent_session(&process.session)?;

@@ -1,9 +1,9 @@
 //! How commands write: one operation, its automatic checkpoint, and the report of it.
 
-use crate::args::value::Moment as Given;
+use crate::args::value::MomentArg as Given;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::workplace::{self, Access, Need};
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::model::rule::{ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
@@ -16,27 +16,27 @@ use forge_store::store::{
 const ATTEMPTS: usize = 20;
 
 /// A store and a session to write to, with the context of the write.
-pub struct Writing {
+pub struct SessionWriter {
     /// The store.
     pub store: Store,
     /// The session.
     pub session: Session,
     /// The author, verb and time of the write.
     pub act: WriteContext,
-    triggers: Triggers,
+    triggers: CheckpointTriggers,
 }
 
-impl Writing {
+impl SessionWriter {
     /// Opens the store and the session for this verb.
     ///
     /// # Errors
     ///
     /// As opening does.
-    pub fn begin(context: &Context, verb: &str, need: Need) -> Result<Self, CommandError> {
-        let store = workplace::open(context, Access::Write)?;
-        let session = workplace::session(context, &store, need)?;
-        let triggers = Triggers::of(context, &session)?;
-        Ok(Self { store, session, act: workplace::act(context, verb), triggers })
+    pub fn begin(context: &Context, verb: &str, need: SessionNeed) -> Result<Self, CommandError> {
+        let store = workspace::open_store(context, StoreAccess::Write)?;
+        let session = workspace::choose_session(context, &store, need)?;
+        let triggers = CheckpointTriggers::for_session(context, &session)?;
+        Ok(Self { store, session, act: workspace::write_context(context, verb), triggers })
     }
 
     /// Returns the id of the claim with this name: its full id or a unique prefix.
@@ -49,7 +49,7 @@ impl Writing {
         if self.session.claim(&head, &Key::new(kind, name))?.is_some() {
             return Ok(name.to_owned());
         }
-        workplace::claim_id(&self.session.state(&head)?, kind, name)
+        workspace::claim_id(&self.session.state(&head)?, kind, name)
     }
 
     /// Returns the ids of the claims with these names.
@@ -66,7 +66,7 @@ impl Writing {
     /// # Errors
     ///
     /// As every write.
-    pub fn by_rule(
+    pub fn write_rule(
         &self,
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
     ) -> Result<WriteReport, CommandError> {
@@ -79,16 +79,16 @@ impl Writing {
     /// # Errors
     ///
     /// As every write.
-    pub fn add(
+    pub fn add_by_rule(
         &self,
         kind: Kind,
         id: Option<&str>,
         rule: impl Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError>,
     ) -> Result<(String, WriteReport), CommandError> {
-        self.add_by(kind, id, |id| self.write_by_rule(&|claims| rule(claims, id)))
+        self.add_under_free_id(kind, id, |id| self.write_by_rule(&|claims| rule(claims, id)))
     }
 
-    fn add_by(
+    fn add_under_free_id(
         &self,
         kind: Kind,
         id: Option<&str>,
@@ -105,7 +105,7 @@ impl Writing {
             }
         }
         Err(CommandError::new(
-            crate::error::ErrorKind::Conflict,
+            crate::error::CommandErrorKind::Conflict,
             format!("others take every new id for a {kind} first"),
         )
         .hinted("try again, or choose an id with '--id'"))
@@ -138,8 +138,8 @@ impl Writing {
         fact: impl Fn(&str) -> Option<Fact>,
     ) -> Result<(String, WriteReport), CommandError> {
         let event = forge_store::model::rule::trigger_of(kind, None, value);
-        let event = self.triggers.of_event(event.map(|(trigger, _)| trigger));
-        self.add_by(kind, id, |id| {
+        let event = self.triggers.select(event.map(|(trigger, _)| trigger));
+        self.add_under_free_id(kind, id, |id| {
             let change = ClaimChange::add(Key::new(kind, id), value.clone());
             let write = self.write().change(change).facts(fact(id), None);
             match event {
@@ -161,7 +161,7 @@ impl Writing {
         fields: &Value,
         edit: impl Fn(&mut Value),
     ) -> Result<WriteReport, CommandError> {
-        self.by_rule(|claims| {
+        self.write_rule(|claims| {
             let key = Key::new(kind, id);
             let old = claims.claim(&key).ok_or(RuleError::NotFound(key))?;
             let mut new = old.clone();
@@ -169,7 +169,7 @@ impl Writing {
                 new.extend(fields.iter().map(|(name, field)| (name.clone(), field.clone())));
             }
             edit(&mut new);
-            Ok(changed(kind, id, Some(&old), new))
+            Ok(claim_change(kind, id, Some(&old), new))
         })
     }
 
@@ -178,13 +178,13 @@ impl Writing {
     /// # Errors
     ///
     /// As every write.
-    pub fn fact(
+    pub fn write_fact(
         &self,
         fact: Fact,
         event: Option<AutoTrigger>,
     ) -> Result<WriteReport, CommandError> {
         let mut write = self.session.write(&self.act).fact(fact);
-        if let Some(trigger) = self.triggers.of_event(event) {
+        if let Some(trigger) = self.triggers.select(event) {
             write = write.event(trigger);
         }
         Ok(write.commit()?)
@@ -195,7 +195,7 @@ impl Writing {
     /// # Errors
     ///
     /// As every write.
-    pub fn refuse_known(&self, fact: &Fact, chosen: Option<&str>) -> Result<(), CommandError> {
+    pub fn refuse_taken_id(&self, fact: &Fact, chosen: Option<&str>) -> Result<(), CommandError> {
         let Some(id) = chosen else { return Ok(()) };
         let state = self.session.state(&self.session.head()?)?;
         if state.facts_of(fact.kind)?.iter().any(|known| known.fact.id == id) {
@@ -207,7 +207,7 @@ impl Writing {
     /// Whether an event with this trigger makes a checkpoint.
     #[must_use]
     pub fn makes_checkpoint(&self, trigger: AutoTrigger) -> bool {
-        self.triggers.of_event(Some(trigger)) == Some(trigger)
+        self.triggers.select(Some(trigger)) == Some(trigger)
     }
 
     /// Starts a write in this context.
@@ -217,7 +217,7 @@ impl Writing {
 
     /// Does the work after the result was printed.
     pub fn finish(&self) {
-        workplace::finish(&self.store);
+        workspace::catch_up_index(&self.store);
     }
 
     fn write_by_rule(
@@ -230,7 +230,7 @@ impl Writing {
             outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
             let event = match outcome.changes.as_slice() {
                 [] => None,
-                _ => self.triggers.of_event(outcome.trigger),
+                _ => self.triggers.select(outcome.trigger),
             };
             if event != outcome.trigger {
                 outcome.tag = None;
@@ -244,7 +244,7 @@ impl Writing {
     /// Returns the next free id of a kind: free on all branches, so that one id does not have two
     /// meanings.
     fn free_id(&self, kind: Kind) -> Result<String, Error> {
-        let letter = initial(kind);
+        let letter = id_prefix(kind);
         let head = self.session.head()?;
         let mut points = Vec::new();
         for branch in self.session.branches(&head)?.iter().filter(|branch| !branch.current) {
@@ -286,7 +286,7 @@ fn first_free<E>(is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
 
 /// Returns the outcome of changing one claim to these fields.
 #[must_use]
-pub fn changed(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOutcome {
+pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOutcome {
     let event = forge_store::model::rule::trigger_of(kind, old, &new);
     RuleOutcome {
         changes: vec![(Key::new(kind, id), new)],
@@ -297,7 +297,7 @@ pub fn changed(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOut
 }
 
 /// The prefix of new ids of a kind.
-fn initial(kind: Kind) -> &'static str {
+fn id_prefix(kind: Kind) -> &'static str {
     match kind {
         Kind::Hypothesis => "H",
         Kind::Evidence => "E",
@@ -373,11 +373,11 @@ impl PastTime<'_> {
         match self {
             Self::Known(time) => Ok(*time),
             Self::Of(given) => {
-                let moment = workplace::moment(context, session, given)?;
+                let moment = workspace::moment(context, session, given)?;
                 if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
                     return Ok(time.time);
                 }
-                Ok(workplace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
+                Ok(workspace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
             }
         }
     }
@@ -395,14 +395,14 @@ fn fact_id(kind: Kind) -> Result<String, CommandError> {
 }
 
 /// The events that make checkpoints now.
-struct Triggers {
+struct CheckpointTriggers {
     on: Vec<AutoTrigger>,
     /// Whether significant time has passed since the last checkpoint.
     significant: bool,
 }
 
-impl Triggers {
-    fn of(context: &Context, session: &Session) -> Result<Self, CommandError> {
+impl CheckpointTriggers {
+    fn for_session(context: &Context, session: &Session) -> Result<Self, CommandError> {
         if !context.config.is_on("auto_checkpoint.enabled") {
             return Ok(Self { on: Vec::new(), significant: false });
         }
@@ -419,7 +419,7 @@ impl Triggers {
     }
 
     /// Returns the event to make a checkpoint for: this one, or else that time has passed.
-    fn of_event(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
+    fn select(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
         event
             .filter(|event| self.on.contains(event))
             .or(self.significant.then_some(AutoTrigger::SignificantTimePassed))
@@ -445,20 +445,20 @@ mod tests {
     #[test]
     fn every_trigger_has_its_setting() {
         for (_, name) in TRIGGERS {
-            assert!(crate::config::Key::named(name).is_ok(), "{name}");
+            assert!(crate::config::SettingKey::find(name).is_ok(), "{name}");
         }
     }
 
     #[test]
     fn significant_time_counts_only_where_no_event_does() {
         let on = vec![AutoTrigger::GapFilled, AutoTrigger::SignificantTimePassed];
-        let triggers = Triggers { on, significant: true };
-        let of = |event| triggers.of_event(event);
+        let triggers = CheckpointTriggers { on, significant: true };
+        let of = |event| triggers.select(event);
         assert_eq!(of(Some(AutoTrigger::GapFilled)), Some(AutoTrigger::GapFilled));
         assert_eq!(of(Some(AutoTrigger::BranchSwitch)), Some(AutoTrigger::SignificantTimePassed));
         assert_eq!(of(None), Some(AutoTrigger::SignificantTimePassed));
-        let none = Triggers { on: Vec::new(), significant: false };
-        assert_eq!(none.of_event(Some(AutoTrigger::GapFilled)), None);
+        let none = CheckpointTriggers { on: Vec::new(), significant: false };
+        assert_eq!(none.select(Some(AutoTrigger::GapFilled)), None);
     }
 
     #[test]

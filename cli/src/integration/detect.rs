@@ -1,19 +1,19 @@
 //! Finds forge's entries in an agent's files, from the files alone.
 
-use super::agent::{Agent, Form, Part, Place, Scope};
-use super::fault::{self, Fault};
-use super::json::Edit;
-use super::{OWN_MARK, file, json, rule, section, toml};
+use super::agent::{CodingAgent, InstallScope, InstallTarget, IntegrationPart, WantedContent};
+use super::fault::{self, InstallationFault};
+use super::json::JsonEdit;
+use super::{OWN_MARK, file, json, permission_rules, section, toml};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Whether this value, at this path in an agent's settings, was written by one of these edits.
 #[must_use]
-pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> bool {
+pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     let is_server = || {
-        let at = |edit: &Edit| match edit {
-            Edit::Member { path: above, name, keep: false, .. } => {
+        let at = |edit: &JsonEdit| match edit {
+            JsonEdit::Member { path: above, name, keep: false, .. } => {
                 path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
             }
             _ => false,
@@ -22,7 +22,7 @@ pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> 
     };
     match (agent, names.as_slice()) {
         // An element of an array has no name.
-        (Agent::Cursor, ["hooks", _, ""]) | (_, ["hooks", _, "", "hooks", ""]) => {
+        (CodingAgent::Cursor, ["hooks", _, ""]) | (_, ["hooks", _, "", "hooks", ""]) => {
             hook_binary(agent, value).is_some()
         }
         (_, ["hooks", _, ""]) => {
@@ -32,17 +32,17 @@ pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> 
             })
         }
         (_, [.., "forge"]) => is_server(),
-        (Agent::Claude, ["permissions", "allow", ""]) => value.as_str().is_some_and(|rule| {
+        (CodingAgent::Claude, ["permissions", "allow", ""]) => value.as_str().is_some_and(|rule| {
             let tool = rule.strip_prefix("mcp__forge__");
             let command = rule.strip_prefix("Bash(").and_then(|rest| rest.strip_suffix(" *)"));
-            tool.is_some_and(|tool| rule::ALLOWED_TOOLS.contains(&tool))
+            tool.is_some_and(|tool| permission_rules::ALLOWED_TOOLS.contains(&tool))
                 || command.is_some_and(is_our_command)
         }),
-        (Agent::Gemini, ["tools", "allowed", ""]) => value
+        (CodingAgent::Gemini, ["tools", "allowed", ""]) => value
             .as_str()
             .and_then(|rule| rule.strip_prefix("run_shell_command(")?.strip_suffix(')'))
             .is_some_and(is_our_command),
-        (Agent::OpenCode, ["permission", "bash", rule]) => {
+        (CodingAgent::OpenCode, ["permission", "bash", rule]) => {
             value == "allow" && rule.strip_suffix(" *").is_some_and(is_our_command)
         }
         _ => false,
@@ -51,11 +51,11 @@ pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> 
 
 /// Whether this member was added by an installation, as far as its path and value show.
 #[must_use]
-pub fn is_added(added: &[Vec<String>], edits: &[Edit], path: &[String], value: &Value) -> bool {
-    let is_it = |edit: &Edit| match edit {
-        Edit::Member { path: above, name, value: wanted, keep: true } => {
+pub fn is_added(added: &[Vec<String>], edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
+    let is_it = |edit: &JsonEdit| match edit {
+        JsonEdit::Member { path: above, name, value: wanted, keep: true } => {
             path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
-                && json::of_input(wanted) == *value
+                && json::input_value(wanted) == *value
         }
         _ => false,
     };
@@ -64,14 +64,14 @@ pub fn is_added(added: &[Vec<String>], edits: &[Edit], path: &[String], value: &
 
 /// Whether this is one of the commands that are allowed: `forge status`, `/opt/forge status`.
 fn is_our_command(line: &str) -> bool {
-    rule::ALLOWED.iter().chain(&rule::GROUPS).any(|command| {
+    permission_rules::ALLOWED.iter().chain(&permission_rules::GROUPS).any(|command| {
         let word = line.strip_suffix(command).and_then(|word| word.strip_suffix(' '));
         word.is_some_and(|word| is_forge(&unquoted(word)))
     })
 }
 
 /// Returns the binary that a hook calls, if it is forge's hook for this agent.
-fn hook_binary(agent: Agent, handler: &Value) -> Option<String> {
+fn hook_binary(agent: CodingAgent, handler: &Value) -> Option<String> {
     let line = handler.get("command")?.as_str()?;
     let (before, event) = line.rsplit_once(' ')?;
     let word = before.strip_suffix(agent.name())?.strip_suffix(" hook ")?;
@@ -116,9 +116,9 @@ fn unquoted(word: &str) -> String {
 
 /// What was found of one part of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundPart {
     /// The part.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// The file.
     pub file: PathBuf,
     /// Whether it was found.
@@ -126,19 +126,23 @@ pub struct Found {
     /// The binaries it calls.
     pub binaries: Vec<String>,
     /// Its faults.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InstallationFault>,
     /// Why the file could not be examined.
     pub error: Option<String>,
 }
 
 /// Looks for the parts of an installation.
 #[must_use]
-pub fn look(agent: Agent, scope: Scope, place: &Place) -> Vec<Found> {
-    let wanted = agent.wanted(scope, place);
+pub fn find_parts(
+    agent: CodingAgent,
+    scope: InstallScope,
+    place: &InstallTarget,
+) -> Vec<FoundPart> {
+    let wanted = agent.wanted_changes(scope, place);
     wanted
         .into_iter()
         .map(|wanted| {
-            let mut found = Found {
+            let mut found = FoundPart {
                 part: wanted.part,
                 file: wanted.file.clone(),
                 there: false,
@@ -148,9 +152,9 @@ pub fn look(agent: Agent, scope: Scope, place: &Place) -> Vec<Found> {
             };
             // The file is only read, so a link may lead anywhere.
             match file::read(&wanted.file, Path::new("/")) {
-                Ok(file::Settings { text: Some(text), .. }) => {
-                    found.faults = fault::faults(agent, wanted.part, &text, &wanted.form);
-                    if let Err(error) = look_in(agent, &text, &wanted.form, &mut found) {
+                Ok(file::AgentFile { text: Some(text), .. }) => {
+                    found.faults = fault::find_faults(agent, wanted.part, &text, &wanted.form);
+                    if let Err(error) = find_in_text(agent, &text, &wanted.form, &mut found) {
                         found.error = Some(error.to_string());
                     }
                 }
@@ -164,36 +168,41 @@ pub fn look(agent: Agent, scope: Scope, place: &Place) -> Vec<Found> {
         .collect()
 }
 
-fn look_in(agent: Agent, text: &str, form: &Form, found: &mut Found) -> Result<(), json::Unusable> {
+fn find_in_text(
+    agent: CodingAgent,
+    text: &str,
+    form: &WantedContent,
+    found: &mut FoundPart,
+) -> Result<(), json::UnusableSettings> {
     match form {
-        Form::Json(edits) => {
+        WantedContent::Json(edits) => {
             let values = json::values(text)?;
-            walk(&values, &mut Vec::new(), &mut |path, value| {
+            visit_values(&values, &mut Vec::new(), &mut |path, value| {
                 let first = path.first().map(String::as_str);
                 let part = match first {
-                    Some("hooks") => Part::Hooks,
-                    Some("permissions" | "tools" | "permission") => Part::Permissions,
-                    _ => Part::Server,
+                    Some("hooks") => IntegrationPart::Hooks,
+                    Some("permissions" | "tools" | "permission") => IntegrationPart::Permissions,
+                    _ => IntegrationPart::Server,
                 };
                 if part != found.part || !is_ours(agent, edits, path, value) {
                     return;
                 }
                 found.there = true;
                 let binary = match part {
-                    Part::Hooks => hook_binary(agent, value),
+                    IntegrationPart::Hooks => hook_binary(agent, value),
                     _ => server_binary(value),
                 };
                 found.binaries.extend(binary);
             });
         }
-        Form::Toml(table) => {
+        WantedContent::Toml(table) => {
             let path: Vec<&str> = table.path.iter().map(String::as_str).collect();
             let binary = toml::item(text, &path)?.and_then(|item| toml_binary(&item));
             found.there = binary.is_some();
             found.binaries.extend(binary);
         }
-        Form::Section(_) => found.there = section::found(text).is_some(),
-        Form::Whole(_) => {
+        WantedContent::Section(_) => found.there = section::find_section(text).is_some(),
+        WantedContent::Whole(_) => {
             found.there = text.contains(OWN_MARK);
             let line = text.lines().find_map(|line| line.strip_prefix("const FORGE = "));
             found.binaries.extend(line.and_then(|line| serde_json::from_str::<String>(line).ok()));
@@ -203,7 +212,7 @@ fn look_in(agent: Agent, text: &str, form: &Form, found: &mut Found) -> Result<(
 }
 
 /// Visits a value and everything in it; an element of an array has an empty name.
-pub(super) fn walk(
+pub(super) fn visit_values(
     value: &Value,
     path: &mut Vec<String>,
     visit: &mut dyn FnMut(&[String], &Value),
@@ -216,7 +225,7 @@ pub(super) fn walk(
     };
     for (name, value) in inside {
         path.push(name);
-        walk(value, path, visit);
+        visit_values(value, path, visit);
         path.pop();
     }
 }

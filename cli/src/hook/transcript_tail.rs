@@ -1,6 +1,6 @@
 //! The end of a transcript: the last message identifies the moment at which a hook is called.
 
-use crate::compaction::{is_compaction, is_said};
+use crate::compaction::{is_compaction, is_conversation};
 use crate::error::CommandError;
 use crate::transcript::{open_plain, read_at};
 use forge_agents::claude_code::{
@@ -16,7 +16,7 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// The last message in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tail {
+pub struct TranscriptTail {
     /// A keyed hash of it: equal for equal ends of one session.
     pub name: String,
     /// Its time, if the line has one.
@@ -31,12 +31,12 @@ pub struct Tail {
 /// # Errors
 ///
 /// If the file cannot be read.
-pub fn tail(
+pub fn read_tail(
     path: &Path,
     dialect: Option<TranscriptDialect>,
     key: &[u8; 32],
     session: &str,
-) -> Result<Option<Tail>, CommandError> {
+) -> Result<Option<TranscriptTail>, CommandError> {
     let (file, bytes) = open_plain(path)?;
     let mut length = FIRST_BYTES;
     loop {
@@ -54,13 +54,13 @@ pub fn tail(
             lines.rsplit(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         let found = match dialect {
             Some(dialect) => lines.find_map(|line| {
-                said(line, dialect).map(|(at, is_compaction)| Tail {
+                line_time(line, dialect).map(|(at, is_compaction)| TranscriptTail {
                     name: name(line, key, session),
                     at: Some(at),
                     is_compaction,
                 })
             }),
-            None => lines.next().map(|line| Tail {
+            None => lines.next().map(|line| TranscriptTail {
                 name: name(line, key, session),
                 at: None,
                 is_compaction: false,
@@ -81,12 +81,12 @@ fn name(line: &[u8], key: &[u8; 32], session: &str) -> String {
 
 /// The time of a line, and whether it belongs to a compaction; `None` for a note of the program or
 /// an incomplete line.
-fn said(line: &[u8], dialect: TranscriptDialect) -> Option<(Timestamp, bool)> {
+fn line_time(line: &[u8], dialect: TranscriptDialect) -> Option<(Timestamp, bool)> {
     let options = TranscriptOptions { dialect, ..TranscriptOptions::default() };
     let piece =
         TranscriptReader::new(options).read(line, InputEnding::File, Timestamp::default()).ok()?;
     let compaction = piece.checkpoints.iter().find(|draft| is_compaction(&draft.key));
-    let message = || piece.facts.iter().rev().find(|fact| is_said(fact));
+    let message = || piece.facts.iter().rev().find(|fact| is_conversation(fact));
     compaction.map(|draft| (draft.time, true)).or_else(|| Some((message()?.at, false)))
 }
 
@@ -96,14 +96,14 @@ mod tests {
 
     const KEY: [u8; 32] = [7; 32];
 
-    fn of_text(dialect: Option<TranscriptDialect>, text: &str) -> Option<Tail> {
+    fn of_text(dialect: Option<TranscriptDialect>, text: &str) -> Option<TranscriptTail> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         std::fs::write(&path, text).unwrap();
-        tail(&path, dialect, &KEY, "s").unwrap()
+        read_tail(&path, dialect, &KEY, "s").unwrap()
     }
 
-    fn of_claude(text: &str) -> Option<Tail> {
+    fn of_claude(text: &str) -> Option<TranscriptTail> {
         of_text(Some(TranscriptDialect::ClaudeCode), text)
     }
 

@@ -15,7 +15,7 @@ pub fn warn_if_unknown(context: &Context) {
     if is_known(name, &DIRECTORIES) {
         return;
     }
-    let used = offset(context.now, context);
+    let used = zone_in_use(context.now, context);
     // Without the files of zones UTC is not found either, but is used anyway.
     if used == "+00:00" && ["UTC", "GMT", "Z"].contains(&name) {
         return;
@@ -26,7 +26,7 @@ pub fn warn_if_unknown(context: &Context) {
     ));
 }
 
-fn offset(now: Timestamp, context: &Context) -> String {
+fn zone_in_use(now: Timestamp, context: &Context) -> String {
     now.to_datetime().with_timezone(&context.zone).offset().to_string()
 }
 

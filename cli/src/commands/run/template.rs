@@ -1,52 +1,55 @@
 //! Templates and texts: filling, refusing and searching.
 
-use super::look::ItemArgs;
-use super::{found, named};
-use crate::args::value::{self, Name};
+use super::query::RunItemArgs;
+use super::{find_run, named_run};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO, ErrorKind};
-use crate::given::{self, Given};
-use crate::report::run::{Audit, AuditFinding, Render};
-use crate::workplace::{self, Access};
+use crate::error::{CommandError, CommandErrorKind, EXIT_NO};
+use crate::report::run::{AuditFinding, RunAuditReport, RunRenderReport};
+use crate::text_arg::{self, TextArg};
+use crate::workspace::{self, StoreAccess};
 use forge_store::systems::run::{self, FindingKind, WorkflowRun, placeholders};
 use std::path::PathBuf;
 
 /// Arguments of `forge run render`.
 #[derive(Debug, clap::Args)]
-pub struct RenderArgs {
+pub struct RunRenderArgs {
     /// Template: a text, '@FILE', or '-' for standard input
     #[arg(value_name = "TEMPLATE")]
-    pub template: Given,
+    pub template: TextArg,
 
     /// Which item.
     #[command(flatten)]
-    pub item: ItemArgs,
+    pub item: RunItemArgs,
 }
 
 /// Arguments of `forge run audit`.
 #[derive(Debug, clap::Args)]
-pub struct AuditArgs {
+pub struct RunAuditArgs {
     /// Files to search instead of the outputs of all runs
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
     /// Run whose outputs to search
     #[arg(long, value_name = "RUN")]
-    pub run: Option<Name>,
+    pub run: Option<NameArg>,
 
     /// Only this kind of finding
-    #[arg(long, value_name = "KIND", value_parser = value::words::<FindingKind>())]
+    #[arg(long, value_name = "KIND", value_parser = value::word_parser::<FindingKind>())]
     pub only: Option<FindingKind>,
 }
 
-pub(super) fn render(args: &RenderArgs, context: &mut Context) -> Result<(), CommandError> {
+pub(super) fn render(args: &RunRenderArgs, context: &mut Context) -> Result<(), CommandError> {
     let template = args.template.read(context)?;
-    let store = workplace::open(context, Access::Read)?;
-    let run = found(&store, args.item.run.as_ref(), &args.item.item)?;
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let run = find_run(&store, args.item.run.as_ref(), &args.item.item)?;
     let item = args.item.item.as_str();
     let text = run.render(&template, item)?.map_err(|refusal| {
-        let kind =
-            if refusal.missing.is_empty() { ErrorKind::Invalid } else { ErrorKind::NotFound };
+        let kind = if refusal.missing.is_empty() {
+            CommandErrorKind::Invalid
+        } else {
+            CommandErrorKind::NotFound
+        };
         CommandError::new(kind, format!("the template is not filled: {refusal}")).hinted(format!(
             "'forge run path --run {} --item {item}' shows the steps that are finished",
             run.key()
@@ -55,25 +58,25 @@ pub(super) fn render(args: &RenderArgs, context: &mut Context) -> Result<(), Com
     if context.out.is_json() {
         let filled = placeholders(&template);
         let (run, item) = (run.key().to_owned(), item.to_owned());
-        return context.out.emit(&Render { run, item, text, filled });
+        return context.out.emit(&RunRenderReport { run, item, text, filled });
     }
     context.out.text(&text)
 }
 
-pub(super) fn audit(args: &AuditArgs, context: &mut Context) -> Result<(), CommandError> {
-    let mut report = Audit { looked_at: 0, findings: Vec::new() };
+pub(super) fn audit(args: &RunAuditArgs, context: &mut Context) -> Result<(), CommandError> {
+    let mut report = RunAuditReport { looked_at: 0, findings: Vec::new() };
     let only = |kind: FindingKind| args.only.is_none_or(|only| only == kind);
     for path in &args.files {
-        let text = given::file(&context.cwd.join(path))?;
+        let text = text_arg::read_file(&context.cwd.join(path))?;
         report.looked_at += 1;
         let found = run::audit(&text).into_iter().filter(|finding| only(finding.kind));
         let file = path.display().to_string();
         report.findings.extend(found.map(|finding| AuditFinding::in_file(&file, finding)));
     }
     if args.files.is_empty() || args.run.is_some() {
-        let store = workplace::open(context, Access::Read)?;
+        let store = workspace::open_store(context, StoreAccess::Read)?;
         let runs = match &args.run {
-            Some(name) => vec![named(&store, name)?],
+            Some(name) => vec![named_run(&store, name)?],
             None => WorkflowRun::all(&store)?,
         };
         for run in runs {

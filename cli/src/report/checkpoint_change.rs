@@ -1,6 +1,6 @@
 //! Reports about tagged checkpoints and the checkpoint schedule.
 
-use super::written::Made;
+use super::entity_write::MadeCheckpoint;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
@@ -8,27 +8,27 @@ use serde::Serialize;
 
 /// A checkpoint whose tags were changed.
 #[derive(Debug, Serialize)]
-pub struct Tagged {
+pub struct CheckpointTagReport {
     /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,
     /// The checkpoint as it is now.
-    pub checkpoint: Made,
+    pub checkpoint: MadeCheckpoint,
 }
 
-impl Report for Tagged {
+impl Report for CheckpointTagReport {
     const SCHEMA: &'static str = "forge.checkpoint.tag/1";
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Tagged (session {})", self.session));
-        self.checkpoint.tell(screen);
+        self.checkpoint.print(screen);
     }
 }
 
 /// The schedule of checkpoints.
 #[derive(Debug, Serialize)]
-pub struct Schedule {
+pub struct CheckpointScheduleReport {
     /// The session.
     pub session: String,
     /// The branch checked out.
@@ -39,7 +39,7 @@ pub struct Schedule {
     pub last_checkpoint: Option<Timestamp>,
 }
 
-impl Report for Schedule {
+impl Report for CheckpointScheduleReport {
     const SCHEMA: &'static str = "forge.checkpoint.schedule/1";
 
     fn human(&self, screen: &mut Screen) {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// The result of a write.
 #[derive(Debug, Serialize)]
-pub struct Written {
+pub struct EntityWriteReport {
     #[serde(skip)]
     schema: &'static str,
     /// What was done, as a past participle: `Added`.
@@ -25,20 +25,20 @@ pub struct Written {
     /// The id of the entity that the command is about.
     pub id: Option<String>,
     /// The new revision, if claims changed.
-    pub revision: Option<Revision>,
+    pub revision: Option<MadeRevision>,
     /// The new checkpoint.
-    pub checkpoint: Option<Made>,
+    pub checkpoint: Option<MadeCheckpoint>,
     /// When the fact happened; null for claims.
     pub at: Option<Timestamp>,
     /// The claims that changed and the facts that were added.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedEntity>,
     /// Inconsistencies, and other warnings.
     pub warnings: Vec<String>,
 }
 
 /// A revision.
 #[derive(Debug, Serialize)]
-pub struct Revision {
+pub struct MadeRevision {
     /// Its sequence number.
     pub sequence: u64,
     /// Its id.
@@ -47,7 +47,7 @@ pub struct Revision {
 
 /// A checkpoint that was made.
 #[derive(Debug, Serialize)]
-pub struct Made {
+pub struct MadeCheckpoint {
     /// Its id.
     pub id: CheckpointId,
     /// Its sequence number.
@@ -62,7 +62,7 @@ pub struct Made {
     pub trigger: CheckpointTrigger,
 }
 
-impl From<&Checkpoint> for Made {
+impl From<&Checkpoint> for MadeCheckpoint {
     fn from(checkpoint: &Checkpoint) -> Self {
         Self {
             id: checkpoint.id,
@@ -75,9 +75,9 @@ impl From<&Checkpoint> for Made {
     }
 }
 
-impl Made {
+impl MadeCheckpoint {
     /// Writes it in an indented line.
-    pub fn tell(&self, screen: &mut Screen) {
+    pub fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "  checkpoint ");
         screen.put(Tone::Id, &self.id.short());
         let tags = self.tags.join(", ");
@@ -90,7 +90,7 @@ impl Made {
 
 /// An entity that changed.
 #[derive(Debug, Serialize)]
-pub struct Changed {
+pub struct ChangedEntity {
     /// Its kind.
     pub kind: Kind,
     /// Its id.
@@ -99,12 +99,12 @@ pub struct Changed {
     pub value: Option<Value>,
 }
 
-impl Written {
+impl EntityWriteReport {
     /// Creates the report of a write. `done` is a past participle: `Added`.
     #[must_use]
     pub fn new(schema: &'static str, done: &str, committed: WriteReport) -> Self {
         let unchanged = committed.is_unchanged();
-        let revision = committed.revision.map(|(sequence, id)| Revision { sequence, id });
+        let revision = committed.revision.map(|(sequence, id)| MadeRevision { sequence, id });
         let changed = committed.changed.into_iter();
         Self {
             schema,
@@ -115,16 +115,18 @@ impl Written {
             operation: (!unchanged).then_some(committed.operation),
             id: None,
             revision,
-            checkpoint: committed.checkpoint.as_ref().map(Made::from),
+            checkpoint: committed.checkpoint.as_ref().map(MadeCheckpoint::from),
             at: None,
-            changed: changed.map(|(Key { kind, id }, value)| Changed { kind, id, value }).collect(),
+            changed: changed
+                .map(|(Key { kind, id }, value)| ChangedEntity { kind, id, value })
+                .collect(),
             warnings: committed.warnings,
         }
     }
 
     /// Sets the claim that the command is about.
     #[must_use]
-    pub fn of(mut self, kind: Kind, id: impl Into<String>) -> Self {
+    pub fn about_claim(mut self, kind: Kind, id: impl Into<String>) -> Self {
         self.kind = Some(kind);
         self.id = Some(id.into());
         self
@@ -132,18 +134,18 @@ impl Written {
 
     /// Sets the checkpoint that the command is about.
     #[must_use]
-    pub fn named(mut self, id: String) -> Self {
+    pub fn about_checkpoint(mut self, id: String) -> Self {
         self.id = Some(id);
         self
     }
 
     /// Sets the fact that the command is about.
     #[must_use]
-    pub fn of_fact(mut self, fact: Fact) -> Self {
+    pub fn about_fact(mut self, fact: Fact) -> Self {
         let id = fact.id.clone();
         self.at = Some(fact.at);
-        self.changed.push(Changed { kind: fact.kind, id: fact.id, value: Some(fact.value) });
-        self.of(fact.kind, id)
+        self.changed.push(ChangedEntity { kind: fact.kind, id: fact.id, value: Some(fact.value) });
+        self.about_claim(fact.kind, id)
     }
 
     /// Returns it in one line, for other programs: `Recorded command c-12 (session x, branch
@@ -166,7 +168,7 @@ impl Written {
     }
 }
 
-impl Report for Written {
+impl Report for EntityWriteReport {
     const SCHEMA: &'static str = "forge.written/1";
 
     fn schema(&self) -> &'static str {
@@ -189,14 +191,14 @@ impl Report for Written {
         for changed in &self.changed {
             let is_subject =
                 self.id.as_ref() == Some(&changed.id) && self.kind == Some(changed.kind);
-            if let Some(what) = told(changed).filter(|_| !is_subject) {
+            if let Some(what) = change_text(changed).filter(|_| !is_subject) {
                 screen.put(Tone::Plain, &format!("  {} ", changed.kind));
                 screen.put(Tone::Id, &changed.id);
                 screen.line(Tone::Plain, &what);
             }
         }
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.tell(screen);
+            checkpoint.print(screen);
         }
         for warning in &self.warnings {
             screen.put(Tone::Warning, "  warning: ");
@@ -206,7 +208,7 @@ impl Report for Written {
 }
 
 /// Describes a change of another entity than the one that the command is about.
-fn told(changed: &Changed) -> Option<String> {
+fn change_text(changed: &ChangedEntity) -> Option<String> {
     let Some(value) = &changed.value else { return Some(" is gone".to_owned()) };
     let text = |name| value.field(name).and_then(Value::as_text);
     let share = |name| value.field(name).and_then(Value::as_f64);

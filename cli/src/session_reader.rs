@@ -1,10 +1,10 @@
 //! How commands read: a store, a session, a moment, and what is known at it.
 
-use crate::args::value::{EntityName, Moment};
+use crate::args::value::{EntityArg, MomentArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::text::{Length, Texts};
-use crate::workplace::{self, Access, Need};
+use crate::text::{TextLength, TextReader};
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::model::{ClaimEntry, Key, Kind, Timestamp};
 use forge_store::store::{FactClock, ResolvedMoment, Session, SourcedFact, StateAt, Store};
@@ -13,28 +13,28 @@ use forge_store::store::{FactClock, ResolvedMoment, Session, SourcedFact, StateA
 const MATCHES: usize = 8;
 
 /// A store and a session to read.
-pub struct Reading {
+pub struct SessionReader {
     /// The store.
     pub store: Store,
     /// The session.
     pub session: Session,
 }
 
-impl Reading {
+impl SessionReader {
     /// Opens the store and the session.
     ///
     /// # Errors
     ///
     /// As opening does; not found if there is no session yet.
     pub fn begin(context: &Context) -> Result<Self, CommandError> {
-        let store = workplace::open(context, Access::Read)?;
-        let session = workplace::session(context, &store, Need::Existing)?;
+        let store = workspace::open_store(context, StoreAccess::Read)?;
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
         Ok(Self { store, session })
     }
 
     /// Does the work after the result was printed.
     pub fn finish(&self, context: &Context) {
-        workplace::finish(&self.store);
+        workspace::catch_up_index(&self.store);
         if context.is_process {
             self.store.skip_cleanup();
         }
@@ -48,10 +48,10 @@ impl Reading {
     pub fn point(
         &self,
         context: &Context,
-        at: Option<&Moment>,
+        at: Option<&MomentArg>,
     ) -> Result<ResolvedMoment, CommandError> {
         match at {
-            Some(moment) => workplace::point(context, &self.session, moment),
+            Some(moment) => workspace::point(context, &self.session, moment),
             None => Ok(self.session.head()?),
         }
     }
@@ -61,16 +61,16 @@ impl Reading {
     /// # Errors
     ///
     /// As resolving does.
-    pub fn time(&self, context: &Context, at: &Moment) -> Result<Timestamp, CommandError> {
+    pub fn time(&self, context: &Context, at: &MomentArg) -> Result<Timestamp, CommandError> {
         use forge_store::model::time_grammar::MomentBase;
         // A time counts as given, even if it is before the first event.
-        let moment = workplace::moment(context, &self.session, at)?;
+        let moment = workspace::moment(context, &self.session, at)?;
         if let MomentBase::Time(time) = moment.base
             && moment.back == 0
         {
             return Ok(self.session.time_by(&time)?);
         }
-        let point = workplace::resolve(context, &self.session, &moment)?;
+        let point = workspace::resolve(context, &self.session, &moment)?;
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 
@@ -90,21 +90,21 @@ impl Reading {
 
     /// Returns a reader of this session's texts.
     #[must_use]
-    pub fn texts(&self, length: Length) -> Texts<'_> {
-        Texts::new(&self.session, length)
+    pub fn texts(&self, length: TextLength) -> TextReader<'_> {
+        TextReader::new(&self.session, length)
     }
 }
 
 /// A claim or a fact.
 #[derive(Clone, Debug)]
-pub enum Known {
+pub enum KnownEntity {
     /// A claim, with its key.
     Claim(Key, ClaimEntry),
     /// A fact.
     Fact(SourcedFact),
 }
 
-impl Known {
+impl KnownEntity {
     /// Its kind.
     #[must_use]
     pub const fn kind(&self) -> Kind {
@@ -164,12 +164,14 @@ impl Known {
 /// # Errors
 ///
 /// As every read.
-pub fn known_of(state: &StateAt, kind: Kind) -> Result<Vec<Known>, CommandError> {
+pub fn entities_of_kind(state: &StateAt, kind: Kind) -> Result<Vec<KnownEntity>, CommandError> {
     if kind.is_claim() {
         let claims = state.claims_of(kind)?.into_iter();
-        return Ok(claims.map(|(id, entry)| Known::Claim(Key::new(kind, id), entry)).collect());
+        return Ok(claims
+            .map(|(id, entry)| KnownEntity::Claim(Key::new(kind, id), entry))
+            .collect());
     }
-    Ok(state.facts_of(kind)?.into_iter().map(Known::Fact).collect())
+    Ok(state.facts_of(kind)?.into_iter().map(KnownEntity::Fact).collect())
 }
 
 /// Finds the entity of this kind by its id or a prefix of it.
@@ -177,10 +179,10 @@ pub fn known_of(state: &StateAt, kind: Kind) -> Result<Vec<Known>, CommandError>
 /// # Errors
 ///
 /// Not found, with the nearest ids; ambiguous.
-pub fn one_of(state: &StateAt, kind: Kind, name: &str) -> Result<Known, CommandError> {
-    let mut known = known_of(state, kind)?;
+pub fn find_entity(state: &StateAt, kind: Kind, name: &str) -> Result<KnownEntity, CommandError> {
+    let mut known = entities_of_kind(state, kind)?;
     let ids: Vec<String> = known.iter().map(|known| known.id().to_owned()).collect();
-    let id = workplace::id_among(kind, name, ids)?;
+    let id = workspace::match_id(kind, name, ids)?;
     let place = known.iter().position(|known| known.id() == id).expect("it is one of these");
     Ok(known.swap_remove(place))
 }
@@ -190,14 +192,17 @@ pub fn one_of(state: &StateAt, kind: Kind, name: &str) -> Result<Known, CommandE
 /// # Errors
 ///
 /// Not found, with the nearest ids; ambiguous, also if entities of several kinds have this id.
-pub fn entity(state: &StateAt, name: &EntityName) -> Result<Known, CommandError> {
+pub fn find_entity_of_any_kind(
+    state: &StateAt,
+    name: &EntityArg,
+) -> Result<KnownEntity, CommandError> {
     if let Some(kind) = name.kind {
-        return one_of(state, kind, &name.id);
+        return find_entity(state, kind, &name.id);
     }
     let mut begins = Vec::new();
     let mut ids = Vec::new();
     for &kind in Kind::ALL {
-        for known in known_of(state, kind)? {
+        for known in entities_of_kind(state, kind)? {
             ids.push(known.id().to_owned());
             if known.id().starts_with(&name.id) {
                 begins.push(known);
@@ -211,14 +216,14 @@ pub fn entity(state: &StateAt, name: &EntityName) -> Result<Known, CommandError>
         1 => Ok(begins.swap_remove(0)),
         0 => {
             let error = CommandError::from(Error::not_found("entity", name.id.clone()));
-            let nearest = workplace::nearest(&name.id, &ids);
+            let nearest = workspace::nearest_names(&name.id, &ids);
             Err(match nearest.as_slice() {
                 [] => error.hinted("nothing is recorded yet"),
                 nearest => error.hinted(format!("the nearest are {}", nearest.join(", "))),
             })
         }
         _ => {
-            let named = |known: &Known| format!("{}:{}", known.kind(), known.id());
+            let named = |known: &KnownEntity| format!("{}:{}", known.kind(), known.id());
             let matches = begins.iter().take(MATCHES).map(named).collect();
             let error = CommandError::from(Error::Ambiguous { prefix: name.id.clone(), matches });
             Err(error.hinted("'KIND:ID' says which kind is meant"))

@@ -7,19 +7,19 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use tokio::sync::oneshot;
 
-type Work = Box<dyn FnOnce() + Send>;
+type QueuedWork = Box<dyn FnOnce() + Send>;
 
 /// The queue of the thread. The thread ends when the last handle is dropped and all work is done.
 #[derive(Clone, Debug)]
-pub struct Desk {
-    work: Sender<Work>,
+pub struct WorkQueue {
+    work: Sender<QueuedWork>,
 }
 
-impl Desk {
+impl WorkQueue {
     /// Starts the thread with an empty queue.
     #[must_use]
-    pub fn open() -> Self {
-        let (work, queue) = channel::<Work>();
+    pub fn start() -> Self {
+        let (work, queue) = channel::<QueuedWork>();
         thread::spawn(move || queue.into_iter().for_each(|work| work()));
         Self { work }
     }
@@ -28,35 +28,35 @@ impl Desk {
     /// dropped by then is skipped.
     ///
     /// This call itself determines the order, so call it before the first await.
-    pub fn ask<T: Send + 'static>(
+    pub fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, CommandError> + Send + 'static,
-    ) -> Asked<T> {
+    ) -> PendingResult<T> {
         let (answer, asked) = oneshot::channel();
         let work = move || {
             if !answer.is_closed() {
                 // If the receiver is gone, nothing can be reported.
-                let _ = answer.send(crate::panic::guarded(work));
+                let _ = answer.send(crate::panic::catch_panics(work));
             }
         };
         // If the thread is gone, the work is dropped, and the receiver notices.
         let _ = self.work.send(Box::new(work));
-        Asked(asked)
+        PendingResult(asked)
     }
 }
 
 /// Work in the queue.
 #[derive(Debug)]
 #[must_use = "dropping it takes the work back if it has not begun"]
-pub struct Asked<T>(oneshot::Receiver<Result<T, CommandError>>);
+pub struct PendingResult<T>(oneshot::Receiver<Result<T, CommandError>>);
 
-impl<T> Asked<T> {
+impl<T> PendingResult<T> {
     /// Waits for its result.
     ///
     /// # Errors
     ///
     /// The error of the work; internal if it panicked.
-    pub async fn done(self) -> Result<T, CommandError> {
+    pub async fn wait(self) -> Result<T, CommandError> {
         self.0.await.unwrap_or_else(|_| Err(CommandError::internal("the work was dropped")))
     }
 }
@@ -67,13 +67,13 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[test]
-    fn work_is_done_in_the_order_of_asking_whatever_is_awaited_first() {
-        let desk = Desk::open();
+    fn work_is_done_in_the_order_it_was_queued() {
+        let desk = WorkQueue::start();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let asked: Vec<Asked<usize>> = (0..100)
+        let asked: Vec<PendingResult<usize>> = (0..100)
             .map(|number| {
                 let seen = Arc::clone(&seen);
-                desk.ask(move || {
+                desk.run(move || {
                     seen.lock().unwrap().push(number);
                     Ok(number)
                 })
@@ -81,38 +81,38 @@ mod tests {
             .collect();
         let runtime = crate::mcp::runtime().unwrap();
         for (number, asked) in asked.into_iter().enumerate().rev() {
-            assert_eq!(runtime.block_on(asked.done()).unwrap(), number);
+            assert_eq!(runtime.block_on(asked.wait()).unwrap(), number);
         }
         assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
     }
 
     #[test]
-    fn a_panic_is_an_error_and_the_desk_goes_on() {
-        let desk = Desk::open();
+    fn a_panic_is_an_error_and_the_queue_goes_on() {
+        let desk = WorkQueue::start();
         let runtime = crate::mcp::runtime().unwrap();
-        let broken = desk.ask::<()>(|| panic!("a broken invariant"));
-        let next = desk.ask(|| Ok(7));
-        let error = runtime.block_on(broken.done()).unwrap_err();
+        let broken = desk.run::<()>(|| panic!("a broken invariant"));
+        let next = desk.run(|| Ok(7));
+        let error = runtime.block_on(broken.wait()).unwrap_err();
         assert!(error.message().starts_with("a broken invariant"), "{error}");
-        assert_eq!(runtime.block_on(next.done()).unwrap(), 7);
+        assert_eq!(runtime.block_on(next.wait()).unwrap(), 7);
     }
 
     #[test]
-    fn work_that_was_taken_back_is_not_done() {
-        let desk = Desk::open();
+    fn cancelled_work_is_not_done() {
+        let desk = WorkQueue::start();
         let (go, wait) = channel::<()>();
-        let first = desk.ask(move || Ok(wait.recv().is_ok()));
+        let first = desk.run(move || Ok(wait.recv().is_ok()));
         let done = Arc::new(Mutex::new(false));
         let mark = Arc::clone(&done);
-        drop(desk.ask(move || {
+        drop(desk.run(move || {
             *mark.lock().unwrap() = true;
             Ok(())
         }));
-        let last = desk.ask(|| Ok(()));
+        let last = desk.run(|| Ok(()));
         go.send(()).unwrap();
         let runtime = crate::mcp::runtime().unwrap();
-        assert!(runtime.block_on(first.done()).unwrap());
-        runtime.block_on(last.done()).unwrap();
+        assert!(runtime.block_on(first.wait()).unwrap());
+        runtime.block_on(last.wait()).unwrap();
         assert!(!*done.lock().unwrap());
     }
 }

@@ -1,6 +1,6 @@
 //! Reads a transcript in parts, ahead of the thread that writes them to the store.
 
-use super::{Failure, bad_line, read_at};
+use super::{ImportFailure, bad_line, read_at};
 use crate::error::CommandError;
 use forge_agents::TranscriptPiece;
 use forge_agents::claude_code::{
@@ -22,7 +22,7 @@ const PART_BYTES: u64 = 4 << 20;
 const PARTS_AHEAD: usize = 1;
 
 /// Bytes that were read, with their facts and the state for continuing.
-pub(super) struct Read {
+pub(super) struct TranscriptPart {
     pub(super) clean: RedactedSource<'static>,
     pub(super) lines: u64,
     pub(super) piece: TranscriptPiece,
@@ -32,7 +32,7 @@ pub(super) struct Read {
 }
 
 /// A transcript that is being read; returns its parts in order.
-pub(super) struct Reading<'a> {
+pub(super) struct TranscriptPartReader<'a> {
     store: &'a Store,
     path: &'a Path,
     now: Timestamp,
@@ -50,7 +50,7 @@ pub(super) struct Reading<'a> {
     ended: bool,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> TranscriptPartReader<'a> {
     /// Starts at an offset, with the reader's state from there; `kept` says whether the parts will
     /// be stored.
     pub(super) fn new(
@@ -73,9 +73,9 @@ impl<'a> Reading<'a> {
 
     /// Passes on each part, and returns how many bytes at the end form an incomplete line. In a
     /// long file, the next part is read while one is being processed.
-    pub(super) fn each(
+    pub(super) fn for_each_part(
         mut self,
-        mut hand_on: impl FnMut(Read) -> Result<(), CommandError>,
+        mut hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
     ) -> Result<u64, CommandError> {
         if self.bytes.saturating_sub(self.offset) <= PART_BYTES {
             while let Some(read) = self.part()? {
@@ -103,7 +103,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads the next part; `None` at the end of the file.
-    fn part(&mut self) -> Result<Option<Read>, CommandError> {
+    fn part(&mut self) -> Result<Option<TranscriptPart>, CommandError> {
         loop {
             if let Some((length, follows, ending)) = self.next()
                 && let Some(read) = self.read(length, follows, ending)?
@@ -115,7 +115,7 @@ impl<'a> Reading<'a> {
             }
             let held = self.offset + self.buffer.len() as u64;
             let part = read_at(&self.file, held, PART_BYTES)
-                .map_err(|error| Failure::from(error).within_file(self.path))?;
+                .map_err(|error| ImportFailure::from(error).within_file(self.path))?;
             self.ended = held + part.len() as u64 >= self.bytes || part.is_empty();
             self.buffer.extend_from_slice(&part);
         }
@@ -128,12 +128,13 @@ impl<'a> Reading<'a> {
         length: usize,
         follows: Follows,
         ending: InputEnding,
-    ) -> Result<Option<Read>, CommandError> {
+    ) -> Result<Option<TranscriptPart>, CommandError> {
         let wanted = self.buffer.get(..length).unwrap_or_default();
         let mut clean = self.store.redact_source(wanted, TextForm::Json, follows);
-        if let (InputEnding::File, false, Some(lines)) = (ending, self.options.whole, lines(wanted))
+        if let (InputEnding::File, false, Some(lines)) =
+            (ending, self.options.whole, ended_lines_length(wanted))
             && clean.removed() > 0
-            && !is_whole(behind_lines(clean.bytes()))
+            && !is_whole(after_ended_lines(clean.bytes()))
         {
             // Without its secrets, the last line is incomplete.
             return self.read(lines, Follows::Line, InputEnding::More);
@@ -158,7 +159,7 @@ impl<'a> Reading<'a> {
             CommandError::internal("what was read cannot be noted").caused_by(error)
         })?;
         let lines = self.reader.carry().lines() - before;
-        Ok(Some(Read { clean, lines, piece, carry, end: self.offset }))
+        Ok(Some(TranscriptPart { clean, lines, piece, carry, end: self.offset }))
     }
 
     /// Whether the file ends with a complete line without a line break, after this many bytes of
@@ -181,7 +182,7 @@ impl<'a> Reading<'a> {
             ));
         }
         let max_line = usize::try_from(TranscriptOptions::default().max_line).unwrap_or(usize::MAX);
-        match lines(buffer) {
+        match ended_lines_length(buffer) {
             // Alone, the last line would be a part of its own, compressed with all the preceding
             // data as its prefix.
             Some(length) if ends && self.ends_whole(length) => {
@@ -200,13 +201,13 @@ impl<'a> Reading<'a> {
 }
 
 /// The length of the complete lines, if there is one.
-fn lines(bytes: &[u8]) -> Option<usize> {
+fn ended_lines_length(bytes: &[u8]) -> Option<usize> {
     bytes.iter().rposition(|byte| *byte == b'\n').map(|place| place + 1)
 }
 
 /// The bytes after the complete lines.
-fn behind_lines(bytes: &[u8]) -> &[u8] {
-    bytes.get(lines(bytes).unwrap_or_default()..).unwrap_or_default()
+fn after_ended_lines(bytes: &[u8]) -> &[u8] {
+    bytes.get(ended_lines_length(bytes).unwrap_or_default()..).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -229,14 +230,20 @@ mod tests {
 
     fn each(
         path: &Path,
-        hand_on: impl FnMut(Read) -> Result<(), CommandError>,
+        hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
     ) -> Result<u64, CommandError> {
         let store = Store::in_memory().unwrap();
         let (file, bytes) = open_plain(path).unwrap();
         let options = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
         let start = (options, TranscriptState::default());
-        Reading::new(&store, (path, file, bytes), start, Timestamp::default(), (0, false))
-            .each(hand_on)
+        TranscriptPartReader::new(
+            &store,
+            (path, file, bytes),
+            start,
+            Timestamp::default(),
+            (0, false),
+        )
+        .for_each_part(hand_on)
     }
 
     #[test]
@@ -252,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_more_is_handed_on_to_who_could_not_take_a_part() {
+    fn nothing_more_is_handed_on_after_a_part_is_refused() {
         let (_folder, path) = with_a_bad_line();
         let mut count = 0;
         let done = each(&path, |_| {

@@ -1,11 +1,11 @@
 //! Finds what an entity rests on, and what rests on it, in a state.
 
 use crate::error::CommandError;
-use crate::reading::{Known, Reading, known_of};
-use crate::report::entity::Entity;
-use crate::report::log::{EntityId, Revised};
-use crate::report::why::{Link, Why};
-use crate::text::Length;
+use crate::report::entity::EntityJson;
+use crate::report::log::{EntityId, RevisionLine};
+use crate::report::why::{RelatedEntity, WhyReport};
+use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind};
+use crate::text::TextLength;
 use forge_store::diff::describe;
 use forge_store::model::claim::{
     Belief, Dependency, DependencyType, Evidence, Gap, GapBlocking, VocabularyWord,
@@ -19,69 +19,73 @@ use std::collections::{BTreeSet, VecDeque};
 /// # Errors
 ///
 /// As every read.
-pub fn why(reading: &Reading, state: &StateAt, known: &Known) -> Result<Why, CommandError> {
-    let links = Links::read(state)?;
+pub fn why(
+    reading: &SessionReader,
+    state: &StateAt,
+    known: &KnownEntity,
+) -> Result<WhyReport, CommandError> {
+    let links = DependencyGraph::read(state)?;
     let me = (known.kind(), known.id().to_owned());
     let mut evidence = links.evidence(&me);
     evidence.sort_by(|a, b| {
-        let strength = |link: &Link| link.strength.unwrap_or_default().abs();
+        let strength = |link: &RelatedEntity| link.strength.unwrap_or_default().abs();
         strength(b).total_cmp(&strength(a)).then_with(|| a.id.cmp(&b.id))
     });
     let (contradicting, supporting) =
         evidence.into_iter().partition(|link| link.strength.unwrap_or_default() < 0.0);
     let doubt = known.value().field("doubt_reason").and_then(Value::as_text);
     let in_doubt = known.value().field("in_doubt").and_then(Value::as_bool) == Some(true);
-    let mut texts = reading.texts(Length::Preview);
+    let mut texts = reading.texts(TextLength::Preview);
     let mut history = Vec::new();
-    if let Known::Claim(key, _) = known {
+    if let KnownEntity::Claim(key, _) = known {
         for entry in reading.session.history(state.point(), key)? {
-            history.push(Revised::new(entry.revision, describe(&[entry.change])));
+            history.push(RevisionLine::new(entry.revision, describe(&[entry.change])));
         }
     }
-    Ok(Why {
+    Ok(WhyReport {
         session: state.info()?.name,
         at: state.time()?,
         entity: EntityId { kind: me.0, id: me.1.clone() },
-        fields: Entity::new(known.clone(), &mut texts)?,
+        fields: EntityJson::new(known.clone(), &mut texts)?,
         doubt: in_doubt.then(|| doubt.unwrap_or("it is not said why").to_owned()),
         supporting,
         contradicting,
-        rests_on: links.walk(&me, Way::Down),
-        supports: links.walk(&me, Way::Up),
+        rests_on: links.walk(&me, WalkDirection::Down),
+        supports: links.walk(&me, WalkDirection::Up),
         contradicts: links.contradictions(&me),
         history,
     })
 }
 
-type Node = (Kind, String);
+type GraphNode = (Kind, String);
 
 /// An arrow from one entity to another that it rests on.
-struct Edge {
-    rests: Node,
-    ground: Node,
+struct DependencyEdge {
+    rests: GraphNode,
+    ground: GraphNode,
     relation: &'static str,
     strength: Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum WalkDirection {
     Down,
     Up,
 }
 
 /// The relations between the claims of a state.
-struct Links {
-    known: Vec<Known>,
-    edges: Vec<Edge>,
+struct DependencyGraph {
+    known: Vec<KnownEntity>,
+    edges: Vec<DependencyEdge>,
     /// Beliefs that cannot both be true.
     contradictions: Vec<(String, String, Option<f64>)>,
 }
 
-impl Links {
+impl DependencyGraph {
     fn read(state: &StateAt) -> Result<Self, CommandError> {
         let mut links = Self { known: Vec::new(), edges: Vec::new(), contradictions: Vec::new() };
         for kind in Kind::claims() {
-            links.known.extend(known_of(state, kind)?);
+            links.known.extend(entities_of_kind(state, kind)?);
         }
         let found: Vec<(Key, Value)> = links
             .known
@@ -89,12 +93,12 @@ impl Links {
             .map(|known| (Key::new(known.kind(), known.id()), known.value().clone()))
             .collect();
         for (key, value) in &found {
-            links.edges_of(key, value);
+            links.add_edges(key, value);
         }
         Ok(links)
     }
 
-    fn edges_of(&mut self, key: &Key, value: &Value) {
+    fn add_edges(&mut self, key: &Key, value: &Value) {
         let me = (key.kind, key.id.clone());
         let text = |name: &str| value.field(name).and_then(Value::as_text).map(str::to_owned);
         match key.kind {
@@ -149,19 +153,31 @@ impl Links {
         }
     }
 
-    fn add(&mut self, rests: Node, ground: Node, relation: &'static str, strength: Option<f64>) {
-        self.edges.push(Edge { rests, ground, relation, strength });
+    fn add(
+        &mut self,
+        rests: GraphNode,
+        ground: GraphNode,
+        relation: &'static str,
+        strength: Option<f64>,
+    ) {
+        self.edges.push(DependencyEdge { rests, ground, relation, strength });
     }
 
-    fn find(&self, node: &Node) -> Option<&Known> {
+    fn find(&self, node: &GraphNode) -> Option<&KnownEntity> {
         self.known.iter().find(|known| known.kind() == node.0 && known.id() == node.1)
     }
 
-    fn link(&self, node: &Node, relation: &str, strength: Option<f64>, distance: usize) -> Link {
+    fn link(
+        &self,
+        node: &GraphNode,
+        relation: &str,
+        strength: Option<f64>,
+        distance: usize,
+    ) -> RelatedEntity {
         let found = self.find(node);
-        let value = found.map(Known::value);
+        let value = found.map(KnownEntity::value);
         let text = |name| value.and_then(|value: &Value| value.field(name)?.as_text());
-        Link {
+        RelatedEntity {
             kind: node.0,
             id: node.1.clone(),
             text: value.map(|value| entity_title(node.0, value)).unwrap_or_default(),
@@ -175,7 +191,7 @@ impl Links {
 
     /// The evidence about an entity: its own, and for a belief also the evidence that it names,
     /// with the strength that this has for its hypothesis.
-    fn evidence(&self, me: &Node) -> Vec<Link> {
+    fn evidence(&self, me: &GraphNode) -> Vec<RelatedEntity> {
         let own = self.edges.iter().filter(|edge| edge.rests == *me);
         let own = own.filter(|edge| edge.ground.0 == Kind::Evidence);
         let mut seen = BTreeSet::new();
@@ -190,17 +206,18 @@ impl Links {
 
     /// What an entity rests on, or what rests on it, nearest first. On the way down, evidence is
     /// reported separately.
-    fn walk(&self, me: &Node, way: Way) -> Vec<Link> {
+    fn walk(&self, me: &GraphNode, way: WalkDirection) -> Vec<RelatedEntity> {
         let mut seen = BTreeSet::from([me.clone()]);
         let mut waiting = VecDeque::from([(me.clone(), 0)]);
         let mut found = Vec::new();
         while let Some((here, distance)) = waiting.pop_front() {
             for edge in &self.edges {
                 let (near, far) = match way {
-                    Way::Down => (&edge.rests, &edge.ground),
-                    Way::Up => (&edge.ground, &edge.rests),
+                    WalkDirection::Down => (&edge.rests, &edge.ground),
+                    WalkDirection::Up => (&edge.ground, &edge.rests),
                 };
-                let is_own_evidence = way == Way::Down && distance == 0 && far.0 == Kind::Evidence;
+                let is_own_evidence =
+                    way == WalkDirection::Down && distance == 0 && far.0 == Kind::Evidence;
                 if *near != here || is_own_evidence || !seen.insert(far.clone()) {
                     continue;
                 }
@@ -211,7 +228,7 @@ impl Links {
         found
     }
 
-    fn contradictions(&self, me: &Node) -> Vec<Link> {
+    fn contradictions(&self, me: &GraphNode) -> Vec<RelatedEntity> {
         if me.0 != Kind::Belief {
             return Vec::new();
         }

@@ -24,7 +24,7 @@ pub const GROUPS: [&str; 15] = [
 /// Returns the rules in their short form, by the words after `forge`: whole groups, then single
 /// commands.
 #[must_use]
-pub fn short() -> Vec<&'static str> {
+pub fn short_rules() -> Vec<&'static str> {
     let alone = |command: &&str| {
         let group = command.split(' ').next().unwrap_or_default();
         !GROUPS.contains(&group)
@@ -124,13 +124,13 @@ pub const ALLOWED_TOOLS: [&str; 11] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Args;
+    use crate::args::ForgeArgs;
     use clap::CommandFactory;
 
     #[test]
     fn each_rule_is_one_whole_command_that_there_is() {
         for rule in ALLOWED {
-            let mut command = Args::command();
+            let mut command = ForgeArgs::command();
             command.build();
             for word in rule.split(' ') {
                 let found = command.find_subcommand(word).cloned();
@@ -143,7 +143,7 @@ mod tests {
     /// A command that is added to such a group later must be reviewed first.
     #[test]
     fn a_group_holds_nothing_but_what_is_allowed() {
-        let mut command = Args::command();
+        let mut command = ForgeArgs::command();
         command.build();
         for group in GROUPS {
             let found = command.find_subcommand(group).unwrap();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_short_form_allows_each_command_and_no_other() {
-        let short = short();
+        let short = short_rules();
         assert!(short.len() < 40, "{}", short.len());
         for command in ALLOWED {
             let allows = |rule: &&&str| {

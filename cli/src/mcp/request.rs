@@ -1,17 +1,17 @@
 //! The handling of one request: its context, and the commands that it runs.
 
-use super::Setting;
-use super::place::{self, ChosenBy, Use};
-use crate::commands::Command;
+use super::ServerSetup;
+use super::session_choice::{self, ChosenBy, SessionUse};
+use crate::commands::ForgeCommand;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::reading::Reading;
+use crate::session_reader::SessionReader;
 use forge_store::store::Session;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The state of one request.
-pub(super) struct Visit {
+pub(super) struct McpRequest {
     /// The context of its commands, which print nothing.
     pub(super) context: Context,
     /// Why this session was chosen.
@@ -20,21 +20,21 @@ pub(super) struct Visit {
     pub(super) warnings: Vec<String>,
 }
 
-impl Visit {
+impl McpRequest {
     /// Starts a request with this session, or the one that is chosen for it.
     ///
     /// # Errors
     ///
     /// Not found if there is no store.
     pub(super) fn begin(
-        setting: &Setting,
+        setting: &ServerSetup,
         session: Option<&str>,
-        to: Use,
+        to: SessionUse,
     ) -> Result<Self, CommandError> {
         let mut global = setting.global.clone();
         global.json = true;
-        let mut context = Context::kept(global, setting.environment.clone())?;
-        let chosen_by = place::settle(&mut context, session, to)?;
+        let mut context = Context::capturing(global, setting.environment.clone())?;
+        let chosen_by = session_choice::choose_session(&mut context, session, to)?;
         Ok(Self { context, chosen_by, warnings: Vec::new() })
     }
 
@@ -43,9 +43,9 @@ impl Visit {
     /// # Errors
     ///
     /// The errors of the command.
-    pub(super) fn run(&mut self, command: &Command) -> Result<Value, CommandError> {
+    pub(super) fn run(&mut self, command: &ForgeCommand) -> Result<Value, CommandError> {
         let outcome = command.run(&mut self.context);
-        let kept = self.context.out.take();
+        let kept = self.context.out.take_kept();
         self.warnings.extend(kept.warnings);
         outcome?;
         let mut documents = kept.documents.into_iter();
@@ -57,9 +57,9 @@ impl Visit {
     /// # Errors
     ///
     /// The errors of the command.
-    pub(super) fn found<T: DeserializeOwned>(
+    pub(super) fn run_as<T: DeserializeOwned>(
         &mut self,
-        command: &Command,
+        command: &ForgeCommand,
     ) -> Result<T, CommandError> {
         let document = self.run(command)?;
         serde_json::from_value(document)
@@ -71,13 +71,13 @@ impl Visit {
     /// # Errors
     ///
     /// As opening does; not found if there is no session yet.
-    pub(super) fn reading(&self) -> Result<Reading, CommandError> {
-        Reading::begin(&self.context)
+    pub(super) fn reading(&self) -> Result<SessionReader, CommandError> {
+        SessionReader::begin(&self.context)
     }
 
     /// Collects the warnings of reads.
     pub(super) fn take_warnings(&mut self) -> Vec<String> {
-        self.warnings.extend(self.context.out.take().warnings);
+        self.warnings.extend(self.context.out.take_kept().warnings);
         std::mem::take(&mut self.warnings)
     }
 }
@@ -87,6 +87,6 @@ impl Visit {
 /// # Errors
 ///
 /// As every read.
-pub(super) fn name_of(session: &Session) -> Result<String, CommandError> {
+pub(super) fn session_name(session: &Session) -> Result<String, CommandError> {
     Ok(session.summary()?.info.name)
 }

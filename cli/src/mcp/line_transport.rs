@@ -4,7 +4,7 @@
 //! too long or nested too deeply, a batch. Messages that the service cannot handle before its
 //! initialisation are not passed to it.
 
-use super::server::{Forge, VERSIONS};
+use super::server::{ForgeServer, VERSIONS};
 use crate::error::CommandError;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage,
@@ -32,12 +32,12 @@ const ID_BYTES: usize = 1024;
 ///
 /// If the client cannot be reached.
 pub async fn serve(
-    forge: Forge,
+    forge: ForgeServer,
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), CommandError> {
     use rmcp::service::ServerInitializeError::ConnectionClosed;
-    let running = match forge.serve(Lines::new(read, write)).await {
+    let running = match forge.serve(LineTransport::new(read, write)).await {
         Ok(running) => running,
         // A client that disconnects at once is not an error.
         Err(ConnectionClosed(_)) => return Ok(()),
@@ -51,7 +51,7 @@ pub async fn serve(
 }
 
 /// The transport of messages as lines of JSON.
-struct Lines<R, W> {
+struct LineTransport<R, W> {
     read: BufReader<R>,
     /// The line that is being read. It is stored here because reading may be cancelled at any
     /// await.
@@ -66,13 +66,13 @@ struct Lines<R, W> {
 }
 
 /// The result of reading a line.
-enum Read {
+enum LineRead {
     Line(Vec<u8>),
     TooLong,
     End,
 }
 
-impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
     fn new(read: R, write: W) -> Self {
         Self {
             read: BufReader::new(read),
@@ -85,13 +85,13 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     }
 
     /// Reads the next line. Nothing is lost if this is dropped at its await.
-    async fn next(&mut self) -> io::Result<Read> {
+    async fn next(&mut self) -> io::Result<LineRead> {
         loop {
             let here = self.read.fill_buf().await?;
             if here.is_empty() {
                 // The last line may lack its line break.
                 let rest = std::mem::take(&mut self.line);
-                return Ok(if rest.is_empty() { Read::End } else { Read::Line(rest) });
+                return Ok(if rest.is_empty() { LineRead::End } else { LineRead::Line(rest) });
             }
             let end = here.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(here.len(), |end| end + 1);
@@ -103,11 +103,11 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             if too_long {
                 self.line.clear();
                 self.passing = end.is_none();
-                return Ok(Read::TooLong);
+                return Ok(LineRead::TooLong);
             }
             match (end, self.passing) {
                 (Some(_), true) => self.passing = false,
-                (Some(_), false) => return Ok(Read::Line(std::mem::take(&mut self.line))),
+                (Some(_), false) => return Ok(LineRead::Line(std::mem::take(&mut self.line))),
                 (None, _) => {}
             }
         }
@@ -121,7 +121,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         let error: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::error(error, id);
         self.errors.spawn(async move {
             // A client that is gone needs no error.
-            let _ = put(&write, &error).await;
+            let _ = write_message(&write, &error).await;
         });
     }
 
@@ -154,7 +154,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         let is_notification = id.is_none();
         match serde_json::from_value::<ClientJsonRpcMessage>(value) {
             Ok(JsonRpcMessage::Request(mut request)) => {
-                self.begun |= begins(&mut request.request);
+                self.begun |= begins_session(&mut request.request);
                 Some(JsonRpcMessage::Request(request))
             }
             Ok(other) => self.begun.then_some(other),
@@ -182,7 +182,7 @@ pub(super) fn request_id(id: &Value) -> Result<RequestId, &'static str> {
 }
 
 /// Whether this request initialises the service: it names the protocol era.
-fn begins(request: &mut ClientRequest) -> bool {
+fn begins_session(request: &mut ClientRequest) -> bool {
     if matches!(request, ClientRequest::InitializeRequest(_)) {
         return true;
     }
@@ -210,7 +210,7 @@ fn complete_probe(fields: &mut Map<String, Value>) {
     meta.entry("io.modelcontextprotocol/clientCapabilities").or_insert_with(|| json!({}));
 }
 
-async fn put<W: AsyncWrite + Send + Unpin>(
+async fn write_message<W: AsyncWrite + Send + Unpin>(
     write: &Mutex<Option<W>>,
     message: &TxJsonRpcMessage<RoleServer>,
 ) -> io::Result<()> {
@@ -222,7 +222,7 @@ async fn put<W: AsyncWrite + Send + Unpin>(
     write.flush().await
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -234,22 +234,22 @@ where
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let write = Arc::clone(&self.write);
-        async move { put(&write, &item).await }
+        async move { write_message(&write, &item).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             match self.next().await {
-                Ok(Read::Line(line)) => {
+                Ok(LineRead::Line(line)) => {
                     if let Some(message) = self.message(&line) {
                         return Some(message);
                     }
                 }
-                Ok(Read::TooLong) => {
+                Ok(LineRead::TooLong) => {
                     let text = format!("a message may have at most {LINE_BYTES} bytes");
                     self.refuse(ErrorCode::INVALID_REQUEST, text, None);
                 }
-                Ok(Read::End) => return None,
+                Ok(LineRead::End) => return None,
                 Err(error) => {
                     tracing::error!(%error, "the input cannot be read");
                     return None;

@@ -9,9 +9,9 @@ use std::ops::Deref;
 /// The arguments of a command, built late. There are about a hundred commands, and a process calls
 /// one of them: building the arguments of all of them took as long as running many a command.
 #[derive(Clone, Debug)]
-pub struct Later<T>(T);
+pub struct LazyArgs<T>(T);
 
-impl<T> Deref for Later<T> {
+impl<T> Deref for LazyArgs<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -19,13 +19,13 @@ impl<T> Deref for Later<T> {
     }
 }
 
-impl<T> From<T> for Later<T> {
+impl<T> From<T> for LazyArgs<T> {
     fn from(told: T) -> Self {
         Self(told)
     }
 }
 
-impl<T: FromArgMatches> FromArgMatches for Later<T> {
+impl<T: FromArgMatches> FromArgMatches for LazyArgs<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         T::from_arg_matches(matches).map(Self)
     }
@@ -41,31 +41,31 @@ impl<T: FromArgMatches> FromArgMatches for Later<T> {
 
 /// Adds the arguments that `make` adds. The description of the command stays, because it is needed
 /// where all commands are listed.
-fn add(command: Command, make: fn(Command) -> Command) -> Command {
+fn deferred(command: Command, make: fn(Command) -> Command) -> Command {
     let about = command.get_about().cloned().unwrap_or_default();
     let long = command.get_long_about().cloned();
-    let command = moment::take_hyphens(make(command)).about(about);
+    let command = moment::allow_hyphens(make(command)).about(about);
     // Without a longer text, the help shows the short one.
     command.long_about(long.map_or(Resettable::Reset, Resettable::Value))
 }
 
-impl<T: Args> Args for Later<T> {
+impl<T: Args> Args for LazyArgs<T> {
     fn augment_args(command: Command) -> Command {
-        command.defer(|command| add(command, T::augment_args))
+        command.defer(|command| deferred(command, T::augment_args))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        command.defer(|command| add(command, T::augment_args_for_update))
+        command.defer(|command| deferred(command, T::augment_args_for_update))
     }
 }
 
-impl<T: Subcommand> Subcommand for Later<T> {
+impl<T: Subcommand> Subcommand for LazyArgs<T> {
     fn augment_subcommands(command: Command) -> Command {
-        command.defer(|command| add(command, T::augment_subcommands))
+        command.defer(|command| deferred(command, T::augment_subcommands))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
-        command.defer(|command| add(command, T::augment_subcommands_for_update))
+        command.defer(|command| deferred(command, T::augment_subcommands_for_update))
     }
 
     fn has_subcommand(name: &str) -> bool {

@@ -25,7 +25,7 @@ const SIGNALLED: i32 = 128;
 
 /// How a command ended.
 #[derive(Debug)]
-pub struct Ran {
+pub struct FinishedCommand {
     /// Its exit code; `None` if it was stopped or never ran.
     pub exit_code: Option<i32>,
     /// The signal that stopped it.
@@ -35,15 +35,15 @@ pub struct Ran {
     /// Why it did not run.
     pub reason: Option<String>,
     /// Its output.
-    pub stdout: Kept,
+    pub stdout: CapturedOutput,
     /// Its error output.
-    pub stderr: Kept,
+    pub stderr: CapturedOutput,
     /// Its duration.
     pub took: Duration,
     not_run: Option<u8>,
 }
 
-impl Ran {
+impl FinishedCommand {
     /// Returns the exit code for forge: the command's own, 128 and the signal's number, or the code
     /// that shells use.
     #[must_use]
@@ -55,13 +55,13 @@ impl Ran {
 
 /// The beginning and the end of an output.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct CapturedOutput {
     start: Vec<u8>,
     end: VecDeque<u8>,
     all: u64,
 }
 
-impl Kept {
+impl CapturedOutput {
     fn add(&mut self, bytes: &[u8]) {
         self.all += bytes.len() as u64;
         let (start, rest) = bytes.split_at(bytes.len().min(HELD_BYTES - self.start.len()));
@@ -83,34 +83,36 @@ impl Kept {
         let held = (self.start.len() + end.len()) as u64;
         if self.all > held {
             let from = end.len().saturating_sub(KEPT_BYTES);
-            let (start, end) =
-                (Excerpt::of(&self.start, redactor), Excerpt::of(&end, redactor).end_from(from));
+            let (start, end) = (
+                RedactedExcerpt::find_secrets(&self.start, redactor),
+                RedactedExcerpt::find_secrets(&end, redactor).end_from(from),
+            );
             let (start, taken) = start.start_to(KEPT_BYTES);
-            return Some(joined(&start, self.all - (taken + end.1) as u64, &end.0));
+            return Some(join_with_gap(&start, self.all - (taken + end.1) as u64, &end.0));
         }
         let whole = [self.start.as_slice(), &end].concat();
-        let excerpt = Excerpt::of(&whole, redactor);
+        let excerpt = RedactedExcerpt::find_secrets(&whole, redactor);
         if whole.len() <= 2 * KEPT_BYTES {
             return Some(excerpt.start_to(whole.len()).0);
         }
         let (start, taken) = excerpt.start_to(KEPT_BYTES);
         let (end, rest) = excerpt.end_from((whole.len() - KEPT_BYTES).max(taken));
-        Some(joined(&start, (whole.len() - taken - rest) as u64, &end))
+        Some(join_with_gap(&start, (whole.len() - taken - rest) as u64, &end))
     }
 }
 
-fn joined(start: &str, left_out: u64, end: &str) -> String {
+fn join_with_gap(start: &str, left_out: u64, end: &str) -> String {
     format!("{start}\n[{left_out} bytes left out]\n{end}")
 }
 
 /// A text with known secrets; only a part of it is kept.
-struct Excerpt<'t> {
+struct RedactedExcerpt<'t> {
     text: &'t [u8],
     secrets: Vec<(std::ops::Range<usize>, &'static str)>,
 }
 
-impl<'t> Excerpt<'t> {
-    fn of(text: &'t [u8], redactor: Option<&Redactor>) -> Self {
+impl<'t> RedactedExcerpt<'t> {
+    fn find_secrets(text: &'t [u8], redactor: Option<&Redactor>) -> Self {
         let found =
             redactor.map(|redactor| redactor.find(text, TextForm::Plain)).unwrap_or_default();
         Self { text, secrets: found.into_iter().map(|one| (one.range, one.kind)).collect() }
@@ -121,7 +123,7 @@ impl<'t> Excerpt<'t> {
     fn start_to(&self, place: usize) -> (String, usize) {
         let over = self.secrets.iter().find(|(at, _)| at.start < place && place < at.end);
         let to = over.map_or(place, |(at, _)| at.end).min(self.text.len());
-        (self.clean(0, to), to)
+        (self.redacted(0, to), to)
     }
 
     /// The text from a position on, or from the beginning of the secret there; and how many of its
@@ -129,10 +131,10 @@ impl<'t> Excerpt<'t> {
     fn end_from(&self, place: usize) -> (String, usize) {
         let over = self.secrets.iter().find(|(at, _)| at.start < place && place < at.end);
         let from = over.map_or(place, |(at, _)| at.start);
-        (self.clean(from, self.text.len()), self.text.len() - from)
+        (self.redacted(from, self.text.len()), self.text.len() - from)
     }
 
-    fn clean(&self, mut from: usize, to: usize) -> String {
+    fn redacted(&self, mut from: usize, to: usize) -> String {
         let mut clean = Vec::new();
         let inside = self.secrets.iter().filter(|(at, _)| from <= at.start && at.end <= to);
         for (at, kind) in inside.collect::<Vec<_>>() {
@@ -148,11 +150,12 @@ impl<'t> Excerpt<'t> {
 /// Returns the command as a person would type it.
 #[must_use]
 pub fn command_line(command: &[OsString]) -> String {
-    let words: Vec<String> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+    let words: Vec<String> =
+        command.iter().map(|word| quote_word(&word.to_string_lossy())).collect();
     words.join(" ")
 }
 
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -166,7 +169,7 @@ fn quoted(word: &str) -> String {
 /// Interrupts reach it like forge itself, because both are in one process group; forge continues
 /// until it has ended.
 #[must_use]
-pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> Ran {
+pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> FinishedCommand {
     // The flags are never read: a handler is enough for forge to survive the signals. Unlike
     // ignored signals, handlers are not inherited by the command.
     let seen = Arc::new(AtomicBool::new(false));
@@ -183,9 +186,9 @@ pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> Ran {
     ran
 }
 
-fn spawn_and_wait(command: &[OsString], directory: &Path, aside: bool) -> Ran {
+fn spawn_and_wait(command: &[OsString], directory: &Path, aside: bool) -> FinishedCommand {
     let Some((program, arguments)) = command.split_first() else {
-        return never_ran("no command was given".to_owned(), NOT_RUN);
+        return failed_start("no command was given".to_owned(), NOT_RUN);
     };
     let spawned = Command::new(program)
         .args(arguments)
@@ -198,10 +201,10 @@ fn spawn_and_wait(command: &[OsString], directory: &Path, aside: bool) -> Ran {
         Err(error) => {
             let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
             let program = program.to_string_lossy();
-            return never_ran(format!("cannot run '{program}': {error}"), code);
+            return failed_start(format!("cannot run '{program}': {error}"), code);
         }
     };
-    let (stdout, stderr, status) = pass_on(&mut child, aside);
+    let (stdout, stderr, status) = forward_output(&mut child, aside);
     match status {
         Ok(status) => {
             let outcome = match status.signal() {
@@ -211,33 +214,36 @@ fn spawn_and_wait(command: &[OsString], directory: &Path, aside: bool) -> Ran {
             let (exit_code, signal) = (status.code(), status.signal());
             let reason = None;
             let (took, not_run) = (Duration::ZERO, None);
-            Ran { exit_code, signal, outcome, reason, stdout, stderr, took, not_run }
+            FinishedCommand { exit_code, signal, outcome, reason, stdout, stderr, took, not_run }
         }
-        Err(error) => never_ran(format!("cannot wait for the command: {error}"), NOT_RUN),
+        Err(error) => failed_start(format!("cannot wait for the command: {error}"), NOT_RUN),
     }
 }
 
-fn never_ran(reason: String, code: u8) -> Ran {
-    Ran {
+fn failed_start(reason: String, code: u8) -> FinishedCommand {
+    FinishedCommand {
         exit_code: None,
         signal: None,
         outcome: CommandOutcome::Failed,
         reason: Some(reason),
-        stdout: Kept::default(),
-        stderr: Kept::default(),
+        stdout: CapturedOutput::default(),
+        stderr: CapturedOutput::default(),
         took: Duration::ZERO,
         not_run: Some(code),
     }
 }
 
-fn pass_on(child: &mut Child, aside: bool) -> (Kept, Kept, io::Result<ExitStatus>) {
+fn forward_output(
+    child: &mut Child,
+    aside: bool,
+) -> (CapturedOutput, CapturedOutput, io::Result<ExitStatus>) {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
-        let errors = scope.spawn(move || stderr.map(|from| copy(from, io::stderr())));
+        let errors = scope.spawn(move || stderr.map(|from| copy_and_capture(from, io::stderr())));
         let output = match (stdout, aside) {
             (None, _) => None,
-            (Some(from), false) => Some(copy(from, io::stdout())),
-            (Some(from), true) => Some(copy(from, io::stderr())),
+            (Some(from), false) => Some(copy_and_capture(from, io::stdout())),
+            (Some(from), true) => Some(copy_and_capture(from, io::stderr())),
         };
         let status = child.wait();
         let errors = errors.join().ok().flatten().unwrap_or_default();
@@ -247,8 +253,8 @@ fn pass_on(child: &mut Child, aside: bool) -> (Kept, Kept, io::Result<ExitStatus
 
 /// Copies until the end of the input, or until the reader is gone: then the command gets the same
 /// error as without forge.
-fn copy(mut from: impl Read, mut to: impl Write) -> Kept {
-    let mut kept = Kept::default();
+fn copy_and_capture(mut from: impl Read, mut to: impl Write) -> CapturedOutput {
+    let mut kept = CapturedOutput::default();
     let mut buffer = vec![0; 64 << 10];
     loop {
         match from.read(&mut buffer) {
@@ -272,7 +278,7 @@ mod tests {
     #[test]
     fn beginning_and_end_of_long_output_are_kept() {
         for parts in [5, 50] {
-            let mut kept = Kept::default();
+            let mut kept = CapturedOutput::default();
             assert_eq!(kept.text(None), None);
             kept.add(b"begin ");
             assert_eq!(kept.text(None).as_deref(), Some("begin "));
@@ -295,7 +301,7 @@ mod tests {
         for total in [KEPT_BYTES * 3, HELD_BYTES * 3] {
             for edge in [KEPT_BYTES, total - KEPT_BYTES] {
                 for place in edge - secret.len() - 1..=edge + 1 {
-                    let mut kept = Kept::default();
+                    let mut kept = CapturedOutput::default();
                     let before = "z".repeat(place - 1);
                     let after = "y".repeat(total - place - secret.len() - 1);
                     kept.add(format!("{before} {secret} {after}").as_bytes());
@@ -312,7 +318,7 @@ mod tests {
 
     #[test]
     fn output_that_just_fits_is_whole() {
-        let mut kept = Kept::default();
+        let mut kept = CapturedOutput::default();
         let all: Vec<u8> = (0..2 * KEPT_BYTES).map(|place| b'a' + (place % 26) as u8).collect();
         all.chunks(1000).for_each(|part| kept.add(part));
         assert_eq!(kept.text(None).unwrap().into_bytes(), all);

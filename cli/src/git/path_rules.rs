@@ -9,7 +9,7 @@ const MAX_NAME_BYTES: usize = 255;
 
 /// Returns why a path is not written to; `None` if it may be.
 #[must_use]
-pub fn refused(path: &str) -> Option<&'static str> {
+pub fn refusal(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         return Some("it is empty");
     }
@@ -29,10 +29,10 @@ pub fn refused(path: &str) -> Option<&'static str> {
     if path.contains('\\') || path.contains(':') {
         return Some("it holds what another system takes for a separator");
     }
-    path.split('/').find_map(refused_name)
+    path.split('/').find_map(name_refusal)
 }
 
-fn refused_name(name: &str) -> Option<&'static str> {
+fn name_refusal(name: &str) -> Option<&'static str> {
     match name {
         "" => return Some("it holds an empty name"),
         "." | ".." => return Some("it leads out of its folder"),
@@ -77,7 +77,7 @@ pub fn link_escapes(path: &str, target: &str) -> bool {
                     return true;
                 }
             }
-            _ if refused_name(name).is_some() => return true,
+            _ if name_refusal(name).is_some() => return true,
             _ => depth.push(name),
         }
     }
@@ -171,10 +171,10 @@ mod tests {
     #[test]
     fn what_leads_elsewhere_is_refused() {
         for path in HOSTILE {
-            assert!(refused(path).is_some(), "{path:?}");
+            assert!(refusal(path).is_some(), "{path:?}");
         }
-        assert!(refused(&"a/".repeat(3000)).is_some());
-        assert!(refused(&"a".repeat(256)).is_some());
+        assert!(refusal(&"a/".repeat(3000)).is_some());
+        assert!(refusal(&"a".repeat(256)).is_some());
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
             "a/.gitkeep",
             "\u{1f600}.md",
         ] {
-            assert_eq!(refused(path), None, "{path:?}");
+            assert_eq!(refusal(path), None, "{path:?}");
         }
     }
 

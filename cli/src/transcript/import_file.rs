@@ -26,7 +26,7 @@ const MAX_UNPACKED_BYTES: u64 = 16 << 30;
 const MAX_WINDOW_LOG: u32 = 27;
 
 /// A file to import: the file itself or, if it is compressed, its content.
-pub struct Opened {
+pub struct ImportFile {
     /// Its bytes; for a compressed file, an unnamed private file.
     pub file: File,
     /// Its length in bytes.
@@ -37,7 +37,7 @@ pub struct Opened {
     pub document: bool,
 }
 
-impl Opened {
+impl ImportFile {
     /// Opens a regular file and detects its format. If several formats are possible, `wanted` is
     /// chosen where it is one of them. A compressed file is unpacked into an unnamed file in
     /// `folder`, the store's own.
@@ -51,12 +51,12 @@ impl Opened {
         folder: &Path,
     ) -> Result<Self, CommandError> {
         let (file, bytes) = open_plain(path)?;
-        let opened = Self::look(file, bytes, wanted).map_err(|error| unread(path, error))?;
+        let opened = Self::look(file, bytes, wanted).map_err(|error| cannot_read(path, error))?;
         if opened.form != Some(FileFormat::Zstd) {
             return Ok(opened);
         }
         let (file, bytes) = unpacked(&opened.file, path, folder)?;
-        Self::look(file, bytes, wanted).map_err(|error| unread(path, error))
+        Self::look(file, bytes, wanted).map_err(|error| cannot_read(path, error))
     }
 
     /// Opens a file that its agent is writing and named itself, without detecting its format.
@@ -66,7 +66,7 @@ impl Opened {
     /// As [`open_plain`].
     pub fn live(path: &Path) -> Result<Self, CommandError> {
         let (file, bytes) = open_plain(path)?;
-        let line = read_at(&file, 0, LINE_BYTES).map_err(|error| unread(path, error))?;
+        let line = read_at(&file, 0, LINE_BYTES).map_err(|error| cannot_read(path, error))?;
         Ok(Self { file, bytes, form: None, document: is_document(&line) })
     }
 
@@ -89,7 +89,7 @@ impl Opened {
     pub fn check(&self, path: &Path, wanted: FileFormat) -> Result<(), CommandError> {
         match self.form {
             Some(form) if !form.may_be(wanted) && form != FileFormat::Other => {
-                Err(mistaken(path, wanted, form))
+                Err(wrong_format(path, wanted, form))
             }
             _ => Ok(()),
         }
@@ -110,7 +110,7 @@ impl Opened {
 }
 
 /// Returns the error for a file with another format than expected.
-pub fn mistaken(path: &Path, wanted: FileFormat, found: FileFormat) -> CommandError {
+pub fn wrong_format(path: &Path, wanted: FileFormat, found: FileFormat) -> CommandError {
     let shown = path.display();
     let error = match found {
         FileFormat::Other | FileFormat::Json => CommandError::invalid(format!(
@@ -136,21 +136,21 @@ pub fn mistaken(path: &Path, wanted: FileFormat, found: FileFormat) -> CommandEr
 }
 
 /// Returns the error for a file that names no session.
-pub(super) fn unheaded(path: &Path, form: FileFormat) -> CommandError {
+pub(super) fn no_session_named(path: &Path, form: FileFormat) -> CommandError {
     let shown = path.display();
     let message = format!("'{shown}' is {} that names no session", form.title());
     CommandError::invalid(message).hinted("its first line, which does, is missing or damaged")
 }
 
 /// Returns the error for a file whose records span several lines.
-pub(super) fn spread(path: &Path, form: FileFormat) -> CommandError {
+pub(super) fn records_over_lines(path: &Path, form: FileFormat) -> CommandError {
     let shown = path.display();
     let message = format!("'{shown}' is {} with records over several lines", form.title());
     CommandError::invalid(message)
         .hinted(format!("'jq -c . {shown}' writes each record on one line; import what that gives"))
 }
 
-fn unread(path: &Path, error: io::Error) -> CommandError {
+fn cannot_read(path: &Path, error: io::Error) -> CommandError {
     CommandError::io(&format!("cannot read '{}'", path.display()), error)
 }
 
@@ -160,19 +160,22 @@ fn unread(path: &Path, error: io::Error) -> CommandError {
 /// # Errors
 ///
 /// As [`open_plain`]; invalid if the file is compressed and damaged.
-pub fn form_of(path: &Path) -> Result<Option<FileFormat>, CommandError> {
+pub fn detect_format(path: &Path) -> Result<Option<FileFormat>, CommandError> {
     let (file, bytes) = open_plain(path)?;
-    let opened = Opened::look(file, bytes, None).map_err(|error| unread(path, error))?;
+    let opened = ImportFile::look(file, bytes, None).map_err(|error| cannot_read(path, error))?;
     if opened.form != Some(FileFormat::Zstd) {
         return Ok(opened.form);
     }
     let mut head = Vec::new();
     let decoder = decoder(&opened.file, path)?;
-    decoder.take(HEAD_BYTES).read_to_end(&mut head).map_err(|error| damaged(path, error))?;
+    decoder
+        .take(HEAD_BYTES)
+        .read_to_end(&mut head)
+        .map_err(|error| damaged_archive(path, error))?;
     Ok(FileFormat::detect(&head, None))
 }
 
-fn damaged(path: &Path, error: io::Error) -> CommandError {
+fn damaged_archive(path: &Path, error: io::Error) -> CommandError {
     let shown = path.display();
     CommandError::invalid(format!("'{shown}' is compressed with zstd, and damaged or not whole"))
         .caused_by(error)
@@ -185,13 +188,13 @@ fn decoder(
     packed: &File,
     path: &Path,
 ) -> Result<zstd::Decoder<'static, BufReader<File>>, CommandError> {
-    let mut packed = packed.try_clone().map_err(|error| unread(path, error))?;
-    packed.seek(SeekFrom::Start(0)).map_err(|error| unread(path, error))?;
+    let mut packed = packed.try_clone().map_err(|error| cannot_read(path, error))?;
+    packed.seek(SeekFrom::Start(0)).map_err(|error| cannot_read(path, error))?;
     let begun = zstd::Decoder::new(packed).and_then(|mut decoder| {
         decoder.window_log_max(MAX_WINDOW_LOG)?;
         Ok(decoder)
     });
-    begun.map_err(|error| damaged(path, error))
+    begun.map_err(|error| damaged_archive(path, error))
 }
 
 /// Unpacks a file compressed with zstd into an unnamed file in a folder, which disappears when it
@@ -204,7 +207,7 @@ fn unpacked(packed: &File, path: &Path, folder: &Path) -> Result<(File, u64), Co
     let mut part = vec![0; FIRST_BYTES as usize];
     let mut bytes = 0;
     loop {
-        let length = decoder.read(&mut part).map_err(|error| damaged(path, error))?;
+        let length = decoder.read(&mut part).map_err(|error| damaged_archive(path, error))?;
         if length == 0 {
             return Ok((file, bytes));
         }

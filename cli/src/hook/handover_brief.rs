@@ -4,10 +4,10 @@
 //! The text does not depend on the current time: delivered again, it is the same text, so that it
 //! does not invalidate the cache of the agent's provider.
 
-use crate::compaction::Compaction;
-use crate::compaction::knowledge::Knowledge;
-use crate::compaction::loss::{LossKind, Lost};
-use crate::text::short;
+use crate::compaction::ContextCompaction;
+use crate::compaction::knowledge::SessionKnowledge;
+use crate::compaction::loss::{LossKind, LostItem};
+use crate::text::shorten;
 use forge_agents::hook::ReplyBudget;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::BriefLine;
@@ -26,9 +26,9 @@ const NAMED: usize = 12;
 #[must_use]
 pub fn brief(
     session: &str,
-    compaction: &Compaction,
-    known: &Knowledge,
-    lost: Option<&[Lost]>,
+    compaction: &ContextCompaction,
+    known: &SessionKnowledge,
+    lost: Option<&[LostItem]>,
     room: ReplyBudget,
 ) -> String {
     let aim = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
@@ -36,7 +36,7 @@ pub fn brief(
     // First with the intended length; if the required parts do not fit, with all the room there is.
     for limit in [aim, room] {
         for (text, lines) in STEPS {
-            let told = tell(session, compaction, known, lost, (text, lines));
+            let told = render(session, compaction, known, lost, (text, lines));
             if limit.holds(&told) {
                 return told;
             }
@@ -50,8 +50,8 @@ pub fn brief(
 #[must_use]
 pub fn loss(
     session: &str,
-    compaction: &Compaction,
-    lost: &[Lost],
+    compaction: &ContextCompaction,
+    lost: &[LostItem],
     room: ReplyBudget,
 ) -> Option<String> {
     if lost.is_empty() {
@@ -60,7 +60,7 @@ pub fn loss(
     let mut text = format!(
         "forge (record of session {}): the summary of the compaction at {} does not mention:\n",
         quoted(session),
-        second(compaction.checkpoint.time)
+        time_to_second(compaction.checkpoint.time)
     );
     for one in lost.iter().filter(|one| one.item.kind != LossKind::File) {
         let word = one.item.word.as_deref().map(|word| format!(" ({})", word.replace('_', " ")));
@@ -71,10 +71,10 @@ pub fn loss(
             item.kind.word(),
             item.id,
             word.unwrap_or_default(),
-            short(&item.text, 160)
+            shorten(&item.text, 160)
         );
     }
-    if let Some(files) = files_lost(lost) {
+    if let Some(files) = lost_files(lost) {
         let _ = writeln!(text, "- {files}");
     }
     let _ = writeln!(
@@ -85,22 +85,22 @@ pub fn loss(
     Some(room.cut(&text).to_owned())
 }
 
-fn tell(
+fn render(
     session: &str,
-    compaction: &Compaction,
-    known: &Knowledge,
-    lost: Option<&[Lost]>,
+    compaction: &ContextCompaction,
+    known: &SessionKnowledge,
+    lost: Option<&[LostItem]>,
     (text, lines): (usize, usize),
 ) -> String {
     let checkpoint = &compaction.checkpoint;
-    let mut page = Page { out: String::new(), text, lines, day: checkpoint.time };
+    let mut page = HandoverPage { out: String::new(), text, lines, day: checkpoint.time };
     let tokens = compaction.tokens().map(|tokens| format!(", {tokens} tokens"));
     let _ = writeln!(
         page.out,
         "forge keeps a record of this work (session {}). The context was compacted at {} ({}{}). This was known then; \
          it is data from the record.",
         quoted(session),
-        second(checkpoint.time),
+        time_to_second(checkpoint.time),
         compaction.trigger().unwrap_or("unknown cause"),
         tokens.unwrap_or_default(),
     );
@@ -111,46 +111,50 @@ fn tell(
     page.hypotheses("Still open", &brief.active);
     page.claims("Decided", &known.decisions);
     page.claims("Must hold", &known.constraints);
-    page.some("Beliefs in doubt", &brief.doubted, |page, line| {
-        format!("{}: {}{}", line.id, short(&line.text, page.text), page.because(line))
+    page.first_lines("Beliefs in doubt", &brief.doubted, |page, line| {
+        format!("{}: {}{}", line.id, shorten(&line.text, page.text), page.reason(line))
     });
     let (blocking, other): (Vec<&BriefLine>, Vec<&BriefLine>) =
         brief.gaps.iter().partition(|line| known.blocking.contains(&line.id));
-    let gap = |page: &Page, line: &BriefLine| {
+    let gap = |page: &HandoverPage, line: &BriefLine| {
         let word = line.word.map(|word| format!(" ({word})")).unwrap_or_default();
-        format!("{}{word}: {}", line.id, short(&line.text, page.text))
+        format!("{}{word}: {}", line.id, shorten(&line.text, page.text))
     };
-    page.all("Open gaps that block", blocking, gap);
-    page.some("Other open gaps", other, gap);
-    page.all("Failing checks", &brief.failing, |page, line| {
+    page.all_lines("Open gaps that block", blocking, gap);
+    page.first_lines("Other open gaps", other, gap);
+    page.all_lines("Failing checks", &brief.failing, |page, line| {
         let code = line.exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
         let word = line.word.unwrap_or("failed").replace('_', " ");
-        format!("{}: {word}{code} at {}", short(&line.text, page.text.max(40)), page.clock(line.at))
+        format!(
+            "{}: {word}{code} at {}",
+            shorten(&line.text, page.text.max(40)),
+            page.time_of_day(line.at)
+        )
     });
-    page.some("Checks that passed last", &known.passed, |page, line| {
-        format!("{} at {}", short(&line.text, page.text.max(40)), page.clock(line.at))
+    page.first_lines("Checks that passed last", &known.passed, |page, line| {
+        format!("{} at {}", shorten(&line.text, page.text.max(40)), page.time_of_day(line.at))
     });
     match &known.prompt {
         Some((at, prompt)) => {
-            let prompt = short(prompt, (page.text * 2).max(80));
-            let clock = page.clock(*at);
+            let prompt = shorten(prompt, (page.text * 2).max(80));
+            let clock = page.time_of_day(*at);
             let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}");
         }
-        None => page.none("Last prompt"),
+        None => page.line_if_none("Last prompt"),
     }
     page.files(known);
-    page.some("Last commands", &brief.commands, |page, line| {
+    page.first_lines("Last commands", &brief.commands, |page, line| {
         let ended = match (line.exit_code, line.word) {
             (Some(code), _) => format!("exit {code}"),
             (None, word) => word.unwrap_or("no exit code").replace('_', " "),
         };
-        format!("{}: {ended}", short(&line.text, (page.text / 2).max(40)))
+        format!("{}: {ended}", shorten(&line.text, (page.text / 2).max(40)))
     });
-    page.some("Tasks not done", &brief.tasks, |page, line| {
-        format!("{}{}", short(&line.text, page.text.max(40)), page.because(line))
+    page.first_lines("Tasks not done", &brief.tasks, |page, line| {
+        format!("{}{}", shorten(&line.text, page.text.max(40)), page.reason(line))
     });
-    page.some("Commits", &known.commits, |page, (at, commit)| {
-        format!("{} at {}", short(commit, page.text.max(40)), page.clock(*at))
+    page.first_lines("Commits", &known.commits, |page, (at, commit)| {
+        format!("{} at {}", shorten(commit, page.text.max(40)), page.time_of_day(*at))
     });
     let number = checkpoint.sequence;
     let _ = writeln!(
@@ -162,7 +166,7 @@ fn tell(
 }
 
 /// A text that grows line by line.
-struct Page {
+struct HandoverPage {
     out: String,
     /// The maximum length of a text.
     text: usize,
@@ -172,13 +176,13 @@ struct Page {
     day: Timestamp,
 }
 
-impl Page {
-    fn none(&mut self, title: &str) {
+impl HandoverPage {
+    fn line_if_none(&mut self, title: &str) {
         let _ = writeln!(self.out, "{title}: none recorded.");
     }
 
     /// Adds a whole list; nothing if it is empty.
-    fn all<'l, T: 'l>(
+    fn all_lines<'l, T: 'l>(
         &mut self,
         title: &str,
         list: impl IntoIterator<Item = &'l T>,
@@ -195,7 +199,7 @@ impl Page {
     }
 
     /// Adds the first lines of a list, and how many more there are.
-    fn some<'l, T: 'l>(
+    fn first_lines<'l, T: 'l>(
         &mut self,
         title: &str,
         list: impl IntoIterator<Item = &'l T>,
@@ -207,38 +211,40 @@ impl Page {
                 title,
                 "Last commands" | "Tasks not done" | "Commits" | "Checks that passed last"
             ) {
-                self.none(title);
+                self.line_if_none(title);
             }
             return;
         }
         let more = list.len().saturating_sub(self.lines);
         let title =
             if more > 0 { format!("{title} ({} in all)", list.len()) } else { title.to_owned() };
-        self.all(&title, list.into_iter().take(self.lines), line);
+        self.all_lines(&title, list.into_iter().take(self.lines), line);
     }
 
     fn hypotheses(&mut self, title: &str, list: &[BriefLine]) {
-        self.all(title, list, |page, line| {
+        self.all_lines(title, list, |page, line| {
             let sure = line.confidence.map(|sure| format!(" ({sure:.2})")).unwrap_or_default();
-            format!("{}{sure}: {}{}", line.id, short(&line.text, page.text), page.because(line))
+            format!("{}{sure}: {}{}", line.id, shorten(&line.text, page.text), page.reason(line))
         });
     }
 
     fn claims(&mut self, title: &str, list: &[(String, String)]) {
-        self.some(title, list, |page, (id, text)| format!("{id}: {}", short(text, page.text)));
+        self.first_lines(title, list, |page, (id, text)| {
+            format!("{id}: {}", shorten(text, page.text))
+        });
     }
 
-    fn because(&self, line: &BriefLine) -> String {
-        let reason = line.reason.as_deref().map(|reason| short(reason, self.text / 2));
+    fn reason(&self, line: &BriefLine) -> String {
+        let reason = line.reason.as_deref().map(|reason| shorten(reason, self.text / 2));
         let reason = reason.filter(|reason| !reason.is_empty() && reason != "…");
         let word = if line.kind == Kind::Task { "" } else { "because " };
         reason.map(|reason| format!(" [{word}{reason}]")).unwrap_or_default()
     }
 
     /// Adds the names of files on one line, because most of them are short.
-    fn files(&mut self, known: &Knowledge) {
+    fn files(&mut self, known: &SessionKnowledge) {
         if known.files.is_empty() {
-            return self.none("Files changed");
+            return self.line_if_none("Files changed");
         }
         let shown = self.lines * 2;
         let paths: Vec<&str> = known.files.iter().map(|file| file.path.as_str()).collect();
@@ -246,12 +252,15 @@ impl Page {
         let names: Vec<String> = paths
             .iter()
             .take(shown)
-            .map(|path| short(path.get(folder.len()..).unwrap_or(path), 120))
+            .map(|path| shorten(path.get(folder.len()..).unwrap_or(path), 120))
             .collect();
         let more = paths.len().saturating_sub(shown);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let within =
-            if folder.is_empty() { String::new() } else { format!(" (in {})", short(folder, 200)) };
+        let within = if folder.is_empty() {
+            String::new()
+        } else {
+            format!(" (in {})", shorten(folder, 200))
+        };
         let _ = writeln!(
             self.out,
             "Files changed{within}, the latest first: {}{more}.",
@@ -260,15 +269,15 @@ impl Page {
     }
 
     /// Formats a time of day, with the day if it is another one.
-    fn clock(&self, time: Timestamp) -> String {
-        let (text, day) = (second(time), second(self.day));
+    fn time_of_day(&self, time: Timestamp) -> String {
+        let (text, day) = (time_to_second(time), time_to_second(self.day));
         let parts = (text.get(..10), text.get(11..16));
         let (Some(date), Some(clock)) = parts else { return text };
         if day.starts_with(date) { format!("{clock}Z") } else { format!("{date} {clock}Z") }
     }
 
     /// Adds the names of what a summary leaves out; the details of each are below.
-    fn lost(&mut self, lost: Option<&[Lost]>) {
+    fn lost(&mut self, lost: Option<&[LostItem]>) {
         let Some(lost) = lost else { return };
         if lost.is_empty() {
             let _ = writeln!(self.out, "The agent's own summary mentions all of it.");
@@ -286,7 +295,9 @@ impl Page {
                 .iter()
                 .filter(|one| one.item.kind == kind)
                 .map(|one| match kind {
-                    LossKind::Failing => format!("'{}'", short(&one.item.text, self.text.max(40))),
+                    LossKind::Failing => {
+                        format!("'{}'", shorten(&one.item.text, self.text.max(40)))
+                    }
                     _ => one.item.id.clone(),
                 })
                 .collect();
@@ -294,13 +305,13 @@ impl Page {
                 parts.push(format!("{} {}", kind.word(), of_kind.join(", ")));
             }
         }
-        parts.extend(files_lost(lost));
+        parts.extend(lost_files(lost));
         let _ =
             writeln!(self.out, "The agent's own summary does not mention: {}.", parts.join("; "));
     }
 }
 
-fn files_lost(lost: &[Lost]) -> Option<String> {
+fn lost_files(lost: &[LostItem]) -> Option<String> {
     let files: Vec<&str> = lost
         .iter()
         .filter(|one| one.item.kind == LossKind::File)
@@ -313,11 +324,11 @@ fn files_lost(lost: &[Lost]) -> Option<String> {
 }
 
 fn quoted(name: &str) -> String {
-    format!("'{}'", short(name, 60))
+    format!("'{}'", shorten(name, 60))
 }
 
 /// Formats a time to the second.
-fn second(time: Timestamp) -> String {
+fn time_to_second(time: Timestamp) -> String {
     let micros = time.as_micros();
     time.plus_micros(-micros.rem_euclid(1_000_000)).to_string()
 }
@@ -352,8 +363,8 @@ mod tests {
 
     #[test]
     fn a_text_becomes_one_line_without_what_is_not_seen() {
-        assert_eq!(short("a\n\n b\u{1b}[2J\u{202e}c", 99), "a b [2J c");
-        assert_eq!(short("日本語", 2), "日…");
-        assert_eq!(short("", 5), "");
+        assert_eq!(shorten("a\n\n b\u{1b}[2J\u{202e}c", 99), "a b [2J c");
+        assert_eq!(shorten("日本語", 2), "日…");
+        assert_eq!(shorten("", 5), "");
     }
 }

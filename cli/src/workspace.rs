@@ -1,11 +1,11 @@
 //! The context of a command in the store: its store, its session, a moment.
 
-use crate::args::value::Moment;
+use crate::args::value::MomentArg;
 use crate::config::key;
 use crate::context::Context;
 use crate::discovery::STORE_DIRECTORY;
 use crate::error::CommandError;
-use crate::hook::process;
+use crate::hook::agent_process;
 use crate::output::time::local;
 use forge_agents::hook::HookAgent;
 use forge_store::error::Error;
@@ -22,7 +22,7 @@ use strsim::levenshtein;
 
 /// How a command uses the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum StoreAccess {
     /// Read at one moment: works even if nothing can be written.
     Read,
     /// Read, with what others write in the meantime.
@@ -33,7 +33,7 @@ pub enum Access {
 
 /// What a command does if there is no session yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum SessionNeed {
     /// It needs an existing session.
     Existing,
     /// It creates one, named after the project's directory.
@@ -50,13 +50,13 @@ const NEAREST: usize = 3;
 /// # Errors
 ///
 /// Not found if there is none; the errors of the library.
-pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
+pub fn open_store(context: &Context, access: StoreAccess) -> Result<Store, CommandError> {
     let path = context.store_directory()?;
-    if access == Access::Write {
-        crate::git::private_repository::sweep(&path);
+    if access == StoreAccess::Write {
+        crate::git::private_repository::remove_leftovers(&path);
     }
-    let store = Store::open(&path, options(context, access))?;
-    if access == Access::Read {
+    let store = Store::open(&path, store_options(context, access))?;
+    if access == StoreAccess::Read {
         store.hold();
     }
     warn_unverified(context, &store)?;
@@ -96,10 +96,10 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
 
 /// Returns the options with which a command opens a store.
 #[must_use]
-pub fn options(context: &Context, access: Access) -> Options {
+pub fn store_options(context: &Context, access: StoreAccess) -> Options {
     Options {
         lock_timeout: context.lock_timeout(),
-        read_only: access != Access::Write,
+        read_only: access != StoreAccess::Write,
         redaction: redactor(context).map(Arc::new),
         keyring: context.keyring(),
         encrypted: false,
@@ -138,7 +138,7 @@ pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), Co
 
 /// Returns the text without probable secrets.
 #[must_use]
-pub fn without_secrets(context: &Context, text: &str) -> String {
+pub fn redact(context: &Context, text: &str) -> String {
     redactor(context).map_or_else(
         || text.to_owned(),
         |redactor| redactor.clean(text, TextForm::Plain).into_owned(),
@@ -147,7 +147,7 @@ pub fn without_secrets(context: &Context, text: &str) -> String {
 
 /// Updates the index after the result was printed, if much was written since the last time. No
 /// caller waits for this, and nothing is lost if it fails.
-pub fn finish(store: &Store) {
+pub fn catch_up_index(store: &Store) {
     let applied = store.maintain(APPLY_BYTES).and_then(|applied| {
         if applied {
             store.keep_reserve()?;
@@ -167,28 +167,32 @@ pub fn finish(store: &Store) {
 /// # Errors
 ///
 /// Not found if there is no such session, or no session at all and one is needed.
-pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, CommandError> {
+pub fn choose_session(
+    context: &Context,
+    store: &Store,
+    need: SessionNeed,
+) -> Result<Session, CommandError> {
     if let Some(name) = context.session() {
         return match named_session(store, name) {
             // An agent that has recorded nothing yet names its session too, with the variables of
             // its shell.
-            Err(error) if need == Need::OrNew && is_of_agent(context, store, name) => {
-                agents_first(context, store, name, None).map_err(|_| error)
+            Err(error) if need == SessionNeed::OrNew && is_of_agent(context, store, name) => {
+                first_agent_session(context, store, name, None).map_err(|_| error)
             }
             found => found,
         };
     }
-    if let Some(process) = store.notes().as_deref().and_then(process::around) {
+    if let Some(process) = store.notes().as_deref().and_then(agent_process::surrounding_agent) {
         let known = store.agent_session(&process.session)?;
         let session = match (known, need) {
             (Some(session), _) => Some(session),
-            (None, Need::OrNew) => {
-                Some(agents_first(context, store, &process.session, Some(&process.agent))?)
+            (None, SessionNeed::OrNew) => {
+                Some(first_agent_session(context, store, &process.session, Some(&process.agent))?)
             }
-            (None, Need::Existing) => None,
+            (None, SessionNeed::Existing) => None,
         };
         if let Some(session) = session {
-            context.out.say_session_of(&process.agent, &session.summary()?.info.name);
+            context.out.note_agent_session(&process.agent, &session.summary()?.info.name);
             return Ok(session);
         }
     }
@@ -196,11 +200,11 @@ pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, 
         return Ok(session);
     }
     match need {
-        Need::Existing => {
+        SessionNeed::Existing => {
             Err(CommandError::not_found("no session has been begun in this store yet")
                 .hinted("the first thing you record begins one; 'forge session new NAME' too"))
         }
-        Need::OrNew => first_session(context, store),
+        SessionNeed::OrNew => first_session(context, store),
     }
 }
 
@@ -220,24 +224,27 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
                 .hinted("'forge session list' shows whose each is")
         });
     }
-    store.notes().as_deref().and_then(process::around).map(|process| process.session).ok_or_else(
-        || {
+    store
+        .notes()
+        .as_deref()
+        .and_then(agent_process::surrounding_agent)
+        .map(|process| process.session)
+        .ok_or_else(|| {
             CommandError::invalid("this is not called from an agent whose hooks run here")
                 .hinted("'--session' names the agent's own session, by the agent's id of it")
-        },
-    )
+        })
 }
 
 /// Whether this is the agent's own id of its session.
 fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
-    let around = store.notes().as_deref().and_then(process::around);
+    let around = store.notes().as_deref().and_then(agent_process::surrounding_agent);
     let by_shell = context.environment.text("FORGE_SESSION") == Some(name);
     around.is_some_and(|process| process.session == name)
-        || (by_shell && process::is_noted(store.notes().as_deref(), name))
+        || (by_shell && agent_process::is_noted(store.notes().as_deref(), name))
 }
 
 /// Creates the session of an agent that has recorded nothing yet.
-fn agents_first(
+fn first_agent_session(
     context: &Context,
     store: &Store,
     id: &str,
@@ -247,7 +254,7 @@ fn agents_first(
     let id = store.without_secrets(id);
     let name = id.chars().take(8).collect::<String>();
     let new = NewSession { agent, agent_session: Some(id), ..NewSession::imported(name) };
-    Ok(store.session_for_agent(&act(context, "session new"), new)?)
+    Ok(store.session_for_agent(&write_context(context, "session new"), new)?)
 }
 
 /// Finds the session with this name or id.
@@ -265,8 +272,8 @@ pub fn named_session(store: &Store, name: &str) -> Result<Session, CommandError>
 
 fn first_session(context: &Context, store: &Store) -> Result<Session, CommandError> {
     let name = project_name(context, store);
-    let act = act(context, "session new");
-    match create(context, store, &act, NewSession::named(name.clone())) {
+    let act = write_context(context, "session new");
+    match create_session(context, store, &act, NewSession::named(name.clone())) {
         // Another process created it first.
         Err(Error::Duplicate { .. }) => Ok(store.session(&name)?),
         made => Ok(made?),
@@ -284,10 +291,10 @@ pub fn begin_session(
     act: &WriteContext,
     new: NewSession,
 ) -> Result<Session, CommandError> {
-    Ok(create(context, store, act, new)?)
+    Ok(create_session(context, store, act, new)?)
 }
 
-fn create(
+fn create_session(
     context: &Context,
     store: &Store,
     act: &WriteContext,
@@ -311,7 +318,7 @@ fn project_name(context: &Context, store: &Store) -> String {
 
 /// Returns the context of a write: the person or agent at the command line, now.
 #[must_use]
-pub fn act(context: &Context, verb: &str) -> WriteContext {
+pub fn write_context(context: &Context, verb: &str) -> WriteContext {
     WriteContext::asked(verb, context.now)
 }
 
@@ -323,7 +330,7 @@ pub fn act(context: &Context, verb: &str) -> WriteContext {
 pub fn point_or_head(
     context: &Context,
     session: &Session,
-    moment: Option<&Moment>,
+    moment: Option<&MomentArg>,
 ) -> Result<ResolvedMoment, CommandError> {
     match moment {
         Some(moment) => point(context, session, moment),
@@ -340,7 +347,7 @@ pub fn point_or_head(
 pub fn moment(
     context: &Context,
     session: &Session,
-    moment: &Moment,
+    moment: &MomentArg,
 ) -> Result<time_grammar::MomentExpression, CommandError> {
     let moment = session.resolve_ambiguous(context.moment(moment)?)?;
     if let MomentBase::Time(time) | MomentBase::BranchAt { time, .. } = &moment.base
@@ -359,7 +366,7 @@ pub fn moment(
 pub fn point(
     context: &Context,
     session: &Session,
-    moment: &Moment,
+    moment: &MomentArg,
 ) -> Result<ResolvedMoment, CommandError> {
     resolve(context, session, &self::moment(context, session, moment)?)
 }
@@ -388,8 +395,8 @@ pub fn resolve(
             }
         }
         Error::NotFound { what: what @ ("tag, branch or id" | "tag" | "branch"), ref name } => {
-            let names = names(session).unwrap_or_default();
-            let nearest = nearest(name, &names);
+            let names = branch_and_tag_names(session).unwrap_or_default();
+            let nearest = nearest_names(name, &names);
             let mut hints = Vec::new();
             if !nearest.is_empty() {
                 hints.push(format!("the nearest are {}", nearest.join(", ")));
@@ -413,7 +420,7 @@ pub fn resolve(
 /// Not found, with the nearest ids; ambiguous.
 pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, CommandError> {
     let known = state.claims_of(kind)?.into_iter().map(|(id, _)| id);
-    id_among(kind, name, known)
+    match_id(kind, name, known)
 }
 
 /// Finds a name among the known ids: a full id or a unique prefix.
@@ -421,7 +428,7 @@ pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, Comma
 /// # Errors
 ///
 /// Not found, with the nearest ids; ambiguous.
-pub fn id_among(
+pub fn match_id(
     kind: Kind,
     name: &str,
     known: impl IntoIterator<Item = String>,
@@ -441,14 +448,14 @@ pub fn id_among(
         }
     }
     let error = CommandError::from(Error::not_found(kind.name(), name));
-    Err(match nearest(name, &known).as_slice() {
+    Err(match nearest_names(name, &known).as_slice() {
         [] => error.hinted(format!("there are no {} yet", kind.plural())),
         shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
     })
 }
 
 /// Returns the branches and tags of a session.
-fn names(session: &Session) -> Result<Vec<String>, CommandError> {
+fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> {
     let branches = session.branches(&session.head()?)?.into_iter().map(|branch| branch.name);
     let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
     let tags = checkpoints.into_iter().flat_map(|checkpoint| checkpoint.tags);
@@ -458,7 +465,7 @@ fn names(session: &Session) -> Result<Vec<String>, CommandError> {
 
 /// Returns the ids that are most similar to a name.
 #[must_use]
-pub fn nearest<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
+pub fn nearest_names<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
     let mut nearest: Vec<(usize, &String)> =
         known.iter().map(|id| (levenshtein(name, id), id)).collect();
     nearest.sort();
@@ -475,17 +482,17 @@ mod tests {
 
     #[test]
     fn a_whole_id_wins_over_a_beginning() {
-        assert_eq!(id_among(Kind::Hypothesis, "H1", known()).unwrap(), "H1");
-        assert_eq!(id_among(Kind::Hypothesis, "ca", known()).unwrap(), "cache");
+        assert_eq!(match_id(Kind::Hypothesis, "H1", known()).unwrap(), "H1");
+        assert_eq!(match_id(Kind::Hypothesis, "ca", known()).unwrap(), "cache");
     }
 
     #[test]
     fn what_is_not_there_names_the_nearest() {
-        let error = id_among(Kind::Hypothesis, "cahce", known()).unwrap_err();
+        let error = match_id(Kind::Hypothesis, "cahce", known()).unwrap_err();
         assert_eq!(error.message(), "there is no hypothesis 'cahce'");
         assert!(error.hints()[0].starts_with("the nearest are cache"), "{error:?}");
-        let error = id_among(Kind::Hypothesis, "H", known()).unwrap_err();
+        let error = match_id(Kind::Hypothesis, "H", known()).unwrap_err();
         assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
-        assert!(id_among(Kind::Gap, "x", Vec::new()).unwrap_err().hints()[0].contains("no gaps"));
+        assert!(match_id(Kind::Gap, "x", Vec::new()).unwrap_err().hints()[0].contains("no gaps"));
     }
 }

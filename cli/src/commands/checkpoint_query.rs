@@ -1,28 +1,29 @@
 //! The reading half of `forge checkpoint`: list, show, at, diff, restore, timeline.
 
 use super::checkpoint::{
-    AtArgs, DiffArgs, ListArgs, RestoreArgs, ShowArgs, StateArgs, TimelineArgs,
+    CheckpointAtArgs, CheckpointDiffArgs, CheckpointListArgs, CheckpointRestoreArgs,
+    CheckpointShowArgs, CheckpointTimelineArgs, StateViewArgs,
 };
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
-use crate::reading::Reading;
 use crate::report::brief::BriefScreen;
-use crate::report::checkpoint::{Checkpoints, Listed};
-use crate::report::diff::{Diff, readable};
+use crate::report::checkpoint::{CheckpointListItem, CheckpointListReport};
+use crate::report::diff::{CheckpointDiffReport, readable};
 use crate::report::moment::{CheckpointJson, MomentJson};
-use crate::report::restore::Recovery;
-use crate::report::state::{Document, FoldedJson, StateReport, StateScreen, of_kinds};
-use crate::report::timeline::{Entry, Lane, Sort, Timeline};
-use crate::text::Length;
-use crate::workplace::{self, Access, Need};
+use crate::report::restore::CheckpointRestoreReport;
+use crate::report::state::{FoldedJson, StateDocument, StateReport, StateScreen, entities_by_kind};
+use crate::report::timeline::{TimelineEntry, TimelineEntryKind, TimelineLane, TimelineReport};
+use crate::session_reader::SessionReader;
+use crate::text::TextLength;
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ChangeKind, summary};
 use forge_store::model::Timestamp;
 use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, StateAt};
 use std::cmp::Reverse;
 
 /// Lists the checkpoints of this session, or of all sessions.
-pub fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Read)?;
+pub fn list(args: &CheckpointListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
     let mut filter = CheckpointFilter {
         tag: args.tag.as_ref().map(ToString::to_string),
         limit: args.limit,
@@ -33,14 +34,14 @@ pub fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> 
         let all = all.map(|summary| store.session(&summary.info.id.to_string()));
         (None, all.collect::<Result<Vec<_>, _>>()?)
     } else {
-        let session = workplace::session(context, &store, Need::Existing)?;
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
         (Some(session.summary()?.info.name), vec![session])
     };
     if (args.since.is_some() || args.until.is_some())
         && let Some(session) = sessions.first()
     {
         // Only times have the same meaning in every session.
-        let reading = Reading { store: store.clone(), session: session.clone() };
+        let reading = SessionReader { store: store.clone(), session: session.clone() };
         let time = |moment| reading.time(context, moment);
         filter.since = args.since.as_ref().map(time).transpose()?;
         filter.until = args.until.as_ref().map(time).transpose()?;
@@ -51,52 +52,57 @@ pub fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> 
         for checkpoint in each.checkpoints(&filter)? {
             let checkpoint = CheckpointJson::new(each, &checkpoint)?;
             let session = args.all.then(|| name.clone());
-            checkpoints.push(Listed { checkpoint, session });
+            checkpoints.push(CheckpointListItem { checkpoint, session });
         }
     }
     checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
     checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
-    context.out.emit(&Checkpoints { session, checkpoints })?;
-    workplace::finish(&store);
+    context.out.emit(&CheckpointListReport { session, checkpoints })?;
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
 /// Shows a checkpoint, or another moment, with its state.
-pub fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
-    let point = workplace::point(context, &reading.session, &args.which)?;
+pub fn show(args: &CheckpointShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
+    let point = workspace::point(context, &reading.session, &args.which)?;
     state(&reading, &point, &args.state, context)
 }
 
 /// Shows what was known at a moment.
-pub fn at(args: &AtArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
-    let point = workplace::point(context, &reading.session, &args.moment)?;
+pub fn at(args: &CheckpointAtArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
+    let point = workspace::point(context, &reading.session, &args.moment)?;
     state(&reading, &point, &args.state, context)
 }
 
 fn state(
-    reading: &Reading,
+    reading: &SessionReader,
     point: &ResolvedMoment,
-    args: &StateArgs,
+    args: &StateViewArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
     let state = reading.state(point, args.as_recorded)?;
     let report = if context.global.json {
-        StateReport::Document(Box::new(Document::new(reading, &state, &args.kinds, args.full)?))
+        StateReport::Document(Box::new(StateDocument::new(
+            reading,
+            &state,
+            &args.kinds,
+            args.full,
+        )?))
     } else {
         let kinds = if args.kinds.is_empty() && !args.full {
             None
         } else {
-            let length = if args.full { Length::Whole } else { Length::Preview };
-            Some(of_kinds(&state, &args.kinds, &mut reading.texts(length))?)
+            let length = if args.full { TextLength::Whole } else { TextLength::Preview };
+            Some(entities_by_kind(&state, &args.kinds, &mut reading.texts(length))?)
         };
         StateReport::Screen(Box::new(StateScreen {
             brief: brief_screen(reading, &state)?,
-            folded: FoldedJson::at(&state)?,
+            folded: FoldedJson::between(&state)?,
             kinds,
             full: args.full,
-            leads: leads(&state)?,
+            leads: next_commands(&state)?,
         }))
     };
     context.out.emit(&report)?;
@@ -105,7 +111,7 @@ fn state(
 }
 
 /// Returns the brief of a state with its heading.
-pub fn brief_screen(reading: &Reading, state: &StateAt) -> Result<BriefScreen, CommandError> {
+pub fn brief_screen(reading: &SessionReader, state: &StateAt) -> Result<BriefScreen, CommandError> {
     let brief = state.brief()?;
     let checkpoint = brief.checkpoint.as_ref();
     let checkpoint =
@@ -115,7 +121,7 @@ pub fn brief_screen(reading: &Reading, state: &StateAt) -> Result<BriefScreen, C
 }
 
 /// Suggests commands to continue from a moment, named so that they keep their meaning.
-fn leads(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
+fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
     let named = match (state.point().named_checkpoint(), state.point().time()) {
         (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
         (None, Some(time)) => {
@@ -143,29 +149,35 @@ fn leads(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
 }
 
 /// Compares two moments.
-pub fn diff(args: &DiffArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+pub fn diff(args: &CheckpointDiffArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
     let session = &reading.session;
-    let from = workplace::point(context, session, &args.from)?;
-    let to = workplace::point(context, session, &args.to)?;
+    let from = workspace::point(context, session, &args.from)?;
+    let to = workspace::point(context, session, &args.to)?;
     let found = session.compare(&from, &to)?;
     let moments = (MomentJson::new(session, &from)?, MomentJson::new(session, &to)?);
     let name = session.summary()?.info.name;
-    let report = Diff::new(name, moments, found.time_delta_micros, found.changes, &args.kinds);
+    let report = CheckpointDiffReport::new(
+        name,
+        moments,
+        found.time_delta_micros,
+        found.changes,
+        &args.kinds,
+    );
     if args.exit_code && !report.changes.is_empty() {
         context.exit_code = EXIT_NO;
     }
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
 /// Restores the claims of a moment.
-pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandError> {
-    let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = workplace::open(context, access)?;
-    let session = workplace::session(context, &store, Need::Existing)?;
-    let point = workplace::point(context, &session, &args.which)?;
+pub fn restore(args: &CheckpointRestoreArgs, context: &mut Context) -> Result<(), CommandError> {
+    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
+    let store = workspace::open_store(context, access)?;
+    let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+    let point = workspace::point(context, &session, &args.which)?;
     let head = session.head()?;
     let found = session.compare(&head, &point)?;
     let facts = found.changes.iter().filter(|change| !change.kind.is_claim());
@@ -175,7 +187,8 @@ pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandE
     let revision = if args.dry_run {
         None
     } else {
-        let done = session.restore(&workplace::act(context, "checkpoint restore"), &point)?;
+        let done =
+            session.restore(&workspace::write_context(context, "checkpoint restore"), &point)?;
         match done.revision {
             Some((sequence, _)) => session.revision_of(&session.at_sequence(sequence)?)?,
             None => None,
@@ -188,7 +201,7 @@ pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandE
         (None, Some(revision)) => Some(revision.id.to_string()),
         (None, None) => None,
     };
-    let report = Recovery {
+    let report = CheckpointRestoreReport {
         restored_to,
         timestamp: session.time_of(&point)?,
         message: named.map_or_else(|| args.which.as_str().to_owned(), |one| one.message.clone()),
@@ -203,23 +216,23 @@ pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandE
         changes: changes.into_iter().map(readable).collect(),
     };
     context.out.emit(&report)?;
-    workplace::finish(&store);
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
 /// Draws the timeline of branches, revisions and checkpoints.
-pub fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+pub fn timeline(args: &CheckpointTimelineArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
     let session = &reading.session;
     let since = args.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
     let until = args.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
-    let branches: Vec<Lane> = session
+    let branches: Vec<TimelineLane> = session
         .branches(&session.head()?)?
         .into_iter()
         .map(|branch| {
             let (base, base_revision) = branch.base.map_or((None, None), |(b, r)| (Some(b), r));
             let (status, current, head) = (branch.status, branch.current, branch.revision);
-            Lane { name: branch.name, status, current, base, base_revision, head }
+            TimelineLane { name: branch.name, status, current, base, base_revision, head }
         })
         .collect();
     let mut entries = Vec::new();
@@ -231,15 +244,20 @@ pub fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), Comman
     }
     entries.sort_by_key(|entry| Reverse((entry.time, entry.sequence)));
     if !args.all {
-        let is_head =
-            |entry: &Entry| branches.iter().any(|branch| branch.head == Some(entry.sequence));
-        let is_fork = |entry: &Entry| {
+        let is_head = |entry: &TimelineEntry| {
+            branches.iter().any(|branch| branch.head == Some(entry.sequence))
+        };
+        let is_fork = |entry: &TimelineEntry| {
             branches.iter().any(|branch| branch.base_revision == Some(entry.sequence))
         };
-        let mut kept: Vec<Entry> = Vec::new();
+        let mut kept: Vec<TimelineEntry> = Vec::new();
         for entry in entries {
             let is_merge = entry.merged.is_some();
-            if entry.sort == Sort::Checkpoint || is_head(&entry) || is_fork(&entry) || is_merge {
+            if entry.sort == TimelineEntryKind::Checkpoint
+                || is_head(&entry)
+                || is_fork(&entry)
+                || is_merge
+            {
                 kept.push(entry);
             } else if let Some(above) = kept.last_mut() {
                 above.revisions_below += 1;
@@ -250,15 +268,15 @@ pub fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), Comman
     let omitted = entries.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
     entries.truncate(entries.len() - omitted);
     let session = session.summary()?.info.name;
-    context.out.emit(&Timeline { session, branches, entries, omitted })?;
-    workplace::finish(&reading.store);
+    context.out.emit(&TimelineReport { session, branches, entries, omitted })?;
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
-fn entry(reading: &Reading, item: LogItem) -> Result<Entry, CommandError> {
+fn entry(reading: &SessionReader, item: LogItem) -> Result<TimelineEntry, CommandError> {
     Ok(match item {
-        LogItem::Revision(revision) => Entry {
-            sort: Sort::Revision,
+        LogItem::Revision(revision) => TimelineEntry {
+            sort: TimelineEntryKind::Revision,
             sequence: revision.sequence,
             id: revision.id.to_string(),
             time: revision.time,
@@ -269,8 +287,8 @@ fn entry(reading: &Reading, item: LogItem) -> Result<Entry, CommandError> {
             merged: revision.merged,
             revisions_below: 0,
         },
-        LogItem::Checkpoint(checkpoint) => Entry {
-            sort: Sort::Checkpoint,
+        LogItem::Checkpoint(checkpoint) => TimelineEntry {
+            sort: TimelineEntryKind::Checkpoint,
             sequence: checkpoint.sequence,
             id: checkpoint.id.to_string(),
             time: checkpoint.time,

@@ -1,8 +1,8 @@
 //! The messages that a compaction kept word for word.
 
-use super::Compaction;
+use super::ContextCompaction;
 use crate::error::CommandError;
-use crate::text::{Length, Texts};
+use crate::text::{TextLength, TextReader};
 use forge_agents::resolve_each;
 use forge_store::error::Error;
 use forge_store::model::{Kind, TextRef, Value};
@@ -11,14 +11,14 @@ use forge_store::store::Session;
 /// The field of a compaction's checkpoint that lists them.
 const KEPT: &str = "kept";
 
-impl Compaction {
+impl ContextCompaction {
     /// Returns the texts of the messages that were kept, joined by line breaks; `None` if none is
     /// known.
     ///
     /// # Errors
     ///
     /// As every read.
-    pub fn kept(&self, session: &Session) -> Result<Option<String>, CommandError> {
+    pub fn kept_text(&self, session: &Session) -> Result<Option<String>, CommandError> {
         let Some(list) = self.checkpoint.body.field(KEPT).and_then(Value::as_list) else {
             return Ok(None);
         };
@@ -26,7 +26,7 @@ impl Compaction {
         let mut long = Vec::new();
         for one in list {
             if let Some(message) = one.field("message").and_then(Value::as_text) {
-                texts.extend(said(session, message)?);
+                texts.extend(message_text(session, message)?);
             }
             let Some(text) = one.field("text") else { continue };
             match TextRef::from_value(text) {
@@ -34,13 +34,13 @@ impl Compaction {
                 None => texts.extend(text.as_text().map(str::to_owned)),
             }
         }
-        texts.extend(whole(session, &long)?);
+        texts.extend(whole_texts(session, &long)?);
         Ok((!texts.is_empty()).then(|| texts.join("\n")))
     }
 }
 
 /// Reads these texts in full; they are in one line of the transcript.
-fn whole(session: &Session, texts: &[TextRef]) -> Result<Vec<String>, CommandError> {
+fn whole_texts(session: &Session, texts: &[TextRef]) -> Result<Vec<String>, CommandError> {
     let Some(first) = texts.first() else { return Ok(Vec::new()) };
     let beginnings = || texts.iter().map(|text| text.preview.clone()).collect();
     let source = session.source_of(first, &forge_agents::resolve)?;
@@ -55,13 +55,13 @@ fn whole(session: &Session, texts: &[TextRef]) -> Result<Vec<String>, CommandErr
 }
 
 /// The text of a message of the session.
-fn said(session: &Session, message: &str) -> Result<Option<String>, CommandError> {
+fn message_text(session: &Session, message: &str) -> Result<Option<String>, CommandError> {
     let versions = session.fact_versions(Kind::Message, message)?;
     let last = versions.last();
     let Some((known, text)) = last.and_then(|it| Some((it, it.fact.value.field("text")?))) else {
         return Ok(None);
     };
-    let mut texts = Texts::new(session, Length::Whole);
-    let shown = texts.shown(known.source.as_deref(), text.clone())?;
+    let mut texts = TextReader::new(session, TextLength::Whole);
+    let shown = texts.resolve(known.source.as_deref(), text.clone())?;
     Ok(shown.as_text().map(str::to_owned))
 }

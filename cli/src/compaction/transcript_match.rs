@@ -1,7 +1,7 @@
 //! Merges the compactions of a transcript with those that hooks reported: one compaction is one
 //! checkpoint.
 
-use super::{Compaction, Phase, RECENT, newest};
+use super::{CompactionPhase, ContextCompaction, RECENT, newest_compactions};
 use crate::error::CommandError;
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{NewCheckpoint, Session};
@@ -20,12 +20,12 @@ const LATE_MICROS: i64 = 60_000_000;
 /// # Errors
 ///
 /// As every read.
-pub fn adopt(
+pub fn match_hook_compactions(
     session: &Session,
     facts: &[Fact],
     mut drafts: Vec<NewCheckpoint>,
 ) -> Result<Vec<NewCheckpoint>, CommandError> {
-    let mut known = newest(session, Some(RECENT))?;
+    let mut known = newest_compactions(session, Some(RECENT))?;
     let boundaries: Vec<(usize, String, Timestamp)> = drafts
         .iter()
         .enumerate()
@@ -34,13 +34,14 @@ pub fn adopt(
             Some((place, uuid.to_owned(), draft.at?))
         })
         .collect();
-    let unknown = |known: &[Compaction]| {
+    let unknown = |known: &[ContextCompaction]| {
         boundaries.iter().any(|(_, uuid, _)| known.iter().all(|one| one.boundary() != Some(uuid)))
     };
     if known.len() == RECENT && unknown(&known) {
-        known = newest(session, None)?;
+        known = newest_compactions(session, None)?;
     }
-    let spoken: Vec<Timestamp> = facts.iter().filter(|fact| is_said(fact)).map(|f| f.at).collect();
+    let spoken: Vec<Timestamp> =
+        facts.iter().filter(|fact| is_conversation(fact)).map(|f| f.at).collect();
     let went_on =
         |since: Timestamp, until: Timestamp| spoken.iter().any(|at| *at > since && *at < until);
     let mut adopted: Vec<Option<String>> = Vec::new();
@@ -48,9 +49,10 @@ pub fn adopt(
         let same = known.iter().find(|one| one.boundary() == Some(uuid));
         let found = same.or_else(|| {
             known.iter().find(|one| {
-                let open = matches!(one.phase(), Phase::Announced | Phase::Done);
+                let open =
+                    matches!(one.phase(), CompactionPhase::Announced | CompactionPhase::Done);
                 let since = one.checkpoint.time.plus_micros(SAME_BREATH_MICROS);
-                let late = if one.phase() == Phase::Done { LATE_MICROS } else { 0 };
+                let late = if one.phase() == CompactionPhase::Done { LATE_MICROS } else { 0 };
                 open && !adopted.contains(&one.checkpoint.key)
                     && one.checkpoint.time <= at.plus_micros(late)
                     && !went_on(since, *at)
@@ -66,7 +68,7 @@ pub fn adopt(
     }
     for one in &known {
         let since = one.checkpoint.time.plus_micros(SAME_BREATH_MICROS);
-        if one.phase() == Phase::Announced
+        if one.phase() == CompactionPhase::Announced
             && !adopted.contains(&one.checkpoint.key)
             && went_on(since, Timestamp::MAX)
         {
@@ -87,7 +89,7 @@ pub fn is_compaction(key: &str) -> bool {
 /// Whether a fact is a message that continues a conversation: not a note of the program, and not a
 /// summary.
 #[must_use]
-pub fn is_said(fact: &Fact) -> bool {
+pub fn is_conversation(fact: &Fact) -> bool {
     let field = |name| fact.value.field(name);
     fact.kind == Kind::Message
         && field("meta").is_none()

@@ -12,7 +12,7 @@ const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// The source of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum TextArg {
     /// The text itself.
     Text(String),
     /// In this file.
@@ -21,7 +21,7 @@ pub enum Given {
     Stdin,
 }
 
-impl FromStr for Given {
+impl FromStr for TextArg {
     type Err = std::convert::Infallible;
 
     /// Parses an argument: `-` is standard input, `@FILE` a file, `@@` begins a text with one `@`,
@@ -38,7 +38,7 @@ impl FromStr for Given {
     }
 }
 
-impl Given {
+impl TextArg {
     /// Reads the text.
     ///
     /// # Errors
@@ -47,8 +47,8 @@ impl Given {
     pub fn read(&self, context: &Context) -> Result<String, CommandError> {
         match self {
             Self::Text(text) => Ok(text.clone()),
-            Self::File(path) => file(&context.cwd.join(path)),
-            Self::Stdin => text_of(io::stdin().lock(), "standard input"),
+            Self::File(path) => read_file(&context.cwd.join(path)),
+            Self::Stdin => read_text(io::stdin().lock(), "standard input"),
         }
     }
 }
@@ -57,13 +57,13 @@ impl Given {
 ///
 /// # Errors
 ///
-/// As [`Given::read`].
-pub fn file(path: &Path) -> Result<String, CommandError> {
+/// As [`TextArg::read`].
+pub fn read_file(path: &Path) -> Result<String, CommandError> {
     let shown = path.display().to_string();
-    text_of(open_plain(path)?.0, &shown)
+    read_text(open_plain(path)?.0, &shown)
 }
 
-fn text_of(source: impl Read, shown: &str) -> Result<String, CommandError> {
+fn read_text(source: impl Read, shown: &str) -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     source
         .take(MAX_TEXT_BYTES + 1)
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn the_first_character_says_where_the_text_is() {
-        let given = |text: &str| text.parse::<Given>().unwrap();
-        assert_eq!(given("-"), Given::Stdin);
-        assert_eq!(given("@a/b"), Given::File("a/b".into()));
-        assert_eq!(given("@@b"), Given::Text("@b".to_owned()));
+        let given = |text: &str| text.parse::<TextArg>().unwrap();
+        assert_eq!(given("-"), TextArg::Stdin);
+        assert_eq!(given("@a/b"), TextArg::File("a/b".into()));
+        assert_eq!(given("@@b"), TextArg::Text("@b".to_owned()));
         for text in ["", "x @y", "@", "--"] {
-            assert_eq!(given(text), Given::Text(text.to_owned()));
+            assert_eq!(given(text), TextArg::Text(text.to_owned()));
         }
     }
 }
