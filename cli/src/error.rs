@@ -36,7 +36,7 @@ exit_codes! {
     /// Done as far as possible now, but not complete: another process still uses data that is to be
     /// removed.
     EXIT_NOT_YET = 8;
-    /// A bug in forge.
+    /// Creates an error about a bug in forge.
     EXIT_INTERNAL = 70;
 }
 

@@ -119,7 +119,7 @@ fn parse_and_run(
         Err(error) if error.kind() == ClapKind::DisplayHelp => {
             let tree = args::example::with_examples(tree);
             let shown = tree.try_get_matches_from(arguments).err().unwrap_or(error);
-            return not_parsed(&shown, *form);
+            return answer_parse_error(&shown, *form);
         }
         Err(error) => return answer_parse_error(&with_right_command(tree, error), *form),
     };

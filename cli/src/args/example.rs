@@ -50,7 +50,7 @@ fn add(command: Command, own: &str, lines: &[(String, &str)]) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Args;
+    use crate::args::ForgeArgs;
     use clap::CommandFactory;
 
     /// Splits a line as a shell does, without escapes and variables.
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn every_example_parses() {
         for line in EXAMPLES.lines() {
-            if let Err(error) = Args::command().try_get_matches_from(words(line)) {
+            if let Err(error) = ForgeArgs::command().try_get_matches_from(words(line)) {
                 panic!("{line}: {error}");
             }
         }
@@ -89,6 +89,6 @@ mod tests {
             let shown = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(shown.contains(&format!("\n  forge {path}")), "{path}: {shown}");
         }
-        check(&with_examples(Args::command()), "");
+        check(&with_examples(ForgeArgs::command()), "");
     }
 }

@@ -128,7 +128,7 @@ pub struct BranchReport {
     done: Option<&'static str>,
     /// The session.
     pub session: String,
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
     /// Its data.
     #[serde(flatten)]

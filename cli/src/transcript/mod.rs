@@ -68,16 +68,16 @@ struct TranscriptIntake {
     session: Option<Session>,
     bookmark: SourceBookmark,
     again: bool,
-    report: TranscriptReport,
+    report: TranscriptFileReport,
 }
 
-impl<'a> Importer<'a> {
+impl<'a> TranscriptImporter<'a> {
     /// Creates an importer; `progress` is called with the number of bytes read from the current
     /// file.
     pub fn new(
         store: &'a Store,
         act: &'a WriteContext,
-        how: How,
+        how: TranscriptImportOptions,
         progress: &'a dyn Fn(u64),
     ) -> Self {
         let dialect = TranscriptDialect::default();
@@ -86,7 +86,7 @@ impl<'a> Importer<'a> {
 
     /// Sets the agent of the transcripts.
     #[must_use]
-    pub fn of(self, dialect: TranscriptDialect) -> Self {
+    pub fn with_dialect(self, dialect: TranscriptDialect) -> Self {
         Self { dialect, ..self }
     }
 
