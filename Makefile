@@ -87,4 +87,5 @@ ready-tests:
 	@scripts/rocksdb
 
 build: ready
-	@$(CARGO) build --locked --release -p forge-cli
+	@# Of the whole workspace, so that it shares its build with the tests: alone it has fewer features.
+	@$(CARGO) build --locked --release --workspace --bin forge

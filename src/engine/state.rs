@@ -1,6 +1,7 @@
 //! A state in memory: every entry is verified and addressable, and decoded only on demand.
 
 use super::parallel;
+use crate::diff::ChangeKind;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, decode_key, encode_key, has_same_content};
 use crate::model::{ClaimEntry, Key, Kind};
@@ -150,6 +151,12 @@ impl RevisionState {
         kind: Kind,
     ) -> impl Iterator<Item = Result<(Key, ClaimEntry)>> + '_ {
         self.encoded_of(kind).map(|(key, entry)| decode(key, entry))
+    }
+
+    /// Returns the number of claims of one kind, without decoding them.
+    #[must_use]
+    pub fn count_of_kind(&self, kind: Kind) -> usize {
+        self.kind_range(kind).len()
     }
 
     /// Returns the index range of the claims of one kind.
@@ -355,7 +362,21 @@ impl StateDifferences {
         self.rows.is_empty()
     }
 
-    /// Returns the claims that differ, sorted by key.
+    /// Returns the keys of the claims that differ, sorted, each with what happened to it: added,
+    /// removed or updated.
+    pub fn keys(&self) -> impl Iterator<Item = Result<(Key, ChangeKind)>> + '_ {
+        self.iter().map(|(key, old, new)| {
+            let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
+            let change = match (old, new) {
+                (None, _) => ChangeKind::Added,
+                (_, None) => ChangeKind::Removed,
+                (Some(_), Some(_)) => ChangeKind::Updated,
+            };
+            Ok((key, change))
+        })
+    }
+
+    /// Returns the claims that differ, sorted by key, as stored.
     pub fn iter(&self) -> impl Iterator<Item = DifferenceBytes<'_>> {
         let bytes = |place: Option<BufferRange>| place.map(|place| place.bytes_in(&self.buffers));
         self.rows

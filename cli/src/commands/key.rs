@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::private;
 use crate::report::key::{Adopted, KeyCarried, KeyShown};
 use crate::workplace::{self, Access};
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use forge_store::store::Store;
 use std::path::{Path, PathBuf};
 

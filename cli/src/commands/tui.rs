@@ -106,7 +106,7 @@ fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, C
         (None, _) => return Ok(BTreeMap::new()),
     };
     let shown = path.display();
-    let text = forge_store::backend::plain_file::read_text(&path, MAX_KEYS_BYTES)
+    let text = forge_store::plain_file::read_text(&path, MAX_KEYS_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     toml::from_str(&text).map_err(|error| {
         CommandError::invalid(format!("'{shown}' is no table of keys: {}", error.message())).hinted(

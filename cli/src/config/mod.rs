@@ -11,7 +11,7 @@ pub use trust::IgnoredSetting;
 use crate::args::{Color, Global};
 use crate::context::Environment;
 use crate::error::CommandError;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::git;
 use crate::private;
 use crate::text::{hex, short};
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use forge_store::store::Store;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

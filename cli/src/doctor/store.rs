@@ -6,7 +6,7 @@ use crate::compaction;
 use crate::error::{CommandError, ErrorKind};
 use crate::report::doctor::StoreHealth;
 use crate::report::key::word;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use forge_store::store::{Options, Store};
 use rustix::fs::{Access, access};
 use std::fs::{self, TryLockError};

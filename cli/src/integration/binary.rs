@@ -1,7 +1,7 @@
 //! Programs: where the path finds them, and what their files say.
 
 use crate::context::Environment;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 

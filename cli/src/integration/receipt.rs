@@ -5,7 +5,7 @@ use super::splice::Splice;
 use crate::context::Environment;
 use crate::error::CommandError;
 use crate::private;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
