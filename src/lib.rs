@@ -3,8 +3,6 @@
 //! The layers, top to bottom; an arrow never points up (`tests/it/layering.rs` checks it):
 //!
 //! * [`admin`]: care of stores: verify, repair, back up, prune, purge, keys.
-//! * [`systems`]: workflow runs, pipeline progress, agent programs, message threads: small types
-//!   built on the store.
 //! * [`store`]: the facade, what library users work with.
 //! * `engine`: commit, index, materialize, look up, keyframes.
 //! * [`error`]: all errors, grouped by what the caller should do next.
@@ -36,6 +34,5 @@ mod format;
 pub mod model;
 pub mod redact;
 pub mod store;
-pub mod systems;
 
 pub use backend::plain_file;

@@ -29,8 +29,6 @@ mod metrics;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
-mod program;
-#[cfg(test)]
 mod prune;
 #[cfg(test)]
 mod purge;
@@ -46,8 +44,6 @@ mod source;
 mod spool;
 mod store;
 mod stream;
-#[cfg(test)]
-mod thread;
 #[cfg(test)]
 mod together;
 #[cfg(test)]

@@ -13,10 +13,10 @@ use forge_store::store::{
     CheckpointFilter, ClaimChange, MergeRequest, MergeResult, NewCheckpoint, NewSession, Options,
     Session, SourceBookmark, SourceChunk, Store, StreamImportRequest, WriteContext,
 };
-use forge_store::systems::program::{CheckpointReference, Program};
-use forge_store::systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
-use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
-use forge_store::systems::thread::{AppendOptions, CallResult, Thread};
+use forge_systems::program::{CheckpointReference, Program};
+use forge_systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
+use forge_systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
+use forge_systems::thread::{AppendOptions, CallResult, Thread};
 use forge_testkit::secret::{Fake, fakes, shapes};
 use proptest::prelude::*;
 use serde_json::json;

@@ -10,7 +10,7 @@ use crate::report::execution::Cleaned;
 use crate::workplace::{self, Access};
 use forge_store::error::Error;
 use forge_store::store::Store;
-use forge_store::systems::progress::{self, PipelineExecution, ProgressDocument};
+use forge_systems::progress::{self, PipelineExecution, ProgressDocument};
 use std::time::Duration;
 
 /// Save how far long pipelines have come, and go on with them.

@@ -10,7 +10,7 @@ use crate::given::{self, Given};
 use crate::workplace;
 use forge_store::error::Error;
 use forge_store::store::WriteContext;
-use forge_store::systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
+use forge_systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

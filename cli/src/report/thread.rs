@@ -1,7 +1,7 @@
 //! Message threads.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
-use forge_store::systems::thread::{
+use forge_systems::thread::{
     AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
     StoredMessage, ThreadFault, ThreadLease, ThreadStatus, preview,
 };

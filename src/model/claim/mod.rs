@@ -42,7 +42,8 @@ pub use validate::{
     InvalidField, InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, is_checked,
 };
 pub use verification::{VerificationResult, VerificationStatus};
-pub(crate) use vocabulary::words;
+#[doc(hidden)]
+pub use vocabulary::serde_of_vocabulary;
 pub use vocabulary::{FieldVocabulary, UnknownWord, VocabularyWord};
 
 /// All vocabularies of fields.

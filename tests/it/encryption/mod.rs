@@ -14,7 +14,7 @@ use forge_store::store::{
     ClaimChange, NewCheckpoint, NewSession, Options, SearchQuery, Session, SourceBookmark,
     SourceChunk, Store,
 };
-use forge_store::systems::run::{StepRecord, WorkflowRun};
+use forge_systems::run::{StepRecord, WorkflowRun};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::report::execution::{ExecutionJson, Executions, Failed, FailedJson, St
 use crate::report::progress::{Done, History, Resume, SavedAt, Show, Validated};
 use crate::workplace::{self, Access};
 use forge_store::model::Value;
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     self, PRESETS, PipelineExecution, ProgressDocument, ResumeDecision, RetryBackoff,
 };
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use crate::report::run::{
 };
 use crate::workplace::{self, Access};
 use forge_store::store::ResolvedMoment;
-use forge_store::systems::run::WorkflowRun;
+use forge_systems::run::WorkflowRun;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

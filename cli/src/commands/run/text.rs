@@ -8,7 +8,7 @@ use crate::error::{CommandError, EXIT_NO, ErrorKind};
 use crate::given::{self, Given};
 use crate::report::run::{Audit, AuditFinding, Render};
 use crate::workplace::{self, Access};
-use forge_store::systems::run::{self, FindingKind, WorkflowRun, placeholders};
+use forge_systems::run::{self, FindingKind, WorkflowRun, placeholders};
 use std::path::PathBuf;
 
 /// Arguments of `forge run render`.

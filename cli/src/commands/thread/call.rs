@@ -8,7 +8,7 @@ use crate::given::Given;
 use crate::report::thread::{PendingShown, Rerun};
 use crate::workplace::{self, Access};
 use forge_store::store::Store;
-use forge_store::systems::thread::{CallResult, CallState, Thread};
+use forge_systems::thread::{CallResult, CallState, Thread};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -7,7 +7,7 @@ use crate::error::{CommandError, EXIT_NO};
 use crate::report::thread::{AppendedJson, Checked, SanitizedJson, Shown, messages_of};
 use crate::workplace::{self, Access};
 use forge_store::error::Error;
-use forge_store::systems::thread::{
+use forge_systems::thread::{
     AppendGuard, AppendOptions, OrphanPolicy, SanitizeOptions, Thread, form_of, sanitize_history,
 };
 use std::path::PathBuf;
