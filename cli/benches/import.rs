@@ -30,7 +30,7 @@ fn import(store: &Store, file: &Path) {
 /// As the command opens a store: secrets are looked for.
 fn create(folder: &Path) -> Store {
     let redaction = Some(Arc::new(Redactor::new()));
-    let options = Options { redaction, ..Options::default() };
+    let options = Options::default().redaction(redaction);
     Store::create(folder, options).expect("a store")
 }
 

@@ -96,15 +96,13 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
 /// How a command uses a store.
 #[must_use]
 pub fn options(context: &Context, access: Access) -> Options {
-    Options {
-        lock_timeout: context.lock_timeout(),
-        read_only: access != Access::Write,
-        redaction: redactor(context).map(Arc::new),
-        keyring: context.keyring(),
-        encrypted: false,
+    Options::default()
+        .lock_timeout(context.lock_timeout())
+        .read_only(access != Access::Write)
+        .redaction(redactor(context).map(Arc::new))
+        .keyring(context.keyring())
         // A command ends soon: what it would remember of more, nobody would come back to.
-        head_bytes: 64 << 20,
-    }
+        .head_bytes(64 << 20)
 }
 
 /// What takes secrets out, with what the settings and flags let through; `None` if they are to be stored.

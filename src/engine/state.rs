@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::{decode_entry, decode_key, encode_key, has_same_content};
 use crate::model::{ClaimEntry, Key, Kind};
 use std::cmp::Ordering;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,10 +58,17 @@ impl EntrySlot {
 const PARALLEL_CLAIMS: usize = 4096;
 
 /// The claims of one revision, sorted by kind and id.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct RevisionState {
     buffers: Vec<SharedBuffer>,
     slots: Vec<EntrySlot>,
+}
+
+impl fmt::Debug for RevisionState {
+    /// Without the claims, which may be many.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("RevisionState").field("claims", &self.len()).finish_non_exhaustive()
+    }
 }
 
 impl RevisionState {
@@ -246,10 +254,17 @@ impl StateBuilder {
 
 /// The claims that differ between two states, as stored: nothing is copied, and decoding is on
 /// demand.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct StateDifferences {
     buffers: Vec<SharedBuffer>,
     rows: Vec<DifferingEntry>,
+}
+
+impl fmt::Debug for StateDifferences {
+    /// Without the claims, which may be many.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("StateDifferences").field("claims", &self.len()).finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

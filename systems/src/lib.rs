@@ -7,6 +7,8 @@
 //! session. All reads and writes use the public API of [`forge_store`]; decisions are made by pure
 //! functions.
 
+#![warn(missing_debug_implementations)]
+
 mod compound_id;
 pub mod program;
 pub mod progress;

@@ -167,6 +167,18 @@ fn no_client_uses_what_only_the_feature_internals_makes_public() {
     assert!(faults.is_empty(), "not public:\n{}", faults.join("\n"));
 }
 
+/// The library has a way to the clock for its users, and none of its own.
+#[test]
+fn the_library_reads_no_clock() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let reads = |file: &Path| {
+        let code = std::fs::read_to_string(file).expect("a source is readable");
+        without_comments(&without_tests(&code)).contains("Timestamp::now(")
+    };
+    let found: Vec<_> = files(&src, "rs").into_iter().filter(|file| reads(file)).collect();
+    assert!(found.is_empty(), "these read the clock: {found:?}");
+}
+
 #[test]
 fn an_upward_import_is_found_however_it_is_written() {
     for (room, code) in [

@@ -29,6 +29,8 @@ mod metrics;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod outside;
+#[cfg(test)]
 mod prune;
 #[cfg(test)]
 mod purge;
@@ -46,6 +48,8 @@ mod store;
 mod stream;
 #[cfg(test)]
 mod together;
+#[cfg(test)]
+mod typed;
 #[cfg(test)]
 mod unfinished;
 

@@ -371,7 +371,7 @@ fn aside(store: &Store, path: &Path, options: &Options, fakes: &[Fake]) -> Vec<u
     let session = store.every_session().unwrap().pop().unwrap().summary().unwrap().info;
     let journal = std::fs::File::open(path.join("journal/append.lock")).unwrap();
     journal.lock().unwrap();
-    let options = Options { lock_timeout: std::time::Duration::ZERO, ..options.clone() };
+    let options = options.clone().lock_timeout(std::time::Duration::ZERO);
     let beside = Store::open(path, options).unwrap();
     for (number, fake) in fakes.iter().enumerate().take(3) {
         let (act, text) = (act(80), || Value::from(fake.text.as_str()));
@@ -459,7 +459,7 @@ fn everything(store: &Store, folder: &Path) -> Vec<u8> {
 fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<Fake>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    let options = Options { redaction, ..Options::default() };
+    let options = Options::default().redaction(redaction);
     let store = Store::create(&path, options.clone()).unwrap();
     let fakes = fakes(of_each);
     let mut half = Vec::new();
@@ -515,7 +515,7 @@ fn without_redaction_the_same_search_finds_every_shape() {
 
 #[test]
 fn what_was_taken_out_is_told_and_names_that_are_secrets_are_refused() {
-    let options = Options { redaction: Some(Arc::new(Redactor::new())), ..Options::default() };
+    let options = Options::default().redaction(Arc::new(Redactor::new()));
     let store = Store::in_memory_with(options).unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let fake = &fakes(1).into_iter().find(|fake| fake.shape == "github").unwrap();

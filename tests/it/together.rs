@@ -27,7 +27,7 @@ fn act() -> WriteContext {
 }
 
 fn open(path: &Path) -> Store {
-    Store::open(path, Options { lock_timeout: WAIT, ..Options::default() }).unwrap()
+    Store::open(path, Options::default().lock_timeout(WAIT)).unwrap()
 }
 
 /// One more claim and a checkpoint of its name, in one record.
@@ -160,7 +160,7 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied_and_read() {
     // As many views as asked for, and until everything is there.
     while view < asked.unwrap_or(100) || seen < 3 * 2 * WRITES_EACH as u64 {
         view += 1;
-        let options = Options { read_only: true, ..Options::default() };
+        let options = Options::default().read_only(true);
         let store = Store::open(&folder.path, options).unwrap();
         let session = store.session("s").unwrap();
         let summary = session.summary().unwrap();
@@ -252,7 +252,7 @@ fn beside_a_frozen_lock_holder_writing_fails_by_name_and_reading_goes_on() {
     write(&store.session("s").unwrap(), "before");
     let (mut child, lines) = spawn("hold", &folder.path, 0, 0);
     assert_eq!(lines.recv_timeout(WAIT).unwrap(), "held");
-    let options = Options { lock_timeout: Duration::from_millis(50), ..Options::default() };
+    let options = Options::default().lock_timeout(Duration::from_millis(50));
     let impatient = Store::open(&folder.path, options).unwrap();
     let session = impatient.session("s").unwrap();
     let value = Value::from([("description", "x".into())]);

@@ -149,7 +149,7 @@ fn read(
     health.encrypted = Some(key.encrypted);
     health.witnessed = key.witnessed;
     health.adopted_at = key.adopted.map(|(_, time)| time);
-    let store = Store::open(path, Options { read_only: true, ..options.clone() })?;
+    let store = Store::open(path, options.clone().read_only(true))?;
     health.opens = true;
     health.tail_bytes = Some(store.tail_bytes()?);
     let sessions = store.sessions()?;

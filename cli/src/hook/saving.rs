@@ -606,7 +606,7 @@ impl<'c> Desk<'c> {
 }
 
 fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store, CommandError> {
-    let options = Options { lock_timeout, ..workplace::options(context, Access::Write) };
+    let options = workplace::options(context, Access::Write).lock_timeout(lock_timeout);
     Ok(Store::open(path, options)?)
 }
 
@@ -624,7 +624,7 @@ pub fn keep_aside(context: &Context, event: &HookEvent, path: &Path) -> Result<b
         return Ok(false);
     }
     let options = workplace::options(context, Access::Write);
-    let options = Options { lock_timeout: LOCK_PATIENCE, ..options };
+    let options = options.lock_timeout(LOCK_PATIENCE);
     let store = match Store::open(path, options.clone()) {
         // Not even its key can be trusted to be its own: what is kept waits without a seal.
         Err(error) if error.kind() == forge_store::error::ErrorKind::Forged => {

@@ -47,7 +47,7 @@ pub struct ProgramCheckpoint {
 }
 
 /// A program in a store. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Program {
     store: Store,
     session: Session,

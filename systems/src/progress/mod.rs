@@ -33,7 +33,7 @@ use forge_store::model::{Key, Kind, SessionKind, Timestamp};
 use forge_store::store::{ClaimChange, Session, Store, WriteContext, WriteReport};
 
 /// An execution of a review's pipeline.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct PipelineExecution {
     session: Session,
     review: String,

@@ -28,7 +28,7 @@ use forge_store::model::{Key, Kind, SessionKind, Value};
 use forge_store::store::{Session, Store, WriteContext, WriteReport};
 
 /// A workflow run.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct WorkflowRun {
     session: Session,
     key: String,

@@ -31,7 +31,7 @@ pub(super) const PLACE_GAP: i64 = 1 << 16;
 /// assert_eq!(repaired.sanitized.messages.len(), 3);
 /// # Ok::<(), forge_store::error::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Thread {
     pub(super) session: Session,
     pub(super) name: String,

@@ -45,7 +45,7 @@ impl Place {
 
     fn options(&self) -> Options {
         let keyring = Some(self.keyring());
-        Options { keyring, encrypted: self.encrypted, ..Options::default() }
+        Options::default().keyring(keyring).encrypted(self.encrypted)
     }
 
     fn open(&self) -> Store {
@@ -143,7 +143,7 @@ fn plant_more(place: &Place, store: &Store) {
         .unwrap();
     let lock = fs::File::open(place.path().join("journal/append.lock")).unwrap();
     lock.lock().unwrap();
-    let options = Options { lock_timeout: Duration::from_millis(20), ..place.options() };
+    let options = place.options().lock_timeout(Duration::from_millis(20));
     let session = Store::open(&place.path(), options).unwrap().session("zebra-session").unwrap();
     let waits = ClaimChange::add(
         Key::new(Kind::Note, "zebra-waits"),

@@ -135,7 +135,7 @@ fn a_copy_that_went_another_way_is_refused() {
     copy(&place.keyring(), &keys);
     add(&place.open().session("first").unwrap(), 60, "mine");
     // The same key, on another machine: every seal is right.
-    let options = forge_store::store::Options { keyring: Some(keys), ..place.options() };
+    let options = place.options().keyring(keys);
     let other = Store::open(&aside, options).unwrap();
     (0..3).for_each(|minute| add(&other.session("first").unwrap(), 70 + minute, "theirs"));
     drop(other);

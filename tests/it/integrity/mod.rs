@@ -56,7 +56,7 @@ impl Place {
     }
 
     fn options(&self) -> Options {
-        Options { keyring: Some(self.keyring()), ..Options::default() }
+        Options::default().keyring(self.keyring())
     }
 
     fn open(&self) -> Store {
@@ -78,7 +78,7 @@ impl Place {
 
     /// What a reader comes to who wants everything.
     fn read(&self) -> Result<Vec<String>, Error> {
-        let options = Options { read_only: true, ..self.options() };
+        let options = self.options().read_only(true);
         read(&Store::open(&self.store(), options)?)
     }
 

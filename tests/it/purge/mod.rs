@@ -388,7 +388,7 @@ fn what_waits_in_the_spool_or_cannot_be_read_there_goes_too() {
     note(&session, 1, "n", "nothing here");
     let lock = std::fs::File::open(path.join("journal/append.lock")).unwrap();
     lock.lock().unwrap();
-    let busy = Options { lock_timeout: std::time::Duration::ZERO, ..Options::default() };
+    let busy = Options::default().lock_timeout(std::time::Duration::ZERO);
     let other = Store::open(&path, busy).unwrap();
     let waits = other.session("s").unwrap();
     let change = ClaimChange::add(Key::new(Kind::Note, "waits"), value(SECRET));
@@ -411,7 +411,7 @@ fn a_sealed_store_stays_sealed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let keyring = folder.path().join("keys");
-    let options = Options { keyring: Some(keyring.clone()), ..Options::default() };
+    let options = Options::default().keyring(keyring.clone());
     let store = planted(&path, options);
     assert!(purge(&store, 31).is_done());
     assert_eq!(in_files(&path, SECRET) + in_files(&keyring, SECRET), 0);
