@@ -33,6 +33,7 @@ lint: ready ## formatting, clippy and the documentation, with warnings as errors
 	@echo "== cargo fmt --check"
 	@$(CARGO) fmt --all --check
 	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	@$(CARGO) fmt --manifest-path tests/outside/Cargo.toml --check
 	@echo "== cargo clippy"
 	@$(CARGO) clippy --locked --release --workspace --all-targets -- -D warnings
 	@echo "== cargo doc"
@@ -47,6 +48,7 @@ instructions: ready ## count the instructions of a small run with callgrind, int
 fmt: ## format the code
 	@$(CARGO) fmt --all
 	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml
+	@$(CARGO) fmt --manifest-path tests/outside/Cargo.toml
 
 fuzz: ready ## hand each fuzz target SECONDS (5) of random input; SEED, FIXED=1 and TARGETS as scripts/fuzz says
 	@scripts/fuzz $(if $(FIXED),--fixed,--seconds $(or $(SECONDS),5)) $(if $(SEED),--seed $(SEED)) $(TARGETS)

@@ -40,20 +40,21 @@
 //!
 //! * **Embedded.** A store is a folder. There is no server; any number of threads and processes may
 //!   read and write one store at once.
-//! * **Append-only.** A write goes to a journal with one sync; an index in RocksDB follows it. Every
-//!   byte that is read is checked against a hash.
+//! * **Durable.** A write goes to a journal with one sync; an index in RocksDB follows it. A wrong byte
+//!   in the files is an error that names it, never a wrong state.
 //! * **Temporal.** A moment is a time, a revision, a checkpoint or a phrase such as `2 hours ago`
-//!   ([`Session::at`]). Reading an old moment costs no more than reading the newest.
+//!   ([`Session::at`]). Every moment can be read, not only those with a checkpoint.
 //! * **Careful.** [`Options`] can remove secrets from everything that is written, seal a store against
 //!   changes from outside, and encrypt it.
 //!
 //! # What it is not
 //!
 //! * Not a general database: no queries over claims, no transactions over several sessions.
-//! * Not a log collector: a session of a million facts works, a million writes a second do not.
-//! * Not a service: it has no network, and is not made for network file systems. It runs on Unix.
-//! * Not tied to a clock: no function but [`Timestamp::now`] reads one. Times come in as arguments, so
-//!   the same calls give the same store. The library never prints and never reads the environment.
+//! * Not a log collector: each write waits for the disk.
+//! * Not a service: it has no network, and does not protect a store on a network file system. It runs
+//!   on Unix.
+//! * Not tied to a clock: times come in as arguments, and no function but [`Timestamp::now`] asks what
+//!   time it is. The library never prints and never reads the environment.
 //!
 //! # Where to go on
 //!

@@ -78,13 +78,15 @@ fn reach(file: &Path, inside: &Path, reached: &mut BTreeSet<PathBuf>) {
 }
 
 #[test]
-fn every_file_of_this_folder_is_part_of_the_tests() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
-    let mut reached = BTreeSet::new();
-    reach(&here.join("main.rs"), &here, &mut reached);
-    let forgotten = source::files(&here, "rs")
-        .into_iter()
-        .filter(|file| !reached.contains(file))
-        .collect::<Vec<_>>();
-    assert!(forgotten.is_empty(), "no 'mod' line leads to {forgotten:?}");
+fn every_file_of_these_folders_is_part_of_the_tests() {
+    for folder in ["tests/it", "systems/tests/it"] {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let mut reached = BTreeSet::new();
+        reach(&here.join("main.rs"), &here, &mut reached);
+        let forgotten = source::files(&here, "rs")
+            .into_iter()
+            .filter(|file| !reached.contains(file))
+            .collect::<Vec<_>>();
+        assert!(forgotten.is_empty(), "no 'mod' line leads to {forgotten:?}");
+    }
 }

@@ -17,9 +17,7 @@ use forge_agents::hook::{
 use forge_store::model::{
     AutoTrigger, Checkpoint, Fact, FactOrigin, Kind, SessionKind, Value, claim,
 };
-use forge_store::store::{
-    NewSession, Options, Session, SessionWrite, Store, WriteContext, WriteReport,
-};
+use forge_store::store::{NewSession, Session, SessionWrite, Store, WriteContext, WriteReport};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};

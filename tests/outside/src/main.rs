@@ -2,8 +2,8 @@
 
 use forge_store::admin::{VerifyDepth, VerifyOutcome};
 use forge_store::{
-    Belief, Confidence, ErrorKind, Evidence, ExecutedCommand, Hypothesis, NewCheckpoint, NewSession, Note, Options,
-    Store, Strength, Timestamp, WriteContext,
+    Belief, Confidence, ErrorKind, Evidence, ExecutedCommand, Hypothesis, NewCheckpoint,
+    NewSession, Note, Options, Store, Strength, Timestamp, WriteContext,
 };
 use std::error::Error;
 use std::path::PathBuf;
@@ -20,7 +20,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..Hypothesis::default()
     };
     let (cause, _) = session.add(&context, cause)?;
-    session.write(&context).checkpoint(NewCheckpoint::manual("one suspect").tags(["suspect"])).commit()?;
+    session
+        .write(&context)
+        .checkpoint(NewCheckpoint::manual("one suspect").tags(["suspect"]))
+        .commit()?;
     let evidence = Evidence { strength: Strength::new(0.8), ..Evidence::default() };
     let report = session
         .write(&context)
@@ -33,15 +36,24 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let then = session.at("suspect", Timestamp::now())?;
     let (before, now) = (session.state(&then)?, session.state(&session.head()?)?);
-    println!("{} and {} pieces of evidence", before.all::<Evidence>()?.len(), now.all::<Evidence>()?.len());
+    println!(
+        "{} and {} pieces of evidence",
+        before.all::<Evidence>()?.len(),
+        now.all::<Evidence>()?.len()
+    );
     println!("{} commands", now.all::<ExecutedCommand>()?.len());
-    let confidence = |hypothesis: Option<Hypothesis>| hypothesis.and_then(|one| one.confidence).map(Confidence::value);
+    let confidence = |hypothesis: Option<Hypothesis>| {
+        hypothesis.and_then(|one| one.confidence).map(Confidence::value)
+    };
     println!("{:?} before", confidence(before.get(&cause)?));
     println!("more now: {}", confidence(now.get(&cause)?) > Some(0.8));
     println!("{}", session.compare(&then, &session.head()?)?.summary);
 
     let unknown = session.at("no such tag", Timestamp::now()).err().map(|error| error.kind());
-    println!("unknown: {}", unknown.is_some_and(|kind| matches!(kind, ErrorKind::NotFound | ErrorKind::Invalid)));
+    println!(
+        "unknown: {}",
+        unknown.is_some_and(|kind| matches!(kind, ErrorKind::NotFound | ErrorKind::Invalid))
+    );
     let report = Store::verify(&folder, VerifyDepth::ReadData, Timestamp::now(), None)?;
     println!("sound: {}", report.outcome == VerifyOutcome::Clean);
     println!("{store:?}\n{session:?}\n{now:?}");
