@@ -1,7 +1,9 @@
 //! Errors of this crate, grouped by what the caller should do next.
 
+pub use crate::backend::{Error as BackendError, IntegrityBreach};
+pub use crate::format::{DecodeError, MarkerError};
+
 use crate::backend;
-use crate::format::{DecodeError, MarkerError};
 use crate::model::Timestamp;
 use std::fmt;
 use std::path::PathBuf;

@@ -33,7 +33,7 @@ fn import(store: &Store, file: &Path) {
 /// Opens a store like the command, with redaction.
 fn create(folder: &Path) -> Store {
     let redaction = Some(Arc::new(Redactor::new()));
-    let options = Options { redaction, ..Options::default() };
+    let options = Options::default().redaction(redaction);
     Store::create(folder, options).expect("a store")
 }
 

@@ -7,7 +7,7 @@
 use crate::config::trust;
 use crate::context::Environment;
 use crate::error::CommandError;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 

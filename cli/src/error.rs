@@ -1,7 +1,7 @@
 //! Errors as the user sees them: kind, message, causes, hints, exit code.
 
-use forge_store::backend;
 use forge_store::error as store;
+use forge_store::error::BackendError;
 use serde::Serialize;
 use std::error::Error;
 use std::{fmt, io};
@@ -304,10 +304,10 @@ impl From<store::Error> for CommandError {
                 "restore the key with 'forge key import'; without it the store cannot be \
                 read".to_owned(),
             ),
-            store::Error::Backend(backend::Error::Breach { .. }) => Some(
+            store::Error::Backend(BackendError::Breach { .. }) => Some(
                 "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder, 'forge adopt' keeps it as it is".to_owned(),
             ),
-            store::Error::Backend(backend::Error::Busy { .. }) => {
+            store::Error::Backend(BackendError::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
             full if full.is_disk_full() => Some(
@@ -317,7 +317,7 @@ impl From<store::Error> for CommandError {
             damaged if damaged.kind() == store::ErrorKind::Corrupt => Some(
                 "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder".to_owned(),
             ),
-            store::Error::Backend(backend::Error::Io { source, .. }) => match source.kind() {
+            store::Error::Backend(BackendError::Io { source, .. }) => match source.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     Some("the store cannot be written from here; reading still works".to_owned())
                 }
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!((error.exit_code(), error.hints().len()), (EXIT_INVALID, 1));
         let what = "the session 's' ends there at #1, not at #2".to_owned();
         let error: CommandError =
-            store::Error::Backend(backend::Error::DamagedIndex { what: what.clone() }).into();
+            store::Error::Backend(BackendError::DamagedIndex { what: what.clone() }).into();
         assert_eq!(error.exit_code(), EXIT_CORRUPT);
         assert_eq!(error.message(), format!("the index is damaged: {what}"));
         assert!(error.hints()[0].contains("'forge repair TO'"), "{:?}", error.hints());

@@ -97,15 +97,13 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
 /// Returns the options with which a command opens a store.
 #[must_use]
 pub fn store_options(context: &Context, access: StoreAccess) -> Options {
-    Options {
-        lock_timeout: context.lock_timeout(),
-        read_only: access != StoreAccess::Write,
-        redaction: redactor(context).map(Arc::new),
-        keyring: context.keyring(),
-        encrypted: false,
+    Options::default()
+        .lock_timeout(context.lock_timeout())
+        .read_only(access != StoreAccess::Write)
+        .redaction(redactor(context).map(Arc::new))
+        .keyring(context.keyring())
         // A command ends soon, so caching more would have no benefit.
-        head_bytes: 64 << 20,
-    }
+        .head_bytes(64 << 20)
 }
 
 /// Returns the redactor, with the exceptions of the settings and flags; `None` if secrets are to be

@@ -19,6 +19,7 @@ use crate::model::{
     CheckpointTrigger, Operation, SessionKind, SessionMetadata, SessionNumber, StateDigest,
     Timestamp,
 };
+use std::fmt;
 
 /// The metadata of a new session.
 #[derive(Clone, Debug, Default)]
@@ -120,7 +121,7 @@ impl SessionSummary {
 }
 
 /// A session in a list of one kind.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SessionListEntry {
     /// The session itself.
     pub session: Session,
@@ -156,6 +157,15 @@ pub struct BranchSummary {
 pub struct Session {
     pub(crate) store: Store,
     pub(crate) number: SessionNumber,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Session")
+            .field("store", &self.store)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Session {

@@ -28,7 +28,8 @@ use crate::model::{
 ///
 /// For hooks, which must not lose events. If the store can be read and written, use
 /// [`Session::write`]: it uses the spool by itself if another process holds the append lock.
-#[must_use = "nothing is kept before `keep`"]
+#[derive(Debug)]
+#[must_use = "nothing is kept before `save`"]
 pub struct SpooledWrite<'a> {
     store: &'a Store,
     act: &'a WriteContext,

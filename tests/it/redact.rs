@@ -13,10 +13,10 @@ use forge_store::store::{
     CheckpointFilter, ClaimChange, MergeRequest, MergeResult, NewCheckpoint, NewSession, Options,
     Session, SourceBookmark, SourceChunk, Store, StreamImportRequest, WriteContext,
 };
-use forge_store::systems::program::{CheckpointReference, Program};
-use forge_store::systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
-use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
-use forge_store::systems::thread::{AppendOptions, CallResult, Thread};
+use forge_systems::program::{CheckpointReference, Program};
+use forge_systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
+use forge_systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
+use forge_systems::thread::{AppendOptions, CallResult, Thread};
 use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use proptest::prelude::*;
 use serde_json::json;
@@ -372,7 +372,7 @@ fn aside(store: &Store, path: &Path, options: &Options, fakes: &[FakeSecret]) ->
     let session = store.every_session().unwrap().pop().unwrap().summary().unwrap().info;
     let journal = std::fs::File::open(path.join("journal/append.lock")).unwrap();
     journal.lock().unwrap();
-    let options = Options { lock_timeout: std::time::Duration::ZERO, ..options.clone() };
+    let options = options.clone().lock_timeout(std::time::Duration::ZERO);
     let beside = Store::open(path, options).unwrap();
     for (number, fake) in fakes.iter().enumerate().take(3) {
         let (act, text) = (act(80), || Value::from(fake.text.as_str()));
@@ -460,7 +460,7 @@ fn everything(store: &Store, folder: &Path) -> Vec<u8> {
 fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<FakeSecret>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    let options = Options { redaction, ..Options::default() };
+    let options = Options::default().redaction(redaction);
     let store = Store::create(&path, options.clone()).unwrap();
     let fakes = fake_secrets(of_each);
     let mut half = Vec::new();
@@ -517,7 +517,7 @@ fn without_redaction_the_same_search_finds_every_format() {
 
 #[test]
 fn redactions_are_reported_and_names_that_are_secrets_are_refused() {
-    let options = Options { redaction: Some(Arc::new(Redactor::new())), ..Options::default() };
+    let options = Options::default().redaction(Arc::new(Redactor::new()));
     let store = Store::in_memory_with(options).unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let fake = &fake_secrets(1).into_iter().find(|fake| fake.shape == "github").unwrap();

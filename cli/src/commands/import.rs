@@ -13,7 +13,7 @@ use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_agents::{FileFormat, codex_rollouts, gemini_recordings};
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use forge_store::store::Store;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

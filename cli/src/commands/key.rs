@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::private_files;
 use crate::report::key::{KeyShowReport, KeyTransferReport, StoreAdoptReport};
 use crate::workspace::{self, StoreAccess};
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use forge_store::store::Store;
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,7 @@ use crate::report::program::{ProgramMessageReport, ProgramResumeReport, ProgramS
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::time_grammar::MomentBase;
 use forge_store::store::{ResolvedMoment, Store};
-use forge_store::systems::program::{CheckpointReference, Program};
+use forge_systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 

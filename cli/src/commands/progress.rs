@@ -10,7 +10,7 @@ use crate::report::execution::ProgressCleanReport;
 use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
 use forge_store::store::Store;
-use forge_store::systems::progress::{self, PipelineExecution, ProgressDocument};
+use forge_systems::progress::{self, PipelineExecution, ProgressDocument};
 use std::time::Duration;
 
 /// Save the progress of long pipelines, and resume them.

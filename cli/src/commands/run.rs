@@ -11,7 +11,7 @@ use crate::text_arg::TextArg;
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::{Kind, Value};
 use forge_store::store::{Store, WriteContext, WriteReport};
-use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun, output_id};
+use forge_systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun, output_id};
 
 /// Record workflow runs of items through steps, and resume them.
 #[derive(Debug, clap::Subcommand)]

@@ -10,7 +10,7 @@ use crate::text_arg::{self, TextArg};
 use crate::workspace;
 use forge_store::error::Error;
 use forge_store::store::WriteContext;
-use forge_store::systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
+use forge_systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -109,7 +109,7 @@ fn key_bindings(
         (None, _) => return Ok(BTreeMap::new()),
     };
     let shown = path.display();
-    let text = forge_store::backend::plain_file::read_text(&path, MAX_KEYS_BYTES)
+    let text = forge_store::plain_file::read_text(&path, MAX_KEYS_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     toml::from_str(&text).map_err(|error| {
         CommandError::invalid(format!("'{shown}' is not a table of keys: {}", error.message()))

@@ -12,7 +12,7 @@ pub use trust::IgnoredSetting;
 use crate::args::{ColorMode, GlobalArgs};
 use crate::context::Environment;
 use crate::error::CommandError;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;

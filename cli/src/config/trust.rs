@@ -8,7 +8,7 @@ use crate::error::CommandError;
 use crate::git;
 use crate::private_files;
 use crate::text::{hex, shorten};
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use forge_store::store::Store;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

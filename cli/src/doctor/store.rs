@@ -7,7 +7,7 @@ use crate::compaction;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::doctor::StoreHealth;
 use crate::report::key::seal_word;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use forge_store::store::{Options, Store};
 use rustix::fs::{Access, access};
 use std::fs::{self, TryLockError};
@@ -157,7 +157,7 @@ fn read(
     health.encrypted = Some(key.encrypted);
     health.witnessed = key.witnessed;
     health.adopted_at = key.adopted.map(|(_, time)| time);
-    let store = Store::open(path, Options { read_only: true, ..options.clone() })?;
+    let store = Store::open(path, options.clone().read_only(true))?;
     health.opens = true;
     health.tail_bytes = Some(store.tail_bytes()?);
     let sessions = store.sessions()?;

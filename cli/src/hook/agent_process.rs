@@ -7,7 +7,7 @@
 
 use crate::private_files;
 use forge_agents::hook::HookAgent;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};

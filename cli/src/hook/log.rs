@@ -4,8 +4,8 @@
 
 use crate::private_files;
 use forge_agents::hook::HookAgent;
-use forge_store::backend::plain_file;
 use forge_store::model::Timestamp;
+use forge_store::plain_file;
 use forge_store::redact::{Redactor, TextForm};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -18,9 +18,7 @@ use forge_agents::hook::{
 use forge_store::model::{
     AutoTrigger, Checkpoint, Fact, FactOrigin, Kind, SessionKind, Value, claim,
 };
-use forge_store::store::{
-    NewSession, Options, Session, SessionWrite, Store, WriteContext, WriteReport,
-};
+use forge_store::store::{NewSession, Session, SessionWrite, Store, WriteContext, WriteReport};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -633,7 +631,7 @@ impl<'c> HookRecorder<'c> {
 }
 
 fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store, CommandError> {
-    let options = Options { lock_timeout, ..workspace::store_options(context, StoreAccess::Write) };
+    let options = workspace::store_options(context, StoreAccess::Write).lock_timeout(lock_timeout);
     Ok(Store::open(path, options)?)
 }
 
@@ -655,7 +653,7 @@ pub fn spool_event(
         return Ok(false);
     }
     let options = workspace::store_options(context, StoreAccess::Write);
-    let options = Options { lock_timeout: LOCK_PATIENCE, ..options };
+    let options = options.lock_timeout(LOCK_PATIENCE);
     let store = match Store::open(path, options.clone()) {
         // Even its key may be forged: the data is spooled without a seal.
         Err(error) if error.kind() == forge_store::error::ErrorKind::Forged => {

@@ -3,7 +3,7 @@
 
 use crate::error::CommandError;
 use crate::private_files;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

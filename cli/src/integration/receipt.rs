@@ -6,7 +6,7 @@ use super::splice::TextSplice;
 use crate::context::Environment;
 use crate::error::CommandError;
 use crate::private_files;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;

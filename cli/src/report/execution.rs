@@ -4,7 +4,7 @@ use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{OperationId, Timestamp};
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     self, FailedItem, KeepReason, PipelineExecution, PipelinePreset, ProgressDocument,
     RetryBackoff, SaveFrequency,
 };
@@ -271,7 +271,7 @@ impl ProgressCleanReport {
     #[must_use]
     pub fn new(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
         let told = |one: progress::CleanedExecution| CleanedExecutionJson {
-            session: forge_store::systems::join(&[&one.review, &one.execution]).unwrap_or_default(),
+            session: forge_systems::join(&[&one.review, &one.execution]).unwrap_or_default(),
             review: one.review,
             execution: one.execution,
             updated_at: one.updated_at,

@@ -2,7 +2,7 @@
 
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::{CheckpointId, Timestamp};
-use forge_store::systems::program::{
+use forge_systems::program::{
     AgentMessage, CheckpointReference, MessageFate, ProgramCheckpoint, ResumedProgram,
 };
 use serde::Serialize;
@@ -197,7 +197,7 @@ impl ProgramResumeReport {
             let to = if torn.fate == MessageFate::Twice { &mut twice } else { &mut lost };
             to.push(torn.message.into());
         }
-        let cut = |agents: Vec<forge_store::systems::program::CutAgent>| {
+        let cut = |agents: Vec<forge_systems::program::CutAgent>| {
             let agents = agents.into_iter().map(|one| CutAgentJson {
                 agent: one.agent,
                 sequence: one.reference.as_ref().and_then(|reference| reference.sequence),

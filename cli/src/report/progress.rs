@@ -4,7 +4,7 @@ use super::execution::ExecutionJson;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{FieldMap, OperationId, Timestamp, Value};
 use forge_store::store::WriteReport;
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     self, PipelineExecution, ProgressDocument, ProgressFault, ProgressValidation, ResumeDecision,
     ResumePoint,
 };

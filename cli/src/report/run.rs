@@ -3,7 +3,7 @@
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{RevisionId, Timestamp, Value};
-use forge_store::systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
+use forge_systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

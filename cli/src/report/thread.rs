@@ -1,7 +1,7 @@
 //! Reports of message threads.
 
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
-use forge_store::systems::thread::{
+use forge_systems::thread::{
     AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
     StoredMessage, ThreadFault, ThreadLease, ThreadStatus, preview,
 };

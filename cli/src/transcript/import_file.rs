@@ -3,8 +3,8 @@
 use crate::error::CommandError;
 use forge_agents::claude_code::{InputEnding, TranscriptOptions, TranscriptReader, session_of};
 use forge_agents::{FileFormat, is_document};
-use forge_store::backend::plain_file;
 use forge_store::model::Timestamp;
+use forge_store::plain_file;
 use serde::de::IgnoredAny;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

@@ -81,7 +81,7 @@ fn prepared(environment: &Environment) {
     }
     environment.forge(["maintain"]).success();
     let keyring = Some(environment.path("home/.local/state/forge/keyring"));
-    let options = Options { keyring, ..Options::default() };
+    let options = Options::default().keyring(keyring);
     let store = Store::open(&environment.path(STORE), options).unwrap();
     let session = store.session("s").unwrap();
     for number in 0..NOTES {
@@ -103,7 +103,7 @@ fn again(environment: &Environment) {
 }
 
 fn opened(environment: &Environment) -> Store {
-    let options = Options { read_only: true, ..Options::default() };
+    let options = Options::default().read_only(true);
     Store::open(&environment.path(STORE), options).unwrap()
 }
 

@@ -15,7 +15,7 @@ use crate::store::{Session, Store};
 use std::collections::HashSet;
 
 /// A session to export, or a range of it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct BundleRange {
     /// The session to export.
     pub session: Session,

@@ -51,7 +51,7 @@ fn a_full_disk_loses_nothing_and_writing_continues_once_there_is_space() {
             }
             child.wait().unwrap();
         }
-        let options = Options { read_only: true, ..Options::default() };
+        let options = Options::default().read_only(true);
         let store = Store::open(&path, options).unwrap();
         for session in store.sessions().unwrap() {
             let session = store.session(&session.info.name).unwrap();

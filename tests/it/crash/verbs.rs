@@ -33,7 +33,7 @@ const VERBS: [Verb; 6] = [
         name: "create",
         sealed: true,
         act: |root| {
-            let options = Options { keyring: Some(root.join("keyring")), ..Options::default() };
+            let options = Options::default().keyring(root.join("keyring"));
             let path = root.join("made");
             let made = match Store::create(&path, options.clone()) {
                 Err(Error::StoreExists { .. }) => Store::open(&path, options)?,
@@ -66,7 +66,7 @@ const VERBS: [Verb; 6] = [
         name: "adopt",
         sealed: false,
         act: |root| {
-            let options = Options { keyring: Some(root.join("keyring")), ..Options::default() };
+            let options = Options::default().keyring(root.join("keyring"));
             Store::adopt(&store(root), &options, act(1).now).map(drop)
         },
         done: "store",
@@ -143,7 +143,7 @@ fn worked(root: &Path, sealed: bool) -> Oracle {
     };
     from.export_bundle(&ranges, &mut write).unwrap();
     fs::write(root.join("bundle"), bundle).unwrap();
-    let into = Options { keyring: keyring(&path), ..Options::default() };
+    let into = Options::default().keyring(keyring(&path));
     Store::create(&root.join("into"), into).unwrap();
     oracle
 }

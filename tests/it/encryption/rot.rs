@@ -21,7 +21,7 @@ type Read = BTreeMap<String, Result<String, String>>;
 /// Reads everything, each item separately.
 fn read(path: &Path, options: &Options) -> Read {
     let mut read = Read::new();
-    let options = Options { read_only: true, ..options.clone() };
+    let options = options.clone().read_only(true);
     let session = Store::open(path, options).and_then(|store| store.session("zebra-session"));
     let mut note = |what: String, said: Result<String, Error>| {
         read.insert(what, said.map_err(|error| error.to_string()));

@@ -366,7 +366,7 @@ fn a_sweep_beside_who_stands_still_while_writing_ahead_takes_nothing_from_it() {
     let folder = tempfile::tempdir().unwrap();
     let first = prepared(folder.path());
     let step = count("FORGE_CRASH_STEP", 7).max(1) as usize;
-    let quick = Options { lock_timeout: Duration::from_millis(20), ..Options::default() };
+    let quick = Options::default().lock_timeout(Duration::from_millis(20));
     for role in ["write", "take", "import"] {
         let (mut beside, mut swept) = (0, 0);
         for call in ["flock", "fcntl", "pwrite64"] {

@@ -26,7 +26,7 @@ impl Place {
     }
 
     fn options(&self) -> Options {
-        Options { keyring: self.keyring(), ..Options::default() }
+        Options::default().keyring(self.keyring())
     }
 
     fn open(&self) -> Store {
@@ -92,7 +92,7 @@ fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
         if encrypted {
             std::fs::create_dir(first.0.join("keyring")).unwrap();
         }
-        planted(&first.path(), Options { encrypted, ..first.options() });
+        planted(&first.path(), first.options().encrypted(encrypted));
         first
     });
     let cut = format!("purged{}", "x".repeat(6));

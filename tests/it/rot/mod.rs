@@ -60,7 +60,7 @@ impl Golden {
     fn keyed(encrypted: bool) -> Self {
         let folder = folder();
         let keyring = Some(folder.path().join("keyring"));
-        Self::in_folder(folder, Options { keyring, encrypted, ..Options::default() })
+        Self::in_folder(folder, Options::default().keyring(keyring).encrypted(encrypted))
     }
 
     fn in_folder(folder: tempfile::TempDir, options: Options) -> Self {

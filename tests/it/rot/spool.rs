@@ -61,7 +61,7 @@ impl Place {
         let folder = folder();
         let path = folder.path().join(".forge");
         let keyring = (sort != Sort::Unsealed).then(|| folder.path().join("keyring"));
-        let options = Options { keyring, encrypted: sort == Sort::Encrypted, ..Options::default() };
+        let options = Options::default().keyring(keyring).encrypted(sort == Sort::Encrypted);
         let store = Store::create(&path, options.clone()).unwrap();
         let session = store.create_session(&act("begin"), new_session()).unwrap();
         let note = Value::from([("description", "before".into())]);

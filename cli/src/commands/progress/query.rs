@@ -14,7 +14,7 @@ use crate::report::progress::{
 use crate::text_arg;
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::Value;
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     self, PRESETS, PipelineExecution, ProgressDocument, ResumeDecision, RetryBackoff,
 };
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use crate::workspace::{self, StoreAccess};
 use forge_store::model::claim::VocabularyWord;
 use forge_store::model::{Timestamp, Value};
 use forge_store::store::{Store, WriteContext};
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     FailureClass, ItemReport, PipelineExecution, ProgressDocument, validate,
 };
 use std::io::{self, BufReader};

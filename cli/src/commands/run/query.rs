@@ -11,7 +11,7 @@ use crate::report::run::{
 };
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::ResolvedMoment;
-use forge_store::systems::run::WorkflowRun;
+use forge_systems::run::WorkflowRun;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use crate::error::{CommandError, CommandErrorKind, EXIT_NO};
 use crate::report::run::{AuditFinding, RunAuditReport, RunRenderReport};
 use crate::text_arg::{self, TextArg};
 use crate::workspace::{self, StoreAccess};
-use forge_store::systems::run::{self, FindingKind, WorkflowRun, placeholders};
+use forge_systems::run::{self, FindingKind, WorkflowRun, placeholders};
 use std::path::PathBuf;
 
 /// Arguments of `forge run render`.

@@ -8,7 +8,7 @@ use crate::report::thread::{ThreadPendingReport, ThreadRerunReport};
 use crate::text_arg::TextArg;
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::Store;
-use forge_store::systems::thread::{CallResult, CallState, Thread};
+use forge_systems::thread::{CallResult, CallState, Thread};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::{Command, Stdio};

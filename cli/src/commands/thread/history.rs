@@ -12,7 +12,7 @@ use crate::report::thread::{
 };
 use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
-use forge_store::systems::thread::{
+use forge_systems::thread::{
     AppendGuard, AppendOptions, OrphanPolicy, SanitizeOptions, Thread, form_of, sanitize_history,
 };
 use std::path::PathBuf;
