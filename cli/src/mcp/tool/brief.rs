@@ -120,9 +120,8 @@ pub(in crate::mcp) struct BriefFound {
 impl Does for Brief {
     const NAME: &'static str = "brief";
     const TITLE: &'static str = "Brief";
-    const ABOUT: &'static str = "Show on one page what is known, refuted and open: call it first \
-    in a session, after a \
-        compaction, and whenever you are not sure what was tried already.";
+    const ABOUT: &'static str = "Show on one page what is known, refuted and open: call it first in a session, after \
+        a compaction, and whenever you are not sure what was tried already.";
     const EFFECT: Effect = Effect::Reads;
     type Arguments = BriefArguments;
     type Found = BriefFound;

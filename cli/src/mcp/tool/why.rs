@@ -155,9 +155,8 @@ pub(in crate::mcp) struct WhyFound {
 impl Does for Why {
     const NAME: &'static str = "why";
     const TITLE: &'static str = "Why";
-    const ABOUT: &'static str = "Show why something is believed, rejected or in doubt: the \
-    evidence for and against it, what it rests on, what rests on it, its history, and which \
-    change set each field.";
+    const ABOUT: &'static str = "Show why something is believed, rejected or in doubt: the evidence for and against \
+        it, what it rests on, what rests on it, its history, and which change set each field.";
     const EFFECT: Effect = Effect::Reads;
     type Arguments = WhyArguments;
     type Found = WhyFound;
