@@ -171,16 +171,14 @@ static KEYS: &[Key] = &[
         KEEP_HOURLY,
         Shape::Count,
         None,
-        "for how many hours prune keeps the newest \
-    checkpoint",
+        "for how many hours prune keeps the newest checkpoint",
     ),
     guarded(KEEP_DAILY, Shape::Count, None, "for how many days prune keeps the newest checkpoint"),
     guarded(
         KEEP_WEEKLY,
         Shape::Count,
         None,
-        "for how many weeks prune keeps the newest \
-    checkpoint",
+        "for how many weeks prune keeps the newest checkpoint",
     ),
     guarded(
         KEEP_TAGS,

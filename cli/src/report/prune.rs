@@ -245,10 +245,7 @@ impl Report for Pruned {
             let gone = super::counted(freed.prunings, "pruning");
             screen.line(
                 Tone::Plain,
-                &format!(
-                    "{gone} {verb} permanently deleted; {before} -> \
-            {now}"
-                ),
+                &format!("{gone} {verb} permanently deleted; {before} -> {now}"),
             );
         }
     }
