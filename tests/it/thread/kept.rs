@@ -68,8 +68,8 @@ fn what_is_no_message_or_of_another_form_changes_nothing() {
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     let anthropic = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]}"#;
     for (bad, said) in [
-        ("{}", "message 2 of those given is no message of the form openai_chat"),
-        ("{\"torn", "message 2 of those given is no message"),
+        ("{}", "message 2 of the input is not a message of the form openai_chat"),
+        ("{\"torn", "message 2 of the input is not a message"),
         (
             anthropic,
             "message 2 of those given is of the form anthropic, and the thread of the form openai_chat",
