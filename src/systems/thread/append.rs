@@ -393,7 +393,7 @@ fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> 
             }
             FormatEvidence::Strong(form) if header.certain && form != header.form => {
                 return Err(Error::invalid(format!(
-                    "message {} of those given is of the form {}, and the thread of the form {}: keep it in a thread \
+                    "message {} of the input is of the form {}, and the thread of the form {}: keep it in a thread \
                      of its own",
                     place + 1,
                     form.word(),

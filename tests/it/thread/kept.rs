@@ -72,7 +72,7 @@ fn what_is_no_message_or_of_another_form_changes_nothing() {
         ("{\"torn", "message 2 of the input is not a message"),
         (
             anthropic,
-            "message 2 of those given is of the form anthropic, and the thread of the form openai_chat",
+            "message 2 of the input is of the form anthropic, and the thread of the form openai_chat",
         ),
     ] {
         let error = append(&thread, &[RESULT, bad], AppendGuard::Mark).unwrap_err();
