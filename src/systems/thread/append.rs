@@ -388,7 +388,7 @@ fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> 
             FormatEvidence::Foreign(seems) => {
                 let given = place + 1;
                 return Err(Error::invalid(format!(
-                    "message {given} of those given seems to be {seems}"
+                    "message {given} of the input seems to be {seems}"
                 )));
             }
             FormatEvidence::Strong(form) if header.certain && form != header.form => {
