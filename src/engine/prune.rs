@@ -262,8 +262,7 @@ fn check_unfoldable_alone(
     let folds = fold::rows(view, number, at)?;
     match folds.iter().position(|fold| fold.operation == *operation) {
         Some(place) if folds[place].swept => Err(Error::Conflict(format!(
-            "what was folded into #{sequence} was permanently \
-            deleted"
+            "what was folded into #{sequence} was permanently deleted"
         ))),
         Some(0) => Ok(()),
         Some(_) => Err(Error::Conflict(format!(

@@ -171,8 +171,7 @@ static KEYS: &[SettingKey] = &[
         KEEP_HOURLY,
         SettingType::Count,
         None,
-        "for how many hours prune keeps the newest \
-    checkpoint",
+        "for how many hours prune keeps the newest checkpoint",
     ),
     guarded(
         KEEP_DAILY,
@@ -184,8 +183,7 @@ static KEYS: &[SettingKey] = &[
         KEEP_WEEKLY,
         SettingType::Count,
         None,
-        "for how many weeks prune keeps the newest \
-    checkpoint",
+        "for how many weeks prune keeps the newest checkpoint",
     ),
     guarded(
         KEEP_TAGS,

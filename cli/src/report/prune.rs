@@ -245,10 +245,7 @@ impl Report for CheckpointPruneReport {
             let gone = super::count_text(freed.prunings, "pruning");
             screen.line(
                 Tone::Plain,
-                &format!(
-                    "{gone} {verb} permanently deleted; {before} -> \
-            {now}"
-                ),
+                &format!("{gone} {verb} permanently deleted; {before} -> {now}"),
             );
         }
     }

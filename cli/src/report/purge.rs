@@ -149,8 +149,7 @@ impl SecretPurgeReport {
         if self.comes_back {
             screen.line(
                 Tone::Warning,
-                "Other processes continued to write what they had read \
-            before.",
+                "Other processes continued to write what they had read before.",
             );
         }
     }

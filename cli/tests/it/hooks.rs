@@ -134,7 +134,7 @@ fn a_missing_binary_is_reported() {
     assert!(status.contains("calls /gone/with a/forge, which is not there"), "{status}");
     environment.write("project/.cursor/hooks.json", "{");
     let status = environment.forge(["hooks", "status", "cursor"]).success();
-    assert!(status.contains("cannot be told: it is not JSON"), "{status}");
+    assert!(status.contains("unknown: it is not JSON"), "{status}");
     let refused = environment.forge(["hooks", "install", "cursor", "--project", "--yes"]);
     assert_eq!(refused.code, 2);
     assert_snapshot!(refused.stderr, @r"

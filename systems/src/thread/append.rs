@@ -388,12 +388,12 @@ fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> 
             FormatEvidence::Foreign(seems) => {
                 let given = place + 1;
                 return Err(Error::invalid(format!(
-                    "message {given} of those given seems to be {seems}"
+                    "message {given} of the input seems to be {seems}"
                 )));
             }
             FormatEvidence::Strong(form) if header.certain && form != header.form => {
                 return Err(Error::invalid(format!(
-                    "message {} of those given is of the form {}, and the thread of the form {}: keep it in a thread \
+                    "message {} of the input is of the form {}, and the thread of the form {}: keep it in a thread \
                      of its own",
                     place + 1,
                     form.word(),

@@ -120,9 +120,8 @@ pub(in crate::mcp) struct BriefAnswer {
 impl McpTool for BriefTool {
     const NAME: &'static str = "brief";
     const TITLE: &'static str = "Brief";
-    const ABOUT: &'static str = "Show on one page what is known, refuted and open: call it first \
-    in a session, after a \
-        compaction, and whenever you are not sure what was tried already.";
+    const ABOUT: &'static str = "Show on one page what is known, refuted and open: call it first in a session, after \
+        a compaction, and whenever you are not sure what was tried already.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Arguments = BriefArguments;
     type Found = BriefAnswer;

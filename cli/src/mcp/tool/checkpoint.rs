@@ -30,8 +30,8 @@ pub(in crate::mcp) struct CheckpointArguments {
 impl McpTool for CheckpointTool {
     const NAME: &'static str = "checkpoint";
     const TITLE: &'static str = "Name this moment";
-    const ABOUT: &'static str = "Name this moment so that you can find it, compare with it and go back to it. Costs a \
-        few bytes. Every change is kept, also without a checkpoint.";
+    const ABOUT: &'static str = "Name this moment so that you can find it, compare with it and go back to it. Costs \
+        a few bytes. Every change is kept, also without a checkpoint.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
     type Arguments = CheckpointArguments;
     type Found = WrittenAnswer;

@@ -110,10 +110,9 @@ enum RestoreConsent {
 impl McpTool for RestoreTool {
     const NAME: &'static str = "restore";
     const TITLE: &'static str = "Go back to a moment";
-    const ABOUT: &'static str = "Restore the hypotheses, beliefs, gaps and notes of a moment, as \
-    a new revision ('forge undo' reverts it; facts and files stay as they are). It shows first \
-    what would change: the user is asked if the client can ask; otherwise call again with the \
-    preview's 'confirm_token' in 'confirm'.";
+    const ABOUT: &'static str = "Restore the hypotheses, beliefs, gaps and notes of a moment, as a new revision \
+        ('forge undo' reverts it; facts and files stay as they are). It shows first what would change: the user is \
+        asked if the client can ask; otherwise call again with the preview's 'confirm_token' in 'confirm'.";
     const EFFECT: ToolEffect = ToolEffect::Replaces;
     type Arguments = RestoreArguments;
     type Found = RestoreAnswer;

@@ -111,9 +111,9 @@ pub(in crate::mcp) struct SearchAnswer {
 impl McpTool for SearchTool {
     const NAME: &'static str = "search";
     const TITLE: &'static str = "Search";
-    const ABOUT: &'static str = "Find words in everything that was ever said or recorded: \
-    messages, commands and their output, \
-        edits, hypotheses, notes, checkpoints, also what was changed or removed later. Says when it was first said and at which revision, which 'state' takes. Get the next page with 'cursor'.";
+    const ABOUT: &'static str = "Find words in everything that was ever said or recorded: messages, commands and \
+        their output, edits, hypotheses, notes, checkpoints, also what was changed or removed later. Says when it \
+        was first said and at which revision, which 'state' takes. Get the next page with 'cursor'.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Arguments = SearchArguments;
     type Found = SearchAnswer;

@@ -110,8 +110,9 @@ type StateRowKey = (u8, i64, String);
 impl McpTool for StateTool {
     const NAME: &'static str = "state";
     const TITLE: &'static str = "State at a moment";
-    const ABOUT: &'static str = "Show what was known at any moment: hypotheses, evidence, beliefs, gaps, notes, and the \
-        commands, edits, messages and test results up to then. Exact to the change. Get the next page with 'cursor'; pass 'kinds' to see less, 'id' and 'full' to see a whole entity.";
+    const ABOUT: &'static str = "Show what was known at any moment: hypotheses, evidence, beliefs, gaps, notes, and \
+        the commands, edits, messages and test results up to then. Exact to the change. Get the next page with \
+        'cursor'; pass 'kinds' to see less, 'id' and 'full' to see a whole entity.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Arguments = StateArguments;
     type Found = StateAnswer;

@@ -118,8 +118,9 @@ fn key(row: &MomentRow) -> TimelineRowKey {
 impl McpTool for TimelineTool {
     const NAME: &'static str = "timeline";
     const TITLE: &'static str = "Timeline";
-    const ABOUT: &'static str = "List the moments that can be named: checkpoints, forks and heads, newest first, with the \
-        numbers and ids that 'state', 'diff' and 'restore' take. 'all' lists every revision. Get the next page with 'cursor'.";
+    const ABOUT: &'static str = "List the moments that can be named: checkpoints, forks and heads, newest first, \
+        with the numbers and ids that 'state', 'diff' and 'restore' take. 'all' lists every revision. Get the next \
+        page with 'cursor'.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Arguments = TimelineArguments;
     type Found = TimelineAnswer;

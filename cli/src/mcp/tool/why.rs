@@ -156,9 +156,8 @@ pub(in crate::mcp) struct WhyAnswer {
 impl McpTool for WhyTool {
     const NAME: &'static str = "why";
     const TITLE: &'static str = "Why";
-    const ABOUT: &'static str = "Show why something is believed, rejected or in doubt: the \
-    evidence for and against it, what it rests on, what rests on it, its history, and which \
-    change set each field.";
+    const ABOUT: &'static str = "Show why something is believed, rejected or in doubt: the evidence for and against \
+        it, what it rests on, what rests on it, its history, and which change set each field.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Arguments = WhyArguments;
     type Found = WhyAnswer;

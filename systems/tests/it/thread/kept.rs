@@ -69,11 +69,11 @@ fn an_invalid_message_or_another_form_changes_nothing() {
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     let anthropic = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]}"#;
     for (bad, said) in [
-        ("{}", "message 2 of those given is no message of the form openai_chat"),
-        ("{\"torn", "message 2 of those given is no message"),
+        ("{}", "message 2 of the input is not a message of the form openai_chat"),
+        ("{\"torn", "message 2 of the input is not a message"),
         (
             anthropic,
-            "message 2 of those given is of the form anthropic, and the thread of the form openai_chat",
+            "message 2 of the input is of the form anthropic, and the thread of the form openai_chat",
         ),
     ] {
         let error = append(&thread, &[RESULT, bad], AppendGuard::Mark).unwrap_err();
