@@ -1,8 +1,8 @@
 //! The moments of a transcript that are worth a checkpoint: compactions, commits, and the passing of time.
 
+use super::line::parsed;
 use super::line::{ClaudeLine, CompactionMetadata, PreservedMessages};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
-use super::message::parsed;
 use super::transcript_state::PendingCompaction;
 use crate::lenient::LenientId;
 use crate::piece::CheckpointDraft;

@@ -4,8 +4,8 @@
 //! name, each in an element of its own. A `<` at the beginning proves nothing: a person may type markup too.
 //! So only the elements that the client is known to write (2.1.332) are taken for its own.
 
+use super::line::parsed;
 use super::line::{MessageContent, SpeakerOrigin};
-use super::message::parsed;
 use crate::long_text;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -1,0 +1,109 @@
+//! The prompts that wait in the client's queue.
+
+use crate::text_hash::hash;
+use forge_store::model::{FieldMap, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The texts that are remembered.
+const MAX_QUEUED_TEXTS: usize = 64;
+
+/// The client's queue, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct PromptQueue(pub(super) Vec<QueueEntry>);
+
+/// A text in the queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct QueueEntry {
+    /// The hash of what was put in.
+    pub(super) text: String,
+    /// What a person typed: the fields of its prompt. Nothing of what the client put in itself.
+    pub(super) prompt: Option<FieldMap>,
+    pub(super) at: Timestamp,
+    pub(super) place: u64,
+    pub(super) state: QueueEntryState,
+    /// A tool's result came after it: the next request to the model should have it.
+    pub(super) due: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum QueueEntryState {
+    /// It waits.
+    Waiting,
+    /// It waits, and is a fact already.
+    Recorded,
+    /// It was taken out, and is a fact already; its own line may follow before the agent speaks again.
+    Leaving,
+    /// It was handed to the model, and is no fact yet; its own line may follow before the agent speaks again.
+    Handed,
+    /// Its own line was read; it was not taken out yet.
+    Delivered,
+}
+
+impl PromptQueue {
+    /// Puts in a text at this time and place; `prompt` are the fields of the prompt that it is, if a person typed it.
+    pub(super) fn push(
+        &mut self,
+        (at, place): (Timestamp, u64),
+        text: &str,
+        prompt: Option<FieldMap>,
+    ) {
+        if self.0.len() == MAX_QUEUED_TEXTS {
+            self.0.remove(0);
+        }
+        self.0.push(QueueEntry {
+            text: hash(text),
+            prompt,
+            at,
+            place,
+            state: QueueEntryState::Waiting,
+            due: false,
+        });
+    }
+
+    /// A line brings this text as a prompt: whether it is a fact already. `in_queue` says that the text may
+    /// still be taken out later.
+    pub(super) fn delivers(&mut self, text: &str, in_queue: bool) -> bool {
+        let text = hash(text);
+        let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
+        let Some(entry) = self.0.get_mut(index) else { return false };
+        let recorded = matches!(entry.state, QueueEntryState::Recorded | QueueEntryState::Leaving);
+        if in_queue && entry.state == QueueEntryState::Waiting {
+            entry.state = QueueEntryState::Delivered;
+        } else {
+            self.0.remove(index);
+        }
+        recorded
+    }
+
+    /// A tool's result was written at this time.
+    pub(super) fn result(&mut self, at: Timestamp) {
+        self.0.iter_mut().filter(|entry| entry.at <= at).for_each(|entry| entry.due = true);
+    }
+
+    pub(super) fn index_of(&self, text: Option<&str>) -> Option<usize> {
+        let text = hash(text?);
+        self.0.iter().position(|entry| entry.text == text)
+    }
+
+    /// The entry that is taken out first where the text is not given: what a person typed comes before what
+    /// the client put in.
+    pub(super) fn first(&self) -> Option<usize> {
+        let find = |wanted: fn(&QueueEntry) -> bool| self.0.iter().position(wanted);
+        find(|entry| entry.state == QueueEntryState::Delivered)
+            .or_else(|| find(|entry| entry.prompt.is_some() && entry.waits()))
+            .or_else(|| find(QueueEntry::waits))
+    }
+}
+
+impl QueueEntry {
+    pub(super) fn waits(&self) -> bool {
+        matches!(self.state, QueueEntryState::Waiting | QueueEntryState::Recorded)
+    }
+
+    /// A command of the client waits for the end of the turn.
+    pub(super) fn is_slash(&self) -> bool {
+        self.prompt.as_ref().is_some_and(|prompt| prompt.contains_key("tags"))
+    }
+}
