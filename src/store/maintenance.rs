@@ -2,7 +2,7 @@
 
 use super::Store;
 use crate::engine::commit::Engine;
-use crate::engine::maintain::APPLY_BYTES;
+use crate::engine::journal_follower::APPLY_BYTES;
 use crate::engine::parallel::{self, CpuCore};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel, sync_channel};
