@@ -2,35 +2,14 @@
 
 pub mod later;
 pub mod moment;
+mod root;
 pub mod select;
 pub mod value;
 
-use crate::commands::Command;
-use clap::Parser;
+pub use root::Args;
+
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Remember what a debugging effort knew, believed and tried, and go back to any moment of it
-#[derive(Debug, Parser)]
-#[command(
-    name = "forge",
-    version,
-    propagate_version = false,
-    subcommand_required = true,
-    arg_required_else_help = true,
-    disable_help_subcommand = true,
-    max_term_width = 100,
-    after_help = "Start with 'forge init', then 'forge status' and 'forge brief'."
-)]
-pub struct Args {
-    /// Flags every command knows.
-    #[command(flatten)]
-    pub global: Global,
-
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Command,
-}
 
 /// Flags every command knows.
 #[derive(Clone, Debug, Default, clap::Args)]
