@@ -12,9 +12,6 @@ use forge_store::store::{
     ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport,
 };
 
-/// How often an id is looked for again when somebody else took it meanwhile.
-const ATTEMPTS: usize = 20;
-
 /// A store and a session to write to, and who does it.
 pub struct Writing {
     /// The store.
@@ -84,30 +81,13 @@ impl Writing {
         id: Option<&str>,
         rule: impl Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError>,
     ) -> Result<(String, WriteReport), CommandError> {
-        self.add_by(kind, id, |id| self.write_by_rule(&|claims| rule(claims, id)))
-    }
-
-    fn add_by(
-        &self,
-        kind: Kind,
-        id: Option<&str>,
-        add: impl Fn(&str) -> Result<WriteReport, Error>,
-    ) -> Result<(String, WriteReport), CommandError> {
         if let Some(id) = id {
-            return Ok((id.to_owned(), add(id)?));
+            let done = self.write_by_rule(&|claims| rule(claims, id))?;
+            return Ok((id.to_owned(), done));
         }
-        for _ in 0..ATTEMPTS {
-            let id = self.free_id(kind)?;
-            match add(&id) {
-                Err(Error::Duplicate { .. }) => {}
-                added => return Ok((id, added?)),
-            }
-        }
-        Err(CommandError::new(
-            crate::error::ErrorKind::Conflict,
-            format!("others take every new id for a {kind} first"),
-        )
-        .hinted("try again, or choose an id with '--id'"))
+        let guarded = |claims: &HeadClaims, id: &str| Ok(self.guarded(claims, rule(claims, id)?));
+        let done = self.write().rule_with_next_id(kind, initial(kind), guarded).commit()?;
+        Ok((done.new_id.clone().unwrap_or_default(), done))
     }
 
     /// Writes a new claim with these fields.
@@ -138,14 +118,22 @@ impl Writing {
     ) -> Result<(String, WriteReport), CommandError> {
         let event = forge_store::model::rule::trigger_of(kind, None, value);
         let event = self.triggers.of_event(event.map(|(trigger, _)| trigger));
-        self.add_by(kind, id, |id| {
-            let change = ClaimChange::add(Key::new(kind, id), value.clone());
-            let write = self.write().change(change).facts(fact(id), None);
-            match event {
-                Some(trigger) => write.event(trigger).commit(),
-                None => write.commit(),
+        let mut write = match id {
+            Some(id) => self
+                .write()
+                .change(ClaimChange::add(Key::new(kind, id), value.clone()))
+                .facts(fact(id), None),
+            None => {
+                let write = self.write().add_next(kind, initial(kind), value.clone());
+                write.fact_of_next(fact)
             }
-        })
+        };
+        if let Some(trigger) = event {
+            write = write.event(trigger);
+        }
+        let done = write.commit()?;
+        let id = id.map(str::to_owned).or_else(|| done.new_id.clone()).unwrap_or_default();
+        Ok((id, done))
     }
 
     /// Changes fields of a claim; those that are null stay as they are.
@@ -223,63 +211,23 @@ impl Writing {
         &self,
         rule: &impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
     ) -> Result<WriteReport, Error> {
-        let guarded = |claims: &HeadClaims| {
-            let mut outcome = rule(claims)?;
-            // What stands so already is no change, and no reason for a checkpoint.
-            outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
-            let event = match outcome.changes.as_slice() {
-                [] => None,
-                _ => self.triggers.of_event(outcome.trigger),
-            };
-            if event != outcome.trigger {
-                outcome.tag = None;
-            }
-            outcome.trigger = event;
-            Ok(outcome)
-        };
-        self.write().rule(guarded).commit()
+        self.write().rule(|claims| Ok(self.guarded(claims, rule(claims)?))).commit()
     }
 
-    /// The next free id of a kind: free on all branches, so that two of them do not mean different things by one id.
-    fn free_id(&self, kind: Kind) -> Result<String, Error> {
-        let letter = initial(kind);
-        let head = self.session.head()?;
-        let mut points = Vec::new();
-        for branch in self.session.branches(&head)?.iter().filter(|branch| !branch.current) {
-            let base = MomentBase::Branch(branch.name.clone());
-            points.push(self.session.resolve(&MomentExpression { base, back: 0 })?);
-        }
-        points.push(head);
-        let is_taken = |number: u64| -> Result<bool, Error> {
-            let key = Key::new(kind, format!("{letter}{number}"));
-            for point in &points {
-                if self.session.claim(point, &key)?.is_some() {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
+    /// Drops from a rule's outcome what the claims contain already, and checkpoints that are switched off.
+    fn guarded(&self, claims: &HeadClaims, mut outcome: RuleOutcome) -> RuleOutcome {
+        // An equal value is no change, and no reason for a checkpoint.
+        outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
+        let event = match outcome.changes.as_slice() {
+            [] => None,
+            _ => self.triggers.of_event(outcome.trigger),
         };
-        Ok(format!("{letter}{}", first_free(is_taken)?))
-    }
-}
-
-/// A number from 1 on that is free while the one before it is taken: the first free one if they were taken in order.
-/// Asks for as many numbers as it has binary digits, twice.
-fn first_free<E>(is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
-    let (mut taken, mut free) = (0, 1);
-    while is_taken(free)? {
-        taken = free;
-        free = taken.saturating_mul(2);
-    }
-    while free - taken > 1 {
-        let middle = taken + (free - taken) / 2;
-        if is_taken(middle)? {
-            taken = middle;
-        } else {
-            free = middle;
+        if event != outcome.trigger {
+            outcome.tag = None;
         }
+        outcome.trigger = event;
+        outcome
     }
-    Ok(free)
 }
 
 /// The outcome of one claim coming to these fields.
@@ -457,16 +405,6 @@ mod tests {
         assert_eq!(of(None), Some(AutoTrigger::SignificantTimePassed));
         let none = Triggers { on: Vec::new(), significant: false };
         assert_eq!(none.of_event(Some(AutoTrigger::GapFilled)), None);
-    }
-
-    #[test]
-    fn the_first_free_number_is_found() {
-        for taken in 0..70 {
-            assert_eq!(first_free(|number| Ok::<_, ()>(number <= taken)), Ok(taken + 1));
-        }
-        // Where there are holes, one of them will do.
-        let holed = |number| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
-        assert_eq!(first_free(holed), Ok(6));
     }
 
     #[test]
