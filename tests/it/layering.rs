@@ -46,7 +46,7 @@ fn room(path: &Path) -> Option<String> {
 }
 
 /// Every path in the code that begins with `root`, nested imports unfolded: `a::{b, c::d}` is `a::b` and `a::c::d`.
-fn paths(code: &str, root: &str) -> Vec<String> {
+pub(crate) fn paths(code: &str, root: &str) -> Vec<String> {
     let mut found = Vec::new();
     let start = format!("{root}::");
     for (at, _) in code.match_indices(&start) {
@@ -62,7 +62,7 @@ fn paths(code: &str, root: &str) -> Vec<String> {
 }
 
 /// Adds the paths that begin with `prefix` and go on as `rest` does; returns what follows them.
-fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
+pub(crate) fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
     let rest = rest.trim_start();
     if let Some(mut inside) = rest.strip_prefix('{') {
         loop {
