@@ -15,17 +15,15 @@ mod notice;
 mod patch;
 mod prompt;
 mod script;
-mod state;
+pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 mod tool;
 
-pub(crate) use state::CodexState;
-
-use crate::claude_code::call::hash;
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::lenient::{LenientFlag, LenientInteger, LenientText};
 use crate::long_text::{self, SourceSpan};
+use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;

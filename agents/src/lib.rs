@@ -29,6 +29,7 @@ mod piece;
 #[cfg(test)]
 mod recorded;
 mod shell;
+mod text_hash;
 mod tool_use;
 pub mod trajectory;
 mod unread_kinds;

@@ -22,7 +22,7 @@ pub struct SessionDraft {
 pub struct CheckpointDraft {
     /// The time of the moment.
     pub time: Timestamp,
-    /// What happened.
+    /// An event that the browser handles.
     pub message: String,
     /// Words by which it is found, sorted.
     pub tags: Vec<String>,

@@ -3,35 +3,14 @@
 pub mod example;
 pub mod lazy;
 pub mod moment;
+mod root;
 pub mod select;
 pub mod value;
 
-use crate::commands::ForgeCommand;
-use clap::Parser;
+pub use root::ForgeArgs;
+
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Record what is known, believed and tried in a debugging session, and go back to any moment of it
-#[derive(Debug, Parser)]
-#[command(
-    name = "forge",
-    version,
-    propagate_version = false,
-    subcommand_required = true,
-    arg_required_else_help = true,
-    disable_help_subcommand = true,
-    max_term_width = 100,
-    after_help = "Start with 'forge init', then 'forge status' and 'forge brief'."
-)]
-pub struct ForgeArgs {
-    /// Flags every command knows.
-    #[command(flatten)]
-    pub global: GlobalArgs,
-
-    /// What to do.
-    #[command(subcommand)]
-    pub command: ForgeCommand,
-}
 
 /// Flags every command knows.
 #[derive(Clone, Debug, Default, clap::Args)]

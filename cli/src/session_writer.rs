@@ -12,9 +12,6 @@ use forge_store::store::{
     ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport,
 };
 
-/// How often a free id is searched again because another process took it in the meantime.
-const ATTEMPTS: usize = 20;
-
 /// A store and a session to write to, with the context of the write.
 pub struct SessionWriter {
     /// The store.
@@ -85,30 +82,13 @@ impl SessionWriter {
         id: Option<&str>,
         rule: impl Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError>,
     ) -> Result<(String, WriteReport), CommandError> {
-        self.add_under_free_id(kind, id, |id| self.write_by_rule(&|claims| rule(claims, id)))
-    }
-
-    fn add_under_free_id(
-        &self,
-        kind: Kind,
-        id: Option<&str>,
-        add: impl Fn(&str) -> Result<WriteReport, Error>,
-    ) -> Result<(String, WriteReport), CommandError> {
         if let Some(id) = id {
-            return Ok((id.to_owned(), add(id)?));
+            let done = self.write_by_rule(&|claims| rule(claims, id))?;
+            return Ok((id.to_owned(), done));
         }
-        for _ in 0..ATTEMPTS {
-            let id = self.free_id(kind)?;
-            match add(&id) {
-                Err(Error::Duplicate { .. }) => {}
-                added => return Ok((id, added?)),
-            }
-        }
-        Err(CommandError::new(
-            crate::error::CommandErrorKind::Conflict,
-            format!("others take every new id for a {kind} first"),
-        )
-        .hinted("try again, or choose an id with '--id'"))
+        let guarded = |claims: &HeadClaims, id: &str| Ok(self.guarded(claims, rule(claims, id)?));
+        let done = self.write().rule_with_next_id(kind, kind.id_prefix(), guarded).commit()?;
+        Ok((done.new_id.clone().unwrap_or_default(), done))
     }
 
     /// Writes a new claim with these fields.
@@ -139,14 +119,22 @@ impl SessionWriter {
     ) -> Result<(String, WriteReport), CommandError> {
         let event = forge_store::model::rule::trigger_of(kind, None, value);
         let event = self.triggers.select(event.map(|(trigger, _)| trigger));
-        self.add_under_free_id(kind, id, |id| {
-            let change = ClaimChange::add(Key::new(kind, id), value.clone());
-            let write = self.write().change(change).facts(fact(id), None);
-            match event {
-                Some(trigger) => write.event(trigger).commit(),
-                None => write.commit(),
+        let mut write = match id {
+            Some(id) => self
+                .write()
+                .change(ClaimChange::add(Key::new(kind, id), value.clone()))
+                .facts(fact(id), None),
+            None => {
+                let write = self.write().add_next(kind, kind.id_prefix(), value.clone());
+                write.fact_of_next(fact)
             }
-        })
+        };
+        if let Some(trigger) = event {
+            write = write.event(trigger);
+        }
+        let done = write.commit()?;
+        let id = id.map(str::to_owned).or_else(|| done.new_id.clone()).unwrap_or_default();
+        Ok((id, done))
     }
 
     /// Changes fields of a claim; null fields stay unchanged.
@@ -224,64 +212,23 @@ impl SessionWriter {
         &self,
         rule: &impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
     ) -> Result<WriteReport, Error> {
-        let guarded = |claims: &HeadClaims| {
-            let mut outcome = rule(claims)?;
-            // An unchanged claim is not a change, and not a reason for a checkpoint.
-            outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
-            let event = match outcome.changes.as_slice() {
-                [] => None,
-                _ => self.triggers.select(outcome.trigger),
-            };
-            if event != outcome.trigger {
-                outcome.tag = None;
-            }
-            outcome.trigger = event;
-            Ok(outcome)
-        };
-        self.write().rule(guarded).commit()
+        self.write().rule(|claims| Ok(self.guarded(claims, rule(claims)?))).commit()
     }
 
-    /// Returns the next free id of a kind: free on all branches, so that one id does not have two
-    /// meanings.
-    fn free_id(&self, kind: Kind) -> Result<String, Error> {
-        let letter = id_prefix(kind);
-        let head = self.session.head()?;
-        let mut points = Vec::new();
-        for branch in self.session.branches(&head)?.iter().filter(|branch| !branch.current) {
-            let base = MomentBase::Branch(branch.name.clone());
-            points.push(self.session.resolve(&MomentExpression { base, back: 0 })?);
-        }
-        points.push(head);
-        let is_taken = |number: u64| -> Result<bool, Error> {
-            let key = Key::new(kind, format!("{letter}{number}"));
-            for point in &points {
-                if self.session.claim(point, &key)?.is_some() {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
+    /// Drops from a rule's outcome the unchanged claims, and checkpoints that are switched off.
+    fn guarded(&self, claims: &HeadClaims, mut outcome: RuleOutcome) -> RuleOutcome {
+        // An unchanged claim is not a change, and not a reason for a checkpoint.
+        outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
+        let event = match outcome.changes.as_slice() {
+            [] => None,
+            _ => self.triggers.select(outcome.trigger),
         };
-        Ok(format!("{letter}{}", first_free(is_taken)?))
-    }
-}
-
-/// Returns a free number from 1 on whose predecessor is taken: the first free one if they were
-/// taken in order. Calls `is_taken` as often as twice the number of its binary digits.
-fn first_free<E>(is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
-    let (mut taken, mut free) = (0, 1);
-    while is_taken(free)? {
-        taken = free;
-        free = taken.saturating_mul(2);
-    }
-    while free - taken > 1 {
-        let middle = taken + (free - taken) / 2;
-        if is_taken(middle)? {
-            taken = middle;
-        } else {
-            free = middle;
+        if event != outcome.trigger {
+            outcome.tag = None;
         }
+        outcome.trigger = event;
+        outcome
     }
-    Ok(free)
 }
 
 /// Returns the outcome of changing one claim to these fields.
@@ -293,18 +240,6 @@ pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> Ru
         trigger: event.map(|(trigger, _)| trigger),
         tag: event.and_then(|(_, tag)| tag),
         contradiction: None,
-    }
-}
-
-/// The prefix of new ids of a kind.
-fn id_prefix(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Hypothesis => "H",
-        Kind::Evidence => "E",
-        Kind::Belief => "B",
-        Kind::Gap => "G",
-        Kind::Note => "N",
-        _ => "X",
     }
 }
 
@@ -459,16 +394,6 @@ mod tests {
         assert_eq!(of(None), Some(AutoTrigger::SignificantTimePassed));
         let none = CheckpointTriggers { on: Vec::new(), significant: false };
         assert_eq!(none.select(Some(AutoTrigger::GapFilled)), None);
-    }
-
-    #[test]
-    fn the_first_free_number_is_found() {
-        for taken in 0..70 {
-            assert_eq!(first_free(|number| Ok::<_, ()>(number <= taken)), Ok(taken + 1));
-        }
-        // If there are gaps, one of them is returned.
-        let holed = |number| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
-        assert_eq!(first_free(holed), Ok(6));
     }
 
     #[test]

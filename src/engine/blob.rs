@@ -1,9 +1,9 @@
 //! Growing blobs (transcripts), stored as segments. Each segment is compressed with the bytes
 //! before it as prefix.
 
-use super::journal_follower::ReadSnapshot;
 use super::object::{self, DROPPED_OBJECT};
 use super::parallel;
+use super::read_snapshot::ReadSnapshot;
 use super::refs::session as session_refs;
 use crate::backend::{LogPosition, ScanDirection, Snapshot};
 use crate::error::{Error, Result};

@@ -4,8 +4,9 @@ use super::refs::session as session_refs;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{CheckpointRow, StoreRefs};
-use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp, Value};
+use crate::format::{CheckpointRow, OperationEffect, OperationRow, StoreRefs};
+use crate::model::{Checkpoint, CheckpointId, OperationId, SessionNumber, Timestamp, Value};
+use std::collections::BTreeMap;
 
 fn decode(bytes: &[u8]) -> Result<Checkpoint> {
     CheckpointRow::decode(bytes).map(|row| row.checkpoint).map_err(Error::corrupt("a checkpoint"))
@@ -194,4 +195,29 @@ pub(crate) fn last_at(
 ) -> Result<Option<Checkpoint>> {
     let filter = CheckpointFilter { until: Some(time), limit: Some(1), ..Default::default() };
     Ok(list(view, session, &filter)?.pop())
+}
+
+/// Returns for each checkpoint the operation that hid it last. `rows` are in journal order. A redo
+/// counts as the operation that it repeats.
+pub(crate) fn last_hiding_operations<'a>(
+    rows: impl Iterator<Item = &'a OperationRow>,
+) -> BTreeMap<CheckpointId, OperationId> {
+    let (mut takes_back, mut hiders) = (BTreeMap::new(), BTreeMap::new());
+    for row in rows {
+        let own = row.operation.id;
+        takes_back.extend(row.takes_back.map(|other| (own, other)));
+        let first = row.takes_back.and_then(|undo| takes_back.get(&undo)).copied();
+        for effect in &row.effects {
+            match effect {
+                OperationEffect::CheckpointHidden { old } => {
+                    hiders.insert(old.id, first.unwrap_or(own));
+                }
+                OperationEffect::Swept { checkpoints, .. } => {
+                    hiders.extend(checkpoints.iter().map(|(_, id)| (*id, own)));
+                }
+                _ => {}
+            }
+        }
+    }
+    hiders
 }

@@ -1,18 +1,18 @@
 //! Commits: one record and one sync each. A record is planned before the append lock is taken, and
 //! planned again under the lock if another writer appended in between.
 
+use super::head_cache::HeadCache;
 use super::index::PositionedRecord;
-use super::journal_follower::{JournalFollower, ReadSnapshot};
-use super::maintain::APPLY_BYTES;
+use super::journal_follower::{APPLY_BYTES, JournalFollower};
 use super::parallel::CpuCore;
+use super::plan_context::{PlanContext, RecordPlanner};
 use super::refs::check_sessions_visible;
 use crate::backend::{self, AppendedRecord, Cipher, LogPosition, SealMode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
-    DeltaPart, FormatMarker, ObjectKind, Record, RecordBytes, RecordChange, StoreRefs, seal,
-    sealed_id,
+    DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, StoreRefs, sealed_id,
 };
-use crate::model::{Operation, OperationId};
+use crate::model::Operation;
 use crate::redact::Redactor;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -133,14 +133,6 @@ pub(crate) enum CommitDurability {
     Later,
 }
 
-/// Plans the record to be written, if any, and computes the result of the commit. Called again if
-/// another writer appended first.
-pub(crate) type RecordPlanner<'a, T> =
-    &'a mut dyn FnMut(&PlanContext<'_>) -> Result<PlannedRecord<T>>;
-
-/// The record to be written, if any, and the result of the commit.
-pub(crate) type PlannedRecord<T> = (Option<Record>, T);
-
 /// The engine of one open store.
 pub(crate) struct Engine {
     pub(crate) follower: JournalFollower,
@@ -150,7 +142,7 @@ pub(crate) struct Engine {
     pub(crate) seals: SealMode,
     /// The cipher of an encrypted store.
     pub(crate) cipher: Option<Cipher>,
-    pub(crate) heads: super::head_cache::HeadCache,
+    pub(crate) heads: HeadCache,
     pub(crate) blobs: super::blob::BlobCache,
     /// Number of records committed by this process.
     commits: AtomicU64,
@@ -160,24 +152,6 @@ pub(crate) struct Engine {
     maintainer_bell: Mutex<Option<SyncSender<CpuCore>>>,
     /// Whether the last write timed out waiting for the append lock.
     pub(crate) lock_timed_out: AtomicBool,
-}
-
-/// The input of a [`RecordPlanner`].
-pub(crate) struct PlanContext<'a> {
-    pub(crate) engine: &'a Engine,
-    pub(crate) refs: Arc<StoreRefs>,
-    locked: bool,
-}
-
-impl PlanContext<'_> {
-    /// Returns the store that the plan is based on. Not needed for what the refs contain.
-    pub(crate) fn view(&self) -> Result<ReadSnapshot> {
-        if self.locked {
-            self.engine.follower.view_known()
-        } else {
-            self.engine.follower.written_view()
-        }
-    }
 }
 
 /// After this many commits a process counts as a frequent writer.
@@ -195,7 +169,7 @@ impl Engine {
         options: Options,
         (standing, seals, cipher): (SealStatus, SealMode, Option<Cipher>),
     ) -> Self {
-        let heads = super::head_cache::HeadCache::new(options.head_bytes);
+        let heads = HeadCache::new(options.head_bytes);
         Self {
             follower: live,
             marker,
@@ -300,7 +274,7 @@ impl Engine {
         const MAX_ATTEMPTS: usize = 100;
         for _ in 0..MAX_ATTEMPTS {
             let (refs, mut from) = self.follower.written_refs()?;
-            let desk = PlanContext { engine: self, refs: Arc::clone(&refs), locked: false };
+            let desk = self.plan_context(Arc::clone(&refs), false);
             let (record, value) = plan(&desk)?;
             drop(desk);
             let Some(mut record) = record else { return Ok(value) };
@@ -341,6 +315,10 @@ impl Engine {
         Err(Error::Internal("the journal moves on faster than it can be written".to_owned()))
     }
 
+    fn plan_context(&self, refs: Arc<StoreRefs>, locked: bool) -> PlanContext<'_> {
+        PlanContext { follower: &self.follower, heads: &self.heads, refs, locked }
+    }
+
     fn append<T>(
         &self,
         from: LogPosition,
@@ -357,7 +335,7 @@ impl Engine {
             } else {
                 prepared = None;
                 let again = self.follower.take_in(tail).and_then(|refs| {
-                    let desk = PlanContext { engine: self, refs, locked: true };
+                    let desk = self.plan_context(refs, true);
                     let planned = plan(&desk)?;
                     planned
                         .0
@@ -430,26 +408,4 @@ impl Engine {
     pub(crate) fn sync(&self) -> Result<()> {
         Ok(self.follower.log.sync(self.follower.end())?)
     }
-}
-
-/// Returns random bytes from the operating system.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| Error::Connected {
-        system: "random numbers".to_owned(),
-        action: "read",
-        source: Box::new(error),
-    })?;
-    Ok(bytes)
-}
-
-/// Returns a new random operation id.
-pub(crate) fn operation_id() -> Result<OperationId> {
-    random().map(OperationId::from_bytes)
-}
-
-/// Seals a large value as an object. Returns its id and the change that stores it.
-pub(crate) fn blob(content: &[u8]) -> (crate::model::ObjectId, RecordChange) {
-    let (id, sealed) = seal(ObjectKind::Blob, content);
-    (id, RecordChange::Object { object: RecordBytes(sealed) })
 }

@@ -1,8 +1,9 @@
 //! Cache of branch heads, so that a change need not look up the entries that it replaces.
 
-use super::commit::PlanContext;
+use super::encoded_change::{DigestedEntry, EncodedChange};
 use super::lineage::{self, RevisionRef};
-use super::revision_plan::EncodedChange;
+use super::plan_base::PlanBase;
+use super::refs::{head_branch, session as session_refs};
 use super::sharded_map::ShardedMap;
 use super::state::RevisionState;
 use super::{lookup, materialize};
@@ -10,7 +11,7 @@ use crate::backend::LogPosition;
 use crate::error::{Error, Result};
 use crate::format::{
     BranchHead, Delta, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordChange, RevisionHeader,
-    entry_hash, open,
+    open,
 };
 use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::{BTreeMap, HashMap};
@@ -28,27 +29,6 @@ const ENTRY_BYTES: usize = 200;
 const MAX_PENDING: usize = 4096;
 /// After this many uses of a branch, reading its whole head is worthwhile.
 const WHOLE_AFTER_USES: u32 = 2;
-
-/// An entry with its contribution to digests, if that has been computed: it is most of the work of
-/// removing the entry.
-#[derive(Clone)]
-pub(crate) struct DigestedEntry {
-    pub(crate) entry: EntryBytes,
-    pub(crate) term: Option<[u8; 32]>,
-}
-
-impl DigestedEntry {
-    /// Returns the contribution to digests of this entry under this key.
-    pub(crate) fn term(&self, key: &[u8]) -> [u8; 32] {
-        self.term.unwrap_or_else(|| entry_hash(key, &self.entry))
-    }
-}
-
-impl From<EntryBytes> for DigestedEntry {
-    fn from(entry: EntryBytes) -> Self {
-        Self { entry, term: None }
-    }
-}
 
 #[derive(Default)]
 struct CachedHead {
@@ -179,38 +159,34 @@ impl HeadCache {
     /// Returns the entries of these keys at a branch's head.
     pub(crate) fn entries(
         &self,
-        desk: &PlanContext<'_>,
-        session: SessionNumber,
-        branch: BranchNumber,
+        base: PlanBase<'_>,
+        of: (SessionNumber, BranchNumber),
         head: Option<&BranchHead>,
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<DigestedEntry>>> {
         let Some(head) = head else { return Ok(vec![None; keys.len()]) };
-        self.lock(desk.refs.purges).with((session, branch), |known| {
-            known.entries_at(desk, (session, branch), head, keys, self.head_bytes)
-        })
+        self.lock(base.refs.purges)
+            .with(of, |known| known.entries_at(base, of, head, keys, self.head_bytes))
     }
 
     /// Returns the claims at a branch's head. The state read last is cached and updated by this
     /// process's writes, so that recording a second snapshot of a system need not read it again.
     pub(crate) fn state(
         &self,
-        desk: &PlanContext<'_>,
-        session: SessionNumber,
-        branch: BranchNumber,
+        base: PlanBase<'_>,
+        of: (SessionNumber, BranchNumber),
     ) -> Result<Arc<RevisionState>> {
-        let Some(head) = super::refs::session(&desk.refs, session)?.branch(branch)?.head else {
+        let Some(head) = session_refs(base.refs, of.0)?.branch(of.1)?.head else {
             return Ok(Arc::default());
         };
-        let of = (session, branch);
-        let mut heads = self.lock(desk.refs.purges);
+        let mut heads = self.lock(base.refs.purges);
         if let Some(whole) =
             heads.full_state.as_mut().filter(|whole| (whole.of, whole.head) == (of, head.id))
         {
             return Ok(whole.state());
         }
-        let at = at(desk, of, &head)?;
-        let state = Arc::new(materialize::materialize(&desk.view()?, &desk.refs, session, at)?);
+        let at = at(base, of, &head)?;
+        let state = Arc::new(materialize::materialize(&base.view()?, base.refs, of.0, at)?);
         let bytes = state.bytes();
         heads.full_state = (bytes <= MAX_WHOLE_BYTES).then(|| CachedHeadState {
             of,
@@ -247,29 +223,29 @@ impl CachedHead {
     /// Implements [`HeadCache::entries`] for one branch.
     fn entries_at(
         &mut self,
-        desk: &PlanContext<'_>,
+        base: PlanBase<'_>,
         (session, branch): (SessionNumber, BranchNumber),
         head: &BranchHead,
         keys: &[Vec<u8>],
         most: usize,
     ) -> Result<Vec<Option<DigestedEntry>>> {
         if self.head != Some(head.id) {
-            self.follow(desk, session, branch)?;
+            self.follow(base, session, branch)?;
         }
         if self.head != Some(head.id) {
             let Self { uses, too_large, used_at, .. } = *self;
             *self = Self { head: Some(head.id), uses, too_large, used_at, ..Self::default() };
         }
-        self.position = desk.engine.follower.end();
+        self.position = base.follower.end();
         self.uses = self.uses.saturating_add(1);
         if self.whole || keys.iter().all(|key| self.entries.contains_key(key)) {
             return Ok(self.found(keys));
         }
-        let view = desk.view()?;
-        let at = at(desk, (session, branch), head)?;
+        let view = base.view()?;
+        let at = at(base, (session, branch), head)?;
         let worth_it = self.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT;
         if worth_it && !self.too_large {
-            let state = materialize::materialize(&view, &desk.refs, session, at)?;
+            let state = materialize::materialize(&view, base.refs, session, at)?;
             self.clear();
             for (key, entry) in state.encoded() {
                 self.remember(key, Some(EntryBytes::from(entry).into()));
@@ -281,9 +257,9 @@ impl CachedHead {
             self.too_large = true;
             self.clear();
         }
-        let stretches = lineage::state_ranges(&view, &desk.refs, session, at)?;
+        let stretches = lineage::state_ranges(&view, base.refs, session, at)?;
         let unknown: Vec<_> = keys.iter().filter(|key| !self.entries.contains_key(key)).collect();
-        let found = lookup::entries_in(&view, &desk.refs, session, &stretches, &unknown)?;
+        let found = lookup::entries_in(&view, base.refs, session, &stretches, &unknown)?;
         for (key, entry) in unknown.into_iter().zip(found) {
             self.remember(key, entry.map(DigestedEntry::from));
         }
@@ -327,14 +303,14 @@ impl CachedHead {
     /// Applies the revisions of other writers, as far as they are in the journal's tail.
     fn follow(
         &mut self,
-        desk: &PlanContext<'_>,
+        base: PlanBase<'_>,
         session: SessionNumber,
         branch: BranchNumber,
     ) -> Result<()> {
         if self.head.is_none() {
             return Ok(());
         }
-        let Some(records) = desk.engine.follower.records_since(self.position) else {
+        let Some(records) = base.follower.records_since(self.position) else {
             return Ok(());
         };
         for change in records.iter().flat_map(|placed| &placed.record.changes) {
@@ -388,41 +364,12 @@ impl CachedHead {
 
 /// Returns the revision at the head of a branch.
 fn at(
-    desk: &PlanContext<'_>,
+    base: PlanBase<'_>,
     (session, branch): (SessionNumber, BranchNumber),
     head: &BranchHead,
 ) -> Result<RevisionRef> {
-    let branch = branch_of(desk, session, branch, head.sequence)?;
+    let branch = head_branch(base.refs, session, branch, head.sequence)?;
     Ok(RevisionRef { branch, sequence: head.sequence })
-}
-
-/// Returns the branch that contains the head of a branch: its base as long as the branch has no
-/// revision of its own.
-pub(crate) fn branch_of(
-    desk: &PlanContext<'_>,
-    session: SessionNumber,
-    branch: BranchNumber,
-    sequence: u64,
-) -> Result<BranchNumber> {
-    head_branch(&desk.refs, session, branch, sequence)
-}
-
-/// Returns the same branch as [`branch_of`], from refs and branch number.
-pub(crate) fn head_branch(
-    refs: &crate::format::StoreRefs,
-    session: SessionNumber,
-    branch: BranchNumber,
-    sequence: u64,
-) -> Result<BranchNumber> {
-    let session = super::refs::session(refs, session)?;
-    let mut branch = branch;
-    while let Some((base, from)) = session.branch(branch)?.base {
-        if sequence > from || base == branch {
-            break;
-        }
-        branch = base;
-    }
-    Ok(branch)
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Follows the journal: holds the newest known generation and the journal's tail after it.
 
-mod read_snapshot;
-
 use super::gap_check::GapCheckedSnapshot;
 use super::index::{self, PositionedRecord};
 use super::object;
 use super::object_cache::ObjectCache;
 use super::parallel;
+use super::read_snapshot::{LazyOperationRows, ReadSnapshot};
 use super::refs::advance;
 use super::row_overlay::RowOverlay;
 use super::spool;
@@ -17,10 +16,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, StoreRefs, key};
 use crate::model::{SessionId, SessionNumber};
-use read_snapshot::LazyOperationRows;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
-pub(crate) use read_snapshot::ReadSnapshot;
 
 /// The known part of the journal's tail.
 #[derive(Default)]
@@ -116,6 +112,9 @@ pub(crate) struct JournalFollower {
     held: OnceLock<Mutex<Option<ReadSnapshot>>>,
 }
 
+/// Tail cost in bytes from which a new generation is worth making: about 125 revisions of 25
+/// changes, or 250 of one. See `docs/benchmarks.md`.
+pub const APPLY_BYTES: u64 = 1_200_000;
 /// Approximate number of bytes per read of the journal.
 const READ_BYTES: u64 = 8 << 20;
 /// With a longer tail, a newer generation is looked for. During an apply, a writer of 25 changes

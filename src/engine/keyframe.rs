@@ -2,7 +2,7 @@
 //! applier.
 
 use super::lineage::{self, RevisionRange, RevisionRef};
-use super::materialize::{self, cost};
+use super::materialize::{self, MIN_REPLAY_COST, cost};
 use super::object;
 use super::parallel;
 use super::refs::session;
@@ -17,8 +17,6 @@ use crate::format::{
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 
-/// Half a millisecond of replay at one byte per nanosecond. Below this cost no keyframe is made.
-pub(super) const MIN_REPLAY_COST: u64 = 500_000;
 /// Size limit in bytes for keyframes made by a process that a user waits for: larger ones take too
 /// long to write.
 pub(crate) const MAX_HURRIED_BYTES: u64 = 96 << 20;

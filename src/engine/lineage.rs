@@ -1,7 +1,6 @@
 //! The revisions that make up a state or a log: ranges on branches, newest first.
 
 use super::refs::session;
-use super::timeline;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -115,6 +114,33 @@ pub(crate) fn revision(
     Err(Error::missing(format!("revision #{}", at.sequence)))
 }
 
+/// Returns what a sequence number of the session is.
+pub(crate) fn sequence_row(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    sequence: u64,
+) -> Result<Option<SequenceRow>> {
+    view.get(key::SEQUENCES, &of(number).number(sequence).build())?
+        .map(|row| SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number")))
+        .transpose()
+}
+
+/// Returns the visible revision that contains a folded one, starting at its fold target `into`.
+pub(crate) fn final_fold_target(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    into: u64,
+) -> Result<u64> {
+    let mut into = into;
+    while let Some(SequenceRow::Folded(_, next)) = sequence_row(view, number, into)? {
+        if next <= into {
+            return Err(Error::Internal(format!("#{into} was folded into an earlier revision")));
+        }
+        into = next;
+    }
+    Ok(into)
+}
+
 /// Checks that a revision was not folded into a later one since it was found.
 ///
 /// # Errors
@@ -125,9 +151,9 @@ pub(crate) fn check_in_sight(
     at: RevisionRef,
 ) -> Result<()> {
     let sequence = at.sequence;
-    match timeline::sequence(view, number, sequence)? {
+    match sequence_row(view, number, sequence)? {
         Some(SequenceRow::Folded(_, into)) => {
-            let into = timeline::final_fold_target(view, number, into)?;
+            let into = final_fold_target(view, number, into)?;
             Err(Error::Folded { sequence, into })
         }
         _ => Ok(()),

@@ -3,6 +3,7 @@
 
 use super::commit::Engine;
 use super::index::{self, PositionedRecord};
+use super::journal_follower::APPLY_BYTES;
 use super::keyframe::{self, KeyframeDistance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
@@ -20,9 +21,6 @@ use crate::model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-/// Tail cost in bytes from which a new generation is worth making: about 125 revisions of 25
-/// changes, or 250 of one. See `docs/benchmarks.md`.
-pub const APPLY_BYTES: u64 = 1_200_000;
 /// Preallocated room of a new segment while a process maintains the journal: a tail of
 /// [`APPLY_BYTES`], and most of what is written during the apply. It is made in the background;
 /// when it is used up, the appending writer makes more.

@@ -1,6 +1,5 @@
 //! Computes the state of a revision: reads the nearest keyframe and replays the deltas between.
 
-use super::keyframe::MIN_REPLAY_COST;
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
 use super::parallel;
@@ -17,6 +16,8 @@ use crate::model::SessionNumber;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Half a millisecond of replay at one byte per nanosecond. Below this cost no keyframe is made.
+pub(super) const MIN_REPLAY_COST: u64 = 500_000;
 /// Below this number of entries one thread builds two states faster than two threads.
 const PARALLEL_ENTRIES: usize = 8192;
 

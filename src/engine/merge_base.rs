@@ -2,7 +2,6 @@
 
 use super::index::find_operation;
 use super::lineage::{self, RevisionRef};
-use super::timeline;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -113,7 +112,7 @@ pub(crate) fn ancestry(
 }
 
 fn place(view: &dyn Snapshot, number: SessionNumber, sequence: u64) -> Result<RevisionRef> {
-    match timeline::sequence(view, number, sequence)? {
+    match lineage::sequence_row(view, number, sequence)? {
         Some(SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _)) => {
             Ok(RevisionRef { branch, sequence })
         }

@@ -5,13 +5,13 @@ mod estimate;
 mod prewritten;
 mod unreferenced;
 
+use super::delta_parts::seal_pieces;
 use super::index::{find_operation, fold};
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::merge_base;
 use super::object;
+use super::random::random;
 use super::refs::session;
-use super::revision_plan::seal_pieces;
-use super::timeline;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use estimate::PruneEstimate;
 pub(crate) use prewritten::PrewrittenObjects;
-pub(crate) use unreferenced::{last_hiding_operations, unreferenced_blobs};
+pub(crate) use unreferenced::unreferenced_blobs;
 
 /// Largest number of revisions folded by one record: readers of the tail hold their rows in memory.
 pub(crate) const MAX_FOLD_REVISIONS: u64 = 2000;
@@ -196,7 +196,7 @@ pub(crate) fn fold_after(
             deltas.push(delta);
         }
     }
-    let delta = combine_deltas(deltas.iter().map(Vec::as_slice), &mut super::commit::random)?;
+    let delta = combine_deltas(deltas.iter().map(Vec::as_slice), &mut random)?;
     going.fold(number, run, &delta)?;
     let change = RecordChange::Folded { session: number, branch, first, last, pruning, delta };
     Ok(PlannedFold { change, count: rows.len() as u64 - 1, going })
@@ -232,7 +232,8 @@ pub(crate) fn check_unfoldable(
     operation: &OperationId,
 ) -> Result<()> {
     let sequence = at.sequence;
-    if let Some(SequenceRow::Folded(branch, into)) = timeline::sequence(view, number, sequence)? {
+    if let Some(SequenceRow::Folded(branch, into)) = lineage::sequence_row(view, number, sequence)?
+    {
         // A long range is folded in several steps, each into the next; the later step is undone
         // first.
         let next = RevisionRef { branch, sequence: into };
@@ -242,7 +243,7 @@ pub(crate) fn check_unfoldable(
         {
             return check_unfoldable_alone(view, number, at, operation);
         }
-        let into = timeline::final_fold_target(view, number, into)?;
+        let into = lineage::final_fold_target(view, number, into)?;
         return Err(Error::Conflict(format!(
             "#{sequence} was itself folded into #{into} since: undo that first"
         )));

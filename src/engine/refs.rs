@@ -321,6 +321,25 @@ pub(crate) fn advance_by(refs: &mut StoreRefs, change: &RecordChange) -> Result<
     Ok(())
 }
 
+/// Returns the branch that contains the head of a branch: its base as long as the branch has no
+/// revision of its own.
+pub(crate) fn head_branch(
+    refs: &StoreRefs,
+    number: SessionNumber,
+    branch: BranchNumber,
+    sequence: u64,
+) -> Result<BranchNumber> {
+    let session = session(refs, number)?;
+    let mut branch = branch;
+    while let Some((base, from)) = session.branch(branch)?.base {
+        if sequence > from || base == branch {
+            break;
+        }
+        branch = base;
+    }
+    Ok(branch)
+}
+
 #[cfg(test)]
 #[expect(clippy::indexing_slicing, reason = "a test may panic")]
 pub(super) mod tests {

@@ -1,25 +1,23 @@
 //! Plans revisions: turns changes of claims into a delta, a header and an id.
 
-use super::commit::{PlanContext, blob, random};
-use super::head_cache::DigestedEntry;
+use super::delta_parts::seal_delta;
+use super::encoded_change::{DigestedEntry, EncodedChange};
 use super::lineage::RevisionRef;
 use super::lookup;
-use super::refs::{effective, session};
+use super::plan_context::PlanContext;
+use super::random::random;
+use super::refs::session;
 use super::scanned_object::ObjectSource;
+use super::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta, finish, unchanged};
 use crate::error::{Error, Result};
 use crate::format::{
-    BranchHead, Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, ObjectKind, ParentRevision,
-    RecordBytes, RecordChange, ResetSource, RevisionBody, RevisionHeader, StoreRefs, added_at,
-    encode_key, encode_value, entry_hash, has_value, seal, seal_raw,
+    BranchHead, EntryBytes, ParentRevision, ResetSource, StoreRefs, added_at, encode_key,
+    encode_value, entry_hash, has_value,
 };
 use crate::model::claim;
-use crate::model::{
-    BranchNumber, EntryChange, Key, ObjectId, Operation, RevisionId, SessionNumber, StateDigest,
-    Timestamp, Value,
-};
+use crate::model::{EntryChange, Key, SessionNumber, StateDigest, Timestamp, Value};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// A condition that a claim must meet before it is changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,51 +87,6 @@ impl ClaimChange {
     }
 }
 
-/// A planned revision.
-pub(crate) struct PlannedRevision {
-    /// The large values that it refers to, then the revision itself.
-    pub(crate) changes: Vec<RecordChange>,
-    /// The branch's head after the commit.
-    pub(crate) head: BranchHead,
-    pub(crate) parent: Option<RevisionId>,
-    /// The entries before and after, for the head cache.
-    pub(crate) entries: Arc<[EncodedChange]>,
-}
-
-/// An encoded key, and its entry before and after.
-pub(crate) type EncodedChange = (Vec<u8>, Option<EntryBytes>, Option<DigestedEntry>);
-
-/// Size limit in bytes for inline entries. Larger ones are stored as blobs.
-const MAX_INLINE_ENTRY_BYTES: usize = 4096;
-/// Approximate size in bytes of the parts of a delta: a lookup of one claim opens one part.
-const PIECE_BYTES: usize = 32 << 10;
-
-/// Deltas of one part, up to this size in bytes, are stored uncompressed in the journal.
-const MAX_RAW_BYTES: usize = 32 << 10;
-
-/// The session, branch, time and operation of a new revision.
-#[derive(Clone, Copy)]
-pub(crate) struct CommitTarget<'a> {
-    pub(crate) session: SessionNumber,
-    pub(crate) branch: BranchNumber,
-    pub(crate) time: Timestamp,
-    pub(crate) operation: &'a Operation,
-}
-
-/// A sealed delta, valid as long as the head does not change.
-pub(crate) struct PreparedDelta {
-    head: Option<RevisionId>,
-    /// Number of purges at that time: a purge changes the content of a head without changing its
-    /// id.
-    purges: u64,
-    blobs: Vec<RecordChange>,
-    parts: Vec<DeltaPart>,
-    delta: ObjectId,
-    digest: StateDigest,
-    count: u64,
-    entries: Arc<[EncodedChange]>,
-}
-
 /// Plans changes of claims on a branch; `None` if nothing changes. `memo` keeps the sealed delta
 /// for planning again under the lock.
 pub(crate) fn plan(
@@ -186,19 +139,6 @@ pub(crate) fn plan_merge(
     finish(&desk.refs, place, head.as_ref(), &sealed, None, &[merged], random()?)
 }
 
-fn unchanged(head: Option<&BranchHead>, digest: StateDigest, count: u64) -> PreparedDelta {
-    PreparedDelta {
-        head: head.map(|head| head.id),
-        purges: 0,
-        blobs: Vec::new(),
-        parts: Vec::new(),
-        delta: list_id(&[]),
-        digest,
-        count,
-        entries: Arc::default(),
-    }
-}
-
 fn seal_changes(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -215,7 +155,7 @@ fn seal_changes(
     wanted.sort_by(|a, b| a.0.cmp(&b.0));
     wanted.dedup_by(|a, b| a.0 == b.0);
     let (keys, wanted): (Vec<Vec<u8>>, Vec<&ClaimChange>) = wanted.into_iter().unzip();
-    let olds = desk.engine.heads.entries(desk, place.session, place.branch, head, &keys)?;
+    let olds = desk.head_entries(place.session, place.branch, head, &keys)?;
     let mut digest = head.map_or(StateDigest::EMPTY, |head| head.digest);
     let mut count = head.map_or(0, |head| head.count);
     let mut entries: Vec<EncodedChange> = Vec::with_capacity(keys.len());
@@ -335,7 +275,7 @@ fn check_references(
         return Ok(());
     }
     let keys: Vec<_> = elsewhere.iter().map(|(key, _, _)| key.clone()).collect();
-    let found = desk.engine.heads.entries(desk, place.session, place.branch, head, &keys)?;
+    let found = desk.head_entries(place.session, place.branch, head, &keys)?;
     for ((_, from, to), entry) in elsewhere.iter().zip(found) {
         if entry.is_none() {
             return Err(dangling(from, to));
@@ -346,186 +286,4 @@ fn check_references(
 
 fn dangling(from: &Key, to: &Key) -> Error {
     Error::Dangling { from: from.to_string(), to: to.to_string() }
-}
-
-type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
-
-fn seal_delta(
-    delta: &[EncodedChange],
-    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
-) -> Result<SealedDelta> {
-    let mut blobs = Vec::new();
-    let mut side = |entry: Option<&EntryBytes>| match entry {
-        None => DeltaSide::Absent,
-        Some(entry) if entry.len() <= MAX_INLINE_ENTRY_BYTES => {
-            DeltaSide::Inline(Arc::clone(entry))
-        }
-        Some(entry) => {
-            let (id, object) = blob(entry);
-            blobs.push(object);
-            DeltaSide::Blob(id)
-        }
-    };
-    let changes = delta.iter().map(|(key, old, new)| DeltaChange {
-        key: key.as_slice(),
-        old: side(old.as_ref()),
-        new: side(new.as_ref().map(|new| &new.entry)),
-    });
-    let (ids, parts) = seal_pieces(changes, salt)?;
-    Ok((blobs, parts, list_id(&ids)))
-}
-
-/// Seals changes in key order as delta parts of limited size. Returns their ids and the parts.
-pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
-    changes: impl Iterator<Item = DeltaChange<K>>,
-    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
-) -> Result<(Vec<ObjectId>, Vec<DeltaPart>)> {
-    let mut pieces = vec![(Delta { changes: Vec::new() }, 0)];
-    for change in changes {
-        let bytes = change.bytes();
-        let (piece, size) = pieces.last_mut().expect("never empty");
-        if *size > 0 && *size + bytes > PIECE_BYTES {
-            pieces.push((Delta { changes: vec![change] }, bytes));
-        } else {
-            piece.changes.push(change);
-            *size += bytes;
-        }
-    }
-    let mut ids = Vec::with_capacity(pieces.len());
-    let mut parts = Vec::with_capacity(pieces.len());
-    let alone = pieces.len() == 1;
-    for (piece, _) in pieces {
-        let content = piece.encode(salt()?);
-        // Compressing a small delta takes longer than the rest of a commit, so that is left to the
-        // applier.
-        let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
-            seal_raw(ObjectKind::Delta, &content)
-        } else {
-            seal(ObjectKind::Delta, &content)
-        };
-        ids.push(id);
-        parts.push(DeltaPart::Inline(RecordBytes(sealed)));
-    }
-    Ok((ids, parts))
-}
-
-/// Returns the hash in the header that stands for a list of delta parts.
-pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
-    if let [only] = parts {
-        return *only;
-    }
-    let mut hasher = blake3::Hasher::new();
-    parts.iter().for_each(|id| {
-        hasher.update(id.as_bytes());
-    });
-    ObjectId::from_bytes(*hasher.finalize().as_bytes())
-}
-
-/// Plans a revision with exactly these claims: those that could be saved on a branch whose head
-/// cannot be computed.
-pub(crate) fn plan_saved(
-    refs: &StoreRefs,
-    place: CommitTarget<'_>,
-    claims: Vec<(Vec<u8>, EntryBytes)>,
-    salt: [u8; 16],
-) -> Result<PlannedRevision> {
-    let head = session(refs, place.session)?.branch(place.branch)?.head;
-    plan_on(
-        refs,
-        place,
-        head.as_ref(),
-        (StateDigest::EMPTY, 0),
-        claims,
-        Some(ResetSource::Empty),
-        salt,
-    )
-}
-
-/// Plans a revision that adds new claims. All random values are derived from `salt`, so planning
-/// again on the same head gives the same revision.
-pub(crate) fn plan_additions(
-    refs: &StoreRefs,
-    place: CommitTarget<'_>,
-    additions: Vec<(Vec<u8>, EntryBytes)>,
-    salt: [u8; 16],
-) -> Result<PlannedRevision> {
-    let head = session(refs, place.session)?.branch(place.branch)?.head;
-    let start = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
-    plan_on(refs, place, head.as_ref(), start, additions, None, salt)
-}
-
-fn plan_on(
-    refs: &StoreRefs,
-    place: CommitTarget<'_>,
-    head: Option<&BranchHead>,
-    (mut digest, count): (StateDigest, u64),
-    mut additions: Vec<(Vec<u8>, EntryBytes)>,
-    reset: Option<ResetSource>,
-    salt: [u8; 16],
-) -> Result<PlannedRevision> {
-    additions.sort();
-    let mut next = salt;
-    let mut salts = || {
-        next = *blake3::hash(&next).as_bytes().first_chunk().expect("16 of 32 bytes");
-        Ok(next)
-    };
-    let count = count + additions.len() as u64;
-    let added = |(key, entry): (Vec<u8>, EntryBytes)| {
-        let term = entry_hash(&key, &entry);
-        digest = digest.plus(&term);
-        (key, None, Some(DigestedEntry { entry, term: Some(term) }))
-    };
-    let entries: Arc<[EncodedChange]> = additions.into_iter().map(added).collect();
-    let (blobs, parts, delta) = seal_delta(&entries, &mut salts)?;
-    let head_id = head.map(|head| head.id);
-    let sealed =
-        PreparedDelta { head: head_id, purges: 0, blobs, parts, delta, digest, count, entries };
-    finish(refs, place, head, &sealed, reset, &[], salt)
-}
-
-fn finish(
-    refs: &StoreRefs,
-    place: CommitTarget<'_>,
-    head: Option<&BranchHead>,
-    sealed: &PreparedDelta,
-    reset: Option<ResetSource>,
-    merged: &[ParentRevision],
-    salt: [u8; 16],
-) -> Result<PlannedRevision> {
-    let session = session(refs, place.session)?;
-    let body = RevisionBody { salt, operation: place.operation.clone(), stands_for: None }.encode();
-    let own = head.map(|head| ParentRevision { sequence: head.sequence, id: head.id });
-    let header = RevisionHeader {
-        session: session.info.id,
-        branch: place.branch,
-        sequence: session.next_sequence,
-        parents: own.into_iter().chain(merged.iter().copied()).collect(),
-        reset,
-        time: place.time,
-        body: ObjectId::from_bytes(*blake3::hash(&body).as_bytes()),
-        delta: sealed.delta,
-        digest: sealed.digest,
-        count: sealed.count,
-    };
-    let encoded = header.encode();
-    let new_head = BranchHead {
-        sequence: header.sequence,
-        id: RevisionHeader::id_of(&encoded),
-        effective: effective(head, place.time),
-        digest: sealed.digest,
-        count: sealed.count,
-    };
-    let mut changes = sealed.blobs.clone();
-    changes.push(RecordChange::Revision {
-        session: place.session,
-        header: RecordBytes(encoded),
-        body: RecordBytes(body),
-        delta: sealed.parts.clone(),
-    });
-    Ok(PlannedRevision {
-        changes,
-        head: new_head,
-        parent: head.map(|head| head.id),
-        entries: Arc::clone(&sealed.entries),
-    })
 }

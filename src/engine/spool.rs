@@ -1,13 +1,12 @@
-//! Writes in the spool: the records that they will become, and moving them to the journal.
+//! Writes in the spool: reads them, and plans the records that they will become.
 //!
 //! Only writes that need no expected head may be spooled: facts, checkpoints, new notes, and the
 //! session that they belong to.
 
-use super::commit::{CommitDurability, Engine};
 use super::index::find_operation;
-use super::journal_follower::ReadSnapshot;
+use super::read_snapshot::ReadSnapshot;
 use super::refs::{advance_by, agent_session, of_kind, session};
-use super::revision_plan::{self, CommitTarget};
+use super::sealed_revision::{self, CommitTarget};
 use super::{checkpoint, lookup, timeline};
 use crate::backend::{self, Spool};
 use crate::error::{Error, ErrorKind, Result};
@@ -76,7 +75,7 @@ pub(crate) fn is_written(view: &ReadSnapshot, name: &str) -> Result<bool> {
 }
 
 /// Sorts writes in the order in which they were made.
-fn in_order(found: &mut [SpoolEntry]) {
+pub(super) fn in_order(found: &mut [SpoolEntry]) {
     found.sort_by_key(|waiting| (waiting.operation.time, waiting.operation.id));
 }
 
@@ -222,7 +221,7 @@ impl SpoolRecordBuilder<'_> {
         }
         let operation = &waiting.operation;
         let place = CommitTarget { session: number, branch, time: waiting.time, operation };
-        let planned = revision_plan::plan_additions(&self.refs, place, additions, waiting.salt)?;
+        let planned = sealed_revision::plan_additions(&self.refs, place, additions, waiting.salt)?;
         for change in planned.changes {
             self.push(change)?;
         }
@@ -285,86 +284,4 @@ fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Option<SessionNumber> {
         let agent = wanted.agent_session.as_deref()?;
         agent_session(refs, agent)
     })
-}
-
-impl Engine {
-    /// Spools a write. Returns the record that it would be now, if the store can be read. If it
-    /// would change nothing, the record is empty and nothing is spooled.
-    pub(crate) fn spool(&self, waiting: &SpoolEntry) -> Result<Option<Record>> {
-        self.check_permitted()?;
-        let Some(spool) = &self.follower.spool else {
-            return Err(Error::Internal("a store in memory has no spool".to_owned()));
-        };
-        let planned =
-            self.follower.view().and_then(|view| plan(&view, waiting, NameClashPolicy::Refuse));
-        let planned = match planned {
-            Ok(Some(record)) => Some(record),
-            Ok(None) => {
-                let operation = waiting.operation.clone();
-                return Ok(Some(Record { operation, changes: Vec::new() }));
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Forged) => None,
-            Err(error) => return Err(error),
-        };
-        spool.put(&waiting.operation.id.to_string(), &waiting.encode())?;
-        Ok(planned)
-    }
-
-    /// Moves the spooled writes to the journal. An unreadable write stays in the spool: readers get
-    /// its error, and a repair saves the others.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Locked`] if another process holds the append lock, or the error of a write that
-    /// could not be moved; that write stays in the spool.
-    pub(crate) fn drain(&self) -> Result<()> {
-        let Some(spool) = &self.follower.spool else { return Ok(()) };
-        spool.sweep()?;
-        let names = spool.names()?;
-        if names.is_empty() {
-            return Ok(());
-        }
-        let (mut found, mut brought) = (Vec::with_capacity(names.len()), Vec::new());
-        for name in names {
-            match read(&**spool, &name)? {
-                Some(Ok(waiting)) => found.push(waiting),
-                Some(Err(error)) => {
-                    if is_written(&self.follower.written_view()?, &name)? {
-                        brought.push(name);
-                    } else {
-                        tracing::warn!(name, %error, "a write in the spool stays there");
-                    }
-                }
-                None => {}
-            }
-        }
-        in_order(&mut found);
-        let mut outcome = Ok(());
-        for waiting in &found {
-            let done = self.commit_written(CommitDurability::Later, &mut |desk| {
-                Ok((plan(&desk.view()?, waiting, NameClashPolicy::Rename)?, ()))
-            });
-            match done {
-                Ok(()) => brought.push(waiting.operation.id.to_string()),
-                Err(error) => {
-                    let locked = error.kind() == ErrorKind::Locked;
-                    outcome = Err(error);
-                    if locked {
-                        break;
-                    }
-                }
-            }
-        }
-        if !brought.is_empty() {
-            // Syncs the records of other processes too: they may have been killed before their
-            // sync.
-            self.sync()?;
-            spool.brought(&brought)?;
-        }
-        outcome
-    }
-
-    /// Checks that no acknowledged write in the spool is unreadable.
-    pub(crate) fn check_spool(&self) -> Result<()> {
-        self.follower.view().map(drop)
-    }
 }

@@ -1,9 +1,8 @@
 //! Resolves times and ids to branches, revisions and checkpoints.
 
-use super::head_cache;
 use super::index::fold;
-use super::lineage::{self, RevisionRef};
-use super::refs::session;
+use super::lineage::{self, RevisionRef, sequence_row};
+use super::refs::{head_branch, session};
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
@@ -78,33 +77,6 @@ pub(crate) fn revision_at(
     }
 }
 
-/// Returns what a sequence number of the session is.
-pub(crate) fn sequence(
-    view: &dyn Snapshot,
-    number: SessionNumber,
-    sequence: u64,
-) -> Result<Option<SequenceRow>> {
-    view.get(key::SEQUENCES, &of(number).number(sequence).build())?
-        .map(|row| SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number")))
-        .transpose()
-}
-
-/// Returns the visible revision that contains a folded one, starting at its fold target `into`.
-pub(crate) fn final_fold_target(
-    view: &dyn Snapshot,
-    number: SessionNumber,
-    into: u64,
-) -> Result<u64> {
-    let mut into = into;
-    while let Some(SequenceRow::Folded(_, next)) = sequence(view, number, into)? {
-        if next <= into {
-            return Err(Error::Internal(format!("#{into} was folded into an earlier revision")));
-        }
-        into = next;
-    }
-    Ok(into)
-}
-
 /// Returns how many revisions up to a time are folded into the next visible one after this
 /// revision, on its branch, and the number of that one.
 pub(crate) fn folded_after(
@@ -125,7 +97,7 @@ pub(crate) fn folded_after(
     }
     for into in folds.keys() {
         // A revision that was folded itself is counted at its own fold target.
-        if let Some(SequenceRow::Folded(..)) = sequence(view, number, *into)? {
+        if let Some(SequenceRow::Folded(..)) = sequence_row(view, number, *into)? {
             continue;
         }
         let count =
@@ -174,7 +146,7 @@ pub(crate) fn head_of(
     branch: BranchNumber,
 ) -> Result<Option<RevisionRef>> {
     let Some(head) = session(refs, number)?.branch(branch)?.head else { return Ok(None) };
-    let on = head_cache::head_branch(refs, number, branch, head.sequence)?;
+    let on = head_branch(refs, number, branch, head.sequence)?;
     Ok(Some(RevisionRef { branch: on, sequence: head.sequence }))
 }
 

@@ -111,6 +111,19 @@ impl Kind {
         self.code() < Self::Message.code()
     }
 
+    /// Returns the letter before the number in new ids of claims of this kind: `H` in `H1`.
+    #[must_use]
+    pub const fn id_prefix(self) -> &'static str {
+        match self {
+            Self::Hypothesis => "H",
+            Self::Evidence => "E",
+            Self::Belief => "B",
+            Self::Gap => "G",
+            Self::Note => "N",
+            _ => "X",
+        }
+    }
+
     /// Returns the kinds whose entities are claims.
     pub fn claims() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|kind| kind.is_claim())

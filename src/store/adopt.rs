@@ -6,7 +6,7 @@ use super::{Options, SealStatus, Store};
 use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Cipher, SealKey, SealMode, Spool};
-use crate::engine::commit::random;
+use crate::engine::random::random;
 use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{FormatMarker, KeyFile, hex};

@@ -2,10 +2,12 @@
 //! requests begin only one.
 
 use super::Store;
-use super::session::{NewSession, Session};
+use super::new_session::NewSession;
+use super::session::Session;
 use super::spooled_write::session_metadata;
 use super::write_context::WriteContext;
-use crate::engine::commit::{CommitDurability, PlanContext};
+use crate::engine::commit::CommitDurability;
+use crate::engine::plan_context::PlanContext;
 use crate::engine::refs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Record, RecordChange, StoreRefs};

@@ -1,10 +1,11 @@
 //! Connected systems: external systems with their own state that is captured and restored together.
 
+use super::new_checkpoint::NewCheckpoint;
 use super::recover::variables;
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
 use super::state::{StateAt, StateComparison};
-use super::write::{NewCheckpoint, SIGNIFICANT_MICROS, SessionWrite};
+use super::write::{SIGNIFICANT_MICROS, SessionWrite};
 use super::write_context::WriteContext;
 use crate::engine::checkpoint::CheckpointFilter;
 use crate::error::{Error, Result};

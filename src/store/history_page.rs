@@ -6,10 +6,10 @@ use super::{LogEntry, Store};
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::engine::checkpoint;
 use crate::engine::fact::{self, SourcedFact};
-use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::lookup;
 use crate::engine::object;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
@@ -45,7 +45,7 @@ pub enum HistoryRank {
         /// A hash of the fact's id.
         hash: [u8; 8],
     },
-    /// A revision or checkpoint of this number.
+    /// The revision or checkpoint with this number.
     Sequence(u64),
 }
 

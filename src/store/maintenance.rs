@@ -2,7 +2,7 @@
 
 use super::Store;
 use crate::engine::commit::Engine;
-use crate::engine::maintain::APPLY_BYTES;
+use crate::engine::journal_follower::APPLY_BYTES;
 use crate::engine::parallel::{self, CpuCore};
 use std::fmt;
 use std::sync::Arc;

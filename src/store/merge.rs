@@ -1,19 +1,23 @@
 //! Merging one branch into another, and previewing it.
 
+use super::branch::branch_by_name;
 use super::redaction_gate::RedactionCounts;
-use super::session::{Session, branch_by_name};
-use super::write::check_claim;
+use super::session::Session;
+use super::validate::check_claim;
 use super::write_context::WriteContext;
 use crate::diff::{self, AncestorState, ClaimConflict, ClaimMap, ConflictResolution, MergeSide};
-use crate::engine::commit::{CommitDurability, PlanContext, random};
+use crate::engine::commit::CommitDurability;
 use crate::engine::compare::compare;
-use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::merge_base::{
     MergeRevision, RevisionAncestry, ancestry, bases, merge_revisions,
 };
+use crate::engine::plan_context::PlanContext;
+use crate::engine::random::random;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
-use crate::engine::revision_plan::{self, CommitTarget, PlannedRevision};
+use crate::engine::revision_plan;
+use crate::engine::sealed_revision::{CommitTarget, PlannedRevision};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{

@@ -11,11 +11,12 @@ use super::session::Session;
 use super::session_retention::{DroppedSession, DroppedSource};
 use super::write_context::WriteContext;
 use crate::engine::checkpoint::{self, CheckpointFilter};
-use crate::engine::commit::{CommitDurability, PlanContext};
-use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::commit::CommitDurability;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::lookup;
+use crate::engine::plan_context::PlanContext;
 use crate::engine::prune::{self, PlannedFold, PruneEstimate};
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
@@ -449,7 +450,7 @@ impl FoldPhase<'_> {
             going(one.going);
         }
         // Readers hold the tail in memory, so it must not grow too long.
-        session.store.engine.apply_if_long(crate::engine::maintain::APPLY_BYTES)?;
+        session.store.engine.apply_if_long(crate::engine::journal_follower::APPLY_BYTES)?;
         Ok(ControlFlow::Continue(next))
     }
 }

@@ -5,8 +5,8 @@
 //! for byte enters as a [`RedactedSource`], which only the gate makes, so that facts are parsed
 //! from text without secrets.
 
-use super::session::NewSession;
-use super::write::NewCheckpoint;
+use super::new_checkpoint::NewCheckpoint;
+use super::new_session::NewSession;
 use super::{Options, Store};
 use crate::engine::blob::{self, BlobSegment};
 use crate::engine::parallel::{self, cores};

@@ -3,9 +3,9 @@
 use super::session::Session;
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::index::fold;
-use crate::engine::journal_follower::ReadSnapshot;
-use crate::engine::lineage::RevisionRef;
+use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::lookup;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{session as session_refs, visible_sessions};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
@@ -59,6 +59,21 @@ impl ResolvedMoment {
 const SHOWN_MATCHES: usize = 8;
 
 impl Session {
+    /// Returns the point with everything that is recorded, on the current branch.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn head(&self) -> Result<ResolvedMoment> {
+        let (refs, _) = self.store.engine.follower.refs()?;
+        let branch = session_refs(&refs, self.number)?.current_branch;
+        Ok(ResolvedMoment {
+            branch,
+            at: timeline::head_of(&refs, self.number, branch)?,
+            time: None,
+            checkpoint: None,
+        })
+    }
+
     /// Resolves a moment expression to a point.
     ///
     /// # Errors
@@ -268,7 +283,7 @@ impl Session {
 
     pub(super) fn of_sequence(&self, view: &ReadSnapshot, sequence: u64) -> Result<ResolvedMoment> {
         let none = || Error::not_found("revision or checkpoint", format!("#{sequence}"));
-        match timeline::sequence(view, self.number, sequence)?.ok_or_else(none)? {
+        match lineage::sequence_row(view, self.number, sequence)?.ok_or_else(none)? {
             SequenceRow::Revision(branch) => {
                 self.of_revision(view, RevisionRef { branch, sequence }, branch)
             }
@@ -277,7 +292,7 @@ impl Session {
                 self.checkpoint_moment(view, checkpoint.ok_or_else(none)?)
             }
             SequenceRow::Folded(_, into) => {
-                let into = timeline::final_fold_target(view, self.number, into)?;
+                let into = lineage::final_fold_target(view, self.number, into)?;
                 Err(Error::Folded { sequence, into })
             }
         }
@@ -290,10 +305,10 @@ impl Session {
     ) -> Result<ResolvedMoment> {
         let at = match checkpoint.revision {
             None => None,
-            Some(sequence) => match timeline::sequence(view, self.number, sequence)? {
+            Some(sequence) => match lineage::sequence_row(view, self.number, sequence)? {
                 Some(SequenceRow::Revision(branch)) => Some(RevisionRef { branch, sequence }),
                 Some(SequenceRow::Folded(_, into)) => {
-                    let into = timeline::final_fold_target(view, self.number, into)?;
+                    let into = lineage::final_fold_target(view, self.number, into)?;
                     return Err(Error::Folded { sequence, into });
                 }
                 _ => return Err(Error::missing(format!("revision #{sequence}"))),
@@ -368,7 +383,7 @@ impl Session {
         found.retain(|named| named.session == self.number);
         let mut points = Vec::new();
         for named in found {
-            let Some(row) = timeline::sequence(view, self.number, named.sequence)? else {
+            let Some(row) = lineage::sequence_row(view, self.number, named.sequence)? else {
                 continue;
             };
             // The table contains only half of a revision's id.

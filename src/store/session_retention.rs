@@ -6,7 +6,7 @@ use super::session::Session;
 use super::{Store, search};
 use crate::backend::{Snapshot, files};
 use crate::engine::blob;
-use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{session as session_refs, visible_sessions};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};

@@ -1,7 +1,8 @@
 //! Comparing a full set of claims with the claims at a branch's head. Encoded values are compared
 //! directly, so nothing is decoded or encoded unless it differs.
 
-use super::write::{HeadClaims, check_claim};
+use super::validate::check_claim;
+use super::write::HeadClaims;
 use crate::engine::parallel;
 use crate::engine::revision_plan::ClaimChange;
 use crate::engine::state::RevisionState;

@@ -1,21 +1,19 @@
 //! Importing the next chunk of a source: its bytes and facts, and the moved bookmark, in one
 //! record.
 
+use super::import_precondition::ImportPrecondition;
 use super::imported_source::{SourceBookmark, blob_name};
+use super::new_checkpoint::NewCheckpoint;
 use super::redaction_gate::RedactedSource;
 use super::session::Session;
-use super::write::{NewCheckpoint, WriteReport};
 use super::write_context::WriteContext;
-use crate::backend::Snapshot;
+use super::write_report::WriteReport;
 use crate::engine::blob;
 use crate::engine::commit::CommitDurability;
-use crate::engine::journal_follower::ReadSnapshot;
-use crate::engine::object;
 use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
-use crate::format::{Record, RecordChange, SegmentRow, StoreRefs};
-use crate::model::{Fact, OperationId, SessionNumber};
+use crate::format::{Record, RecordChange};
+use crate::model::{Fact, OperationId};
 
 /// The next chunk of a source, with the facts parsed from it.
 #[derive(Debug, Default)]
@@ -42,77 +40,11 @@ pub struct SourceChunk<'a> {
     pub checkpoints: Vec<NewCheckpoint>,
 }
 
-/// The precondition of an import: no concurrent import of the same source.
-#[derive(Clone, Debug)]
-pub(crate) struct ImportPrecondition {
-    source: String,
-    /// Bytes of the source that had been imported.
-    from: u64,
-    /// Pre-written segments.
-    parts: Vec<RecordChange>,
-    /// The number of purges so far: a purge may change the bytes that a segment's compression
-    /// depends on.
-    purges: u64,
-}
-
 /// The most bytes of segments that go into one record with their bookmark.
 const MAX_TOGETHER_BYTES: usize = 512 << 10;
 
 fn object_bytes(segment: &RecordChange) -> usize {
     if let RecordChange::Segment { object, .. } = segment { object.0.len() } else { 0 }
-}
-
-impl ImportPrecondition {
-    pub(crate) fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// Checks that the bookmark is unchanged and that no purge happened.
-    fn check_bookmark(&self, refs: &StoreRefs, session: SessionNumber) -> Result<()> {
-        let session = session_refs(refs, session)?;
-        if refs.purges != self.purges {
-            return Err(self.overtaken());
-        }
-        let known = session.bookmarks.iter().find(|known| known.source == self.source);
-        if known.map_or(0, |known| known.bytes) == self.from {
-            Ok(())
-        } else {
-            Err(self.overtaken())
-        }
-    }
-
-    /// Checks the bookmark, and that the pre-written segments are still stored.
-    pub(crate) fn check(
-        &self,
-        refs: &StoreRefs,
-        session: SessionNumber,
-        view: impl FnOnce() -> Result<ReadSnapshot>,
-    ) -> Result<()> {
-        self.check_bookmark(refs, session)?;
-        if self.parts.is_empty() {
-            return Ok(());
-        }
-        let view = view()?;
-        for part in &self.parts {
-            let RecordChange::Segment { session, blob, offset, object, .. } = part else {
-                continue;
-            };
-            let place = of(*session).text(blob).number(*offset).build();
-            let Some(row) = view.get(key::SEGMENTS, &place)? else { return Err(self.overtaken()) };
-            let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
-            if object::sealed(&view, row.object)? != object.0 {
-                return Err(self.overtaken());
-            }
-        }
-        Ok(())
-    }
-
-    fn overtaken(&self) -> Error {
-        Error::Conflict(format!(
-            "another process has just imported '{}': continue from its bookmark",
-            self.source
-        ))
-    }
 }
 
 impl Session {

@@ -1,14 +1,15 @@
 //! The state at a point, and the comparison of two points.
 
+use super::branch::{BranchSummary, branches};
 use super::resolve_moment::ResolvedMoment;
-use super::session::{BranchSummary, Session, branches};
+use super::session::Session;
 use crate::diff::{self, TypedChange};
 use crate::engine::checkpoint;
 use crate::engine::fact::{self, FactClock, SourcedFact};
-use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::lineage;
 use crate::engine::lookup;
 use crate::engine::materialize::materialize;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::engine::state::{RevisionState, StateDifferences};
 use crate::engine::timeline;

@@ -2,95 +2,52 @@
 
 mod checkpoint;
 mod head_claims;
+mod next_id;
 mod plan;
 mod typed;
-mod validate;
 
-pub use checkpoint::NewCheckpoint;
 pub(crate) use checkpoint::SIGNIFICANT_MICROS;
 pub use head_claims::HeadClaims;
-pub(crate) use validate::{check_checkpoint, check_claim, check_fact, check_tag};
 
+use super::fact_pages::fact_pages;
+use super::import_precondition::ImportPrecondition;
+use super::new_checkpoint::NewCheckpoint;
 use super::redaction_gate::RedactionCounts;
 use super::session::Session;
-use super::source_import::ImportPrecondition;
-use super::spooled_write;
+use super::spool_entry;
+use super::validate::{check_checkpoint, check_claim, check_fact};
 use super::write_context::WriteContext;
-use crate::engine::commit::{CommitDurability, blob, random};
-use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition, PreparedDelta};
+use super::write_report::WriteReport;
+use crate::engine::commit::CommitDurability;
+use crate::engine::delta_parts::blob;
+use crate::engine::random::random;
+use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
+use crate::engine::sealed_revision::PreparedDelta;
 use crate::engine::spool::may_spool_after;
 use crate::error::{Error, Result};
-use crate::format::{
-    BookmarkRow, DeltaPart, FactPage, ObjectKind, RecordBytes, RecordChange, SpoolEntry, StoreRefs,
-    seal,
-};
+use crate::format::{BookmarkRow, RecordChange, SpoolEntry, StoreRefs};
 use crate::model::rule::{RuleError, RuleOutcome};
 use crate::model::{
-    AutoTrigger, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId, RevisionId,
-    SessionKind, SessionMetadata, SessionNumber, TextRef, Timestamp, Value,
+    AutoTrigger, CheckpointId, Fact, Key, Kind, Operation, OperationId, SessionKind, TextRef,
+    Timestamp, Value,
 };
 use checkpoint::automatic;
+use next_id::NextIdRequest;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What a write did.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WriteReport {
-    /// The operation, for `undo`.
-    pub operation: OperationId,
-    /// The name of the session it was written to.
-    pub session: String,
-    /// The name of the branch it was written to.
-    pub branch: String,
-    /// The number and id of the new revision, if claims changed.
-    pub revision: Option<(u64, RevisionId)>,
-    /// The checkpoint that was made or completed; the last one if there are several.
-    pub checkpoint: Option<Checkpoint>,
-    /// How many checkpoints were made or completed.
-    pub checkpoints: u64,
-    /// The claims that changed, with their new values.
-    pub changed: Vec<(Key, Option<Value>)>,
-    /// How many facts were new.
-    pub facts: u64,
-    /// Warnings, such as contradictions.
-    pub warnings: Vec<String>,
-    /// Whether it is in the spool, because another process holds the append lock or the store is
-    /// damaged. It is durable and visible at once; its numbers and revision id are those it would
-    /// get now.
-    pub spooled: bool,
-}
-
-impl WriteReport {
-    /// Makes the report of a write that has done nothing yet.
-    pub(super) fn begun(operation: &Operation, session: &SessionMetadata, branch: &str) -> Self {
-        Self {
-            operation: operation.id,
-            session: session.name.clone(),
-            branch: branch.to_owned(),
-            revision: None,
-            checkpoint: None,
-            checkpoints: 0,
-            changed: Vec::new(),
-            facts: 0,
-            warnings: Vec::new(),
-            spooled: false,
-        }
-    }
-
-    /// Returns whether nothing was written, because nothing would change.
-    #[must_use]
-    pub const fn is_unchanged(&self) -> bool {
-        self.revision.is_none() && self.checkpoint.is_none() && self.facts == 0
-    }
-}
-
 type RuleFunction<'a> = Box<dyn Fn(&HeadClaims) -> Result<RuleOutcome, RuleError> + 'a>;
+type NextIdRule<'a> = Box<dyn Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError> + 'a>;
+type NextIdFact<'a> = Box<dyn Fn(&str) -> Option<Fact> + 'a>;
 type EditFunction<'a> = Box<dyn Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>> + 'a>;
 
 enum WriteStep<'a> {
     Change(ClaimChange),
     Rule(RuleFunction<'a>),
+    /// A new claim under the next free id.
+    AddNext(Value),
+    RuleWithNextId(NextIdRule<'a>),
     /// Changes computed from the current values of these claims.
     Edit(Vec<Key>, EditFunction<'a>),
     /// The complete set of claims of these kinds.
@@ -103,8 +60,6 @@ impl WriteStep<'_> {
     }
 }
 
-/// The most facts in a page.
-pub(crate) const PAGE_FACTS: usize = 1000;
 /// A time further in the future than this is refused as a mistake.
 pub(crate) const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
 
@@ -123,11 +78,21 @@ pub struct SessionWrite<'a> {
     /// Checkpoints of an import, each with its own time and a key.
     checkpoints: Vec<NewCheckpoint>,
     extra: Vec<RecordChange>,
+    next_id: Option<NextIdRequest>,
+    /// Facts that contain the next free id.
+    next_facts: Vec<NextIdFact<'a>>,
     taking: Option<ImportPrecondition>,
     auto: bool,
     by_import: bool,
     removed: RedactionCounts,
     durability: CommitDurability,
+}
+
+impl Session {
+    /// Begins a write, which [`SessionWrite::commit`] completes.
+    pub const fn write<'a>(&'a self, act: &'a WriteContext) -> SessionWrite<'a> {
+        SessionWrite::new(self, act)
+    }
 }
 
 impl fmt::Debug for SessionWrite<'_> {
@@ -158,6 +123,8 @@ impl<'a> SessionWrite<'a> {
             checkpoint: None,
             checkpoints: Vec::new(),
             extra: Vec::new(),
+            next_id: None,
+            next_facts: Vec::new(),
             taking: None,
             auto: false,
             by_import: false,
@@ -334,13 +301,7 @@ impl<'a> SessionWrite<'a> {
         });
         let (mut done, moved) = match committed {
             Err(error) if may_spool_after(&error) => {
-                let session = self.session;
-                let (refs, _) =
-                    engine.follower.refs().unwrap_or_else(|_| (engine.follower.known_refs(), 0));
-                return match self.to_spooled(&refs, &operation, &facts, &ids)? {
-                    Some(waiting) => spooled_write::keep(&session.store, &waiting, error),
-                    None => Err(error),
-                };
+                return self.commit_to_spool(&operation, &facts, &ids, error);
             }
             committed => committed?,
         };
@@ -359,6 +320,34 @@ impl<'a> SessionWrite<'a> {
         Ok(done)
     }
 
+    /// Puts the write into the spool after the commit failed with `error`, if the spool takes it.
+    fn commit_to_spool(
+        &self,
+        operation: &Operation,
+        facts: &[RecordChange],
+        ids: &[CheckpointId],
+        error: Error,
+    ) -> Result<WriteReport> {
+        let follower = &self.session.store.engine.follower;
+        if follower.spool.is_none() {
+            return Err(error);
+        }
+        let (refs, _) = follower.refs().unwrap_or_else(|_| (follower.known_refs(), 0));
+        loop {
+            let Ok(next) = self.find_next_id(|| follower.view()) else { return Err(error) };
+            let Some(waiting) = self.to_spooled(&refs, operation, facts, ids, next.as_deref())?
+            else {
+                return Err(error);
+            };
+            match spool_entry::keep(&self.session.store, &waiting, &error) {
+                // The spool has no lock: another process put a claim of this id there first.
+                Err(Error::Duplicate { kind, id })
+                    if kind == Kind::Note.name() && next.as_ref() == Some(&id) => {}
+                done => return Ok(WriteReport { new_id: next, ..done? }),
+            }
+        }
+    }
+
     /// Returns whether all steps are plain changes.
     fn is_plain(&self) -> bool {
         self.steps.iter().all(|step| matches!(step, WriteStep::Change(_)))
@@ -371,9 +360,7 @@ impl<'a> SessionWrite<'a> {
         let latest = self.act.now.plus_micros(FUTURE_MICROS);
         let times = self.time.iter().chain(self.facts.iter().map(|fact| &fact.at));
         if let Some(late) = times.into_iter().find(|time| **time > latest) {
-            return Err(Error::invalid(format!(
-                "the time {late} is more than a day ahead of now: mend the clock or the source"
-            )));
+            return Err(future_time(*late));
         }
         for step in &mut self.steps {
             match step {
@@ -396,7 +383,16 @@ impl<'a> SessionWrite<'a> {
                         }
                     }
                 }
-                WriteStep::Rule(_) | WriteStep::Edit(..) => {}
+                WriteStep::AddNext(value) => {
+                    let Some(next) = &self.next_id else { continue };
+                    // Any number will do: only the prefix decides whether the id is valid.
+                    let key = Key::new(next.kind, format!("{}1", next.prefix));
+                    let mut change = ClaimChange::add(key, std::mem::take(value));
+                    gate.claim(&mut change, removed)?;
+                    check_claim(&mut change)?;
+                    *value = change.value.unwrap_or_default();
+                }
+                WriteStep::Rule(_) | WriteStep::RuleWithNextId(_) | WriteStep::Edit(..) => {}
             }
         }
         self.facts.iter_mut().try_for_each(|fact| check_fact(gate, fact, removed))?;
@@ -412,6 +408,7 @@ impl<'a> SessionWrite<'a> {
         operation: &Operation,
         facts: &[RecordChange],
         ids: &[CheckpointId],
+        next_id: Option<&str>,
     ) -> Result<Option<SpoolEntry>> {
         let Some(session) = refs.sessions.get(self.session.number) else {
             return Ok(None);
@@ -419,7 +416,7 @@ impl<'a> SessionWrite<'a> {
         if self.by_import || self.operation.is_some() {
             return Ok(None);
         }
-        let mut waiting = spooled_write::begin(operation.clone(), session.info.clone())?;
+        let mut waiting = spool_entry::begin(operation.clone(), session.info.clone())?;
         waiting.used = session.info.kind == SessionKind::Debug;
         let branch = match &self.branch {
             Some(name) => session.branch_named(name).map(|number| (number, name.clone())),
@@ -432,13 +429,24 @@ impl<'a> SessionWrite<'a> {
         waiting.branch = self.branch.clone().or(branch.map(|(_, name)| name));
         waiting.time = self.time.unwrap_or(self.act.now);
         for step in &self.steps {
-            let WriteStep::Change(change) = step else { return Ok(None) };
-            let Some(value) = change.value.as_ref().filter(|_| is_new_note(change)) else {
-                return Ok(None);
-            };
-            spooled_write::note(&mut waiting, &change.key.id, value, change.added_at);
+            match (step, next_id, &self.next_id) {
+                (WriteStep::Change(change), ..) => {
+                    let Some(value) = change.value.as_ref().filter(|_| is_new_note(change)) else {
+                        return Ok(None);
+                    };
+                    spool_entry::note(&mut waiting, &change.key.id, value, change.added_at);
+                }
+                (WriteStep::AddNext(value), Some(id), Some(next)) if next.kind == Kind::Note => {
+                    spool_entry::note(&mut waiting, id, value, None);
+                }
+                _ => return Ok(None),
+            }
         }
-        spooled_write::pages(&mut waiting, facts);
+        spool_entry::pages(&mut waiting, facts);
+        if let Some(id) = next_id {
+            let removed = &mut self.removed.clone();
+            spool_entry::pages(&mut waiting, &self.next_fact_pages(id, removed)?);
+        }
         for change in &self.extra {
             let RecordChange::Object { object } = change else { return Ok(None) };
             waiting.objects.push(object.clone());
@@ -451,7 +459,7 @@ impl<'a> SessionWrite<'a> {
         let head = number.and_then(|number| session.branch(number).ok()?.head);
         let seen = head.map(|head| head.sequence);
         for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
-            spooled_write::checkpoint(&mut waiting, wanted, *id, seen);
+            spool_entry::checkpoint(&mut waiting, wanted, *id, seen);
         }
         Ok(Some(waiting))
     }
@@ -463,25 +471,11 @@ impl<'a> SessionWrite<'a> {
     }
 }
 
-/// Puts facts into pages, as they are stored in a record.
-pub(crate) fn fact_pages(
-    session: SessionNumber,
-    source: Option<&String>,
-    mut facts: Vec<Fact>,
-) -> Vec<RecordChange> {
-    let mut changes = Vec::new();
-    while !facts.is_empty() {
-        let rest = facts.split_off(facts.len().min(PAGE_FACTS));
-        let times = || facts.iter().map(|fact| fact.at);
-        let (first, last) = times().min().zip(times().max()).expect("there is one");
-        let count = facts.len() as u64;
-        let page = FactPage::new(source.cloned(), facts).encode();
-        let (_, sealed) = seal(ObjectKind::Page, &page);
-        let page = DeltaPart::Inline(RecordBytes(sealed));
-        changes.push(RecordChange::Facts { session, count, first, last, page });
-        facts = rest;
-    }
-    changes
+/// Returns the error for a time that lies too far in the future.
+fn future_time(late: Timestamp) -> Error {
+    Error::invalid(format!(
+        "the time {late} is more than a day ahead of now: mend the clock or the source"
+    ))
 }
 
 /// Returns a text that is too long for a fact's value as a reference and the object it refers to.

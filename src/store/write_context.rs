@@ -1,6 +1,6 @@
 //! The context of a write: verb, author and time.
 
-use crate::engine::commit::operation_id;
+use crate::engine::random::operation_id;
 use crate::error::Result;
 use crate::model::{Operation, OperationAuthor, Timestamp};
 

@@ -47,7 +47,7 @@ fn room(path: &Path) -> Option<String> {
 
 /// Every path in the code that begins with `root`, with nested imports expanded: `a::{b, c::d}` is
 /// `a::b` and `a::c::d`.
-fn paths(code: &str, root: &str) -> Vec<String> {
+pub(crate) fn paths(code: &str, root: &str) -> Vec<String> {
     let mut found = Vec::new();
     let start = format!("{root}::");
     for (at, _) in code.match_indices(&start) {
@@ -63,7 +63,7 @@ fn paths(code: &str, root: &str) -> Vec<String> {
 }
 
 /// Adds the paths that begin with `prefix` and continue with `rest`; returns the text after them.
-fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
+pub(crate) fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
     let rest = rest.trim_start();
     if let Some(mut inside) = rest.strip_prefix('{') {
         loop {

@@ -18,6 +18,7 @@ mod fault;
 mod golden;
 #[cfg(test)]
 mod hostile;
+mod import_rings;
 #[cfg(test)]
 mod integrity;
 #[cfg(test)]

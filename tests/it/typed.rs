@@ -2,7 +2,7 @@
 
 use crate::store::act;
 use forge_store::{
-    Belief, Confidence, Dependency, Error, ErrorKind, Evidence, Hypothesis, HypothesisStatus, Kind,
+    Belief, Confidence, Dependency, Error, ErrorKind, Evidence, Hypothesis, HypothesisStatus,
     NewSession, Note, Options, Session, Store, Strength, Timestamp, VerificationResult,
 };
 use std::collections::BTreeSet;
@@ -101,7 +101,6 @@ fn a_new_id_is_free_on_all_branches() {
     session.switch_branch(&act(4), "other", true).unwrap();
     let (id, _) = session.add(&act(5), hypothesis("wrong")).unwrap();
     assert_eq!(id, "H3", "H2 is on main");
-    assert_eq!(session.new_id(Kind::Gap).unwrap(), "G1");
 }
 
 #[test]

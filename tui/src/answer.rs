@@ -258,7 +258,7 @@ pub struct StateView {
     pub moved: Vec<(StateTab, usize)>,
 }
 
-/// A line of a sheet.
+/// Creates a line of a sheet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SheetLine {
     /// The tone of the line.

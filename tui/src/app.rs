@@ -62,7 +62,7 @@ pub enum AppStage {
 /// The pane that gets the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaneFocus {
-    /// The timeline.
+    /// The timeline is shown.
     Timeline,
     /// The state.
     State,
@@ -193,7 +193,7 @@ pub enum InputPurpose {
     Create,
     /// Tag a checkpoint.
     Tag,
-    /// Begin a branch.
+    /// Create a branch.
     Branch,
     /// Write the view to a file.
     Export,
@@ -206,7 +206,7 @@ pub enum OverlayPane {
     Sheet(SheetPane),
     /// Charts.
     Charts(ChartsPane),
-    /// The sessions.
+    /// The list of sessions.
     Sessions {
         /// The sessions; `None` while they load.
         rows: Option<Vec<SessionRow>>,

@@ -160,7 +160,7 @@ pub fn quoted(word: &str) -> String {
 pub enum PaneSlot {
     /// Opening and writing, which come before all others. No request of this slot is dropped.
     Session,
-    /// The timeline.
+    /// The timeline is shown.
     Page,
     /// The state.
     State,

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 pub struct WindowLayout {
     /// The first line: session and branch.
     pub header: Rect,
-    /// The timeline.
+    /// The timeline is shown.
     pub timeline: Rect,
     /// The state.
     pub state: Rect,

@@ -1,12 +1,13 @@
 //! Reads sub-agents. Each sub-agent is one fact; each of its messages adds a version that carries
 //! the message.
 
-use super::call::hash;
-use super::call_result::ClaudeCallResult;
 use super::line::ClaudeLine;
 use super::line_context::{LineContext, LineSpeaker, PieceBuilder, SpokenLine, fields};
-use super::transcript_state::{CallRequest, OpenCall, SubAgentState};
+use super::open_call::{CallRequest, OpenCall};
+use super::tool_result::ClaudeCallResult;
+use super::transcript_state::SubAgentState;
 use crate::lenient::{LenientInteger, LenientText};
+use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 

@@ -1,9 +1,9 @@
 //! Lines besides the conversation: attachments, the queue, links. Also changes that have no line of
 //! their own.
 
+use super::line::parsed;
 use super::line::{ClaudeAttachment, ClaudeLine, MessageContent, content};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
-use super::message::parsed;
 use super::prompt::fields_of;
 use super::typed_text::{self, TextAuthor, TypedText};
 use crate::lenient::{LenientInteger, LenientList, LenientText};
@@ -97,7 +97,7 @@ impl PieceBuilder<'_> {
             }
             prompt
         });
-        self.carry.claude.queue.push(scene, own, prompt);
+        self.carry.claude.queue.push((scene.at, scene.place.0), own, prompt);
     }
 
     fn attachment(

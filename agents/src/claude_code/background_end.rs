@@ -5,29 +5,15 @@
 //! queue, often in several of these. The result of a tool that queries or stops a task reports it
 //! too. The first report counts.
 
-use super::call_result::ClaudeCallResult;
 use super::command::CommandRun;
 use super::line_context::{LineContext, PieceBuilder, fields};
+use super::tool_result::ClaudeCallResult;
 use super::transcript_state::TranscriptState;
 use super::typed_text::tagged;
 use crate::lenient::{LenientId, LenientInteger, LenientText};
-use crate::verification::CheckCommandLine;
-use forge_store::model::{Timestamp, Value};
-use serde::{Deserialize, Serialize};
+use forge_store::model::Value;
+use serde::Deserialize;
 use std::ops::Range;
-
-/// A command that runs in the background.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct BackgroundCommand {
-    pub(super) task: Option<String>,
-    pub(super) command: Value,
-    pub(super) description: Value,
-    pub(super) cwd: Option<String>,
-    pub(super) called_at: Timestamp,
-    pub(super) agent: Option<String>,
-    pub(super) commit: bool,
-    pub(super) verification: Option<CheckCommandLine>,
-}
 
 /// Tools that query a background task, and tools that stop one.
 const TASK_QUERY_TOOLS: [&str; 5] =
@@ -300,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn several_notices_in_a_text_are_separated() {
+    fn several_notices_in_a_text_are_told_apart() {
         let text = "<task-notification>a</task-notification>\n<bash-notification>b</bash-notification> <task-notification>";
         let found: Vec<_> = notices(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(found.len(), 3);

@@ -1,11 +1,12 @@
 //! Tool calls: what is remembered of a call until its result comes.
 
+use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder};
-use super::message::parsed;
-use super::transcript_state::{CallRequest, OpenCall};
+use super::open_call::{CallRequest, OpenCall};
 use super::{task, tool};
 use crate::lenient::{LenientFlag, LenientText};
 use crate::patch::{EditDescription, UnifiedPatch};
+use crate::text_hash::hash;
 use crate::verification::CheckCommandLine;
 use crate::{long_text, shell};
 use forge_store::model::Value;
@@ -116,11 +117,6 @@ fn agent(input: Option<&RawValue>) -> Option<CallRequest> {
         description: input.description.text().map(short),
         prompt: hash(input.prompt.text().unwrap_or_default()),
     })
-}
-
-/// The BLAKE3 hash of a text in hexadecimal, used as its name.
-pub(crate) fn hash(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 #[cfg(test)]

@@ -1,37 +1,17 @@
 //! Results of tool calls: commands, edits and checks that happened.
 
-use super::background_end::BackgroundCommand;
 use super::call_failure::{self, CallFailure};
 use super::command::{self, CommandRun, REFUSED};
-use super::line::{CallDenial, LocatedText, MessageContent};
+use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder, fields, flag};
-use super::message::parsed;
-use super::transcript_state::{CallRequest, OpenCall};
+use super::open_call::{CallRequest, OpenCall};
+use super::tool_result::{ClaudeCallResult, ToolUseResult};
+use super::transcript_state::BackgroundCommand;
 use crate::lenient::{LenientFlag, LenientId, LenientInteger, LenientText};
 use crate::patch::EditDescription;
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
-
-/// A result of a call, as its facts need it.
-#[derive(Debug)]
-pub(crate) struct ClaudeCallResult<'a> {
-    pub(crate) error: bool,
-    /// The text that the agent received, and the pointer to it.
-    pub(crate) shown_to_agent: Option<LocatedText<'a>>,
-    /// The `toolUseResult` of the line: what the program that runs the tools recorded.
-    pub(crate) tool_use_result: ToolUseResult<'a>,
-    /// The fields of the line about a call that did not run.
-    pub(crate) denial: CallDenial<'a>,
-}
-
-#[derive(Debug)]
-pub(crate) enum ToolUseResult<'a> {
-    Nothing,
-    Text(Cow<'a, str>),
-    Object(&'a RawValue),
-}
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -300,83 +280,6 @@ fn streams(
         ("stderr_preview", shown(stderr, "/toolUseResult/stderr")),
     ]);
     (streams, output)
-}
-
-impl<'a> ClaudeCallResult<'a> {
-    /// Builds the result from a line; `at` leads to its block.
-    pub(crate) fn from_line(
-        error: bool,
-        content: &'a MessageContent<'a>,
-        result: Option<&'a RawValue>,
-        at: &str,
-        denial: CallDenial<'a>,
-    ) -> Self {
-        let noted = match result.map(|raw| (raw.get().as_bytes().first(), raw)) {
-            Some((Some(b'{'), raw)) => ToolUseResult::Object(raw),
-            Some((Some(b'"'), raw)) => {
-                let text: LenientText<'_> = parsed(Some(raw)).unwrap_or_default();
-                text.0.map_or(ToolUseResult::Nothing, ToolUseResult::Text)
-            }
-            _ => ToolUseResult::Nothing,
-        };
-        let told =
-            content.full_text().map(|(text, pointer)| (text, format!("{at}/content{pointer}")));
-        ClaudeCallResult { error, shown_to_agent: told, tool_use_result: noted, denial }
-    }
-
-    /// The one text about the run: the recorded one, or else the one that the agent received.
-    fn text(&self) -> Option<(Cow<'_, str>, &str)> {
-        match &self.tool_use_result {
-            ToolUseResult::Text(text) => Some((Cow::Borrowed(text), "/toolUseResult")),
-            _ => self
-                .shown_to_agent
-                .as_ref()
-                .map(|(text, pointer)| (Cow::Borrowed(&**text), pointer.as_str())),
-        }
-    }
-
-    /// The text that says why a call did not run: the agent's text first, because it holds the
-    /// person's words.
-    pub(crate) fn refused_text(&self) -> Option<(Cow<'_, str>, &str)> {
-        let told = self.shown_to_agent.as_ref().filter(|(text, _)| !text.is_empty());
-        told.map(|(text, pointer)| (Cow::Borrowed(&**text), pointer.as_str()))
-            .or_else(|| self.text())
-    }
-
-    fn says(&self, what: impl Fn(&str) -> bool) -> bool {
-        let noted = if let ToolUseResult::Text(text) = &self.tool_use_result {
-            Some(&**text)
-        } else {
-            None
-        };
-        let told = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
-        noted.into_iter().chain(told).any(what)
-    }
-
-    /// How the call failed, if its result is an error.
-    pub(crate) fn failure(&self, is_command: bool) -> Option<CallFailure> {
-        if !self.error {
-            return None;
-        }
-        let noted = if let ToolUseResult::Text(text) = &self.tool_use_result {
-            Some(&**text)
-        } else {
-            None
-        };
-        let told = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
-        let of = |text: &str| call_failure::classify_failure(&self.denial, text, is_command);
-        let found = [told, noted].into_iter().flatten().map(of);
-        let found = found.max_by_key(|failure| *failure != CallFailure::Failed);
-        Some(found.unwrap_or_else(|| of("")))
-    }
-
-    /// The recorded `toolUseResult` object, read leniently.
-    pub(crate) fn object<T: Deserialize<'a> + Default>(&self) -> T {
-        match self.tool_use_result {
-            ToolUseResult::Object(raw) => parsed(Some(raw)).unwrap_or_default(),
-            _ => T::default(),
-        }
-    }
 }
 
 /// The exit code that an error begins with, and where the output after it starts.

@@ -1,8 +1,8 @@
 //! Moments of a transcript that get a checkpoint: compactions, commits, and time intervals.
 
+use super::line::parsed;
 use super::line::{ClaudeLine, CompactionMetadata, PreservedMessages};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
-use super::message::parsed;
 use super::transcript_state::PendingCompaction;
 use crate::lenient::LenientId;
 use crate::piece::CheckpointDraft;

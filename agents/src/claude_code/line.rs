@@ -324,3 +324,14 @@ impl<'a> MessageContent<'a> {
         Some((Cow::Owned(all), String::new()))
     }
 }
+
+/// Parses JSON that was left unparsed in a line; absent or unreadable JSON gives the default.
+pub(crate) fn parsed<'a, T: Deserialize<'a> + Default>(
+    raw: Option<&'a RawValue>,
+) -> Result<T, String> {
+    raw.map_or_else(|| Ok(T::default()), |raw| serde_json::from_str(raw.get()).map_err(unreadable))
+}
+
+pub(super) fn unreadable(error: impl std::fmt::Display) -> String {
+    format!("has a message that cannot be read: {error}")
+}

@@ -1,17 +1,15 @@
 //! Reads one line, and the messages in it.
 
 use super::call_failure::is_refusal;
-use super::call_result::ClaudeCallResult;
 use super::line::{
     CallDenial, ClaudeLine, ClaudeMessage, ClaudeTokenUsage, CompactionMetadata, NestedLine,
-    ProgressPayload,
+    ProgressPayload, parsed, unreadable,
 };
 use super::line_context::{LineContext, LineSpeaker, PieceBuilder, SpokenLine, fields, flag};
+use super::tool_result::ClaudeCallResult;
 use crate::inference;
 use crate::long_text::{self, SourceSpan};
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 const INTERRUPTED: &str = "[Request interrupted";
 
@@ -274,15 +272,4 @@ fn time(text: Option<&str>) -> Result<Timestamp, String> {
     Timestamp::parse_rfc3339(text).ok_or_else(|| {
         format!("has the time '{}', which is not RFC 3339", long_text::beginning(text, 40))
     })
-}
-
-/// Parses JSON that was left unparsed in a line; absent or unreadable JSON gives the default.
-pub(crate) fn parsed<'a, T: Deserialize<'a> + Default>(
-    raw: Option<&'a RawValue>,
-) -> Result<T, String> {
-    raw.map_or_else(|| Ok(T::default()), |raw| serde_json::from_str(raw.get()).map_err(unreadable))
-}
-
-fn unreadable(error: impl std::fmt::Display) -> String {
-    format!("has a message that cannot be read: {error}")
 }

@@ -34,7 +34,9 @@ mod line;
 pub(crate) mod line_context;
 mod locate;
 mod message;
+pub(crate) mod open_call;
 mod prompt;
+mod prompt_queue;
 mod queue;
 mod reader;
 mod record_split;
@@ -42,6 +44,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod tool_result;
 pub(crate) mod transcript_state;
 mod typed_text;
 

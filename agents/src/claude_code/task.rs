@@ -1,11 +1,11 @@
 //! The agent's own task list: a version of a task for each change.
 
-use super::call::hash;
-use super::call_result::{ClaudeCallResult, ToolUseResult};
+use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder, fields};
-use super::message::parsed;
-use super::transcript_state::{CallRequest, OpenCall};
+use super::open_call::{CallRequest, OpenCall};
+use super::tool_result::{ClaudeCallResult, ToolUseResult};
 use crate::lenient::{LenientId, LenientList, LenientText};
+use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -2,10 +2,10 @@
 //! and questions.
 
 use super::call_failure::{self, CallFailure};
-use super::call_result::ClaudeCallResult;
+use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder, fields};
-use super::message::parsed;
-use super::transcript_state::{CallRequest, OpenCall};
+use super::open_call::{CallRequest, OpenCall};
+use super::tool_result::ClaudeCallResult;
 use crate::lenient::{LenientInteger, LenientText};
 use crate::tool_use;
 use forge_store::model::{FieldMap, Kind, Value};

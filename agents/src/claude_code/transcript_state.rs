@@ -1,7 +1,8 @@
 //! The state between two pieces of a transcript.
 
-use super::background_end::BackgroundCommand;
-use super::queue::PromptQueue;
+use super::open_call::OpenCall;
+use super::prompt_queue::PromptQueue;
+use crate::codex::state::CodexState;
 use crate::piece::SessionDraft;
 use crate::verification::CheckCommandLine;
 use forge_store::model::{FieldMap, Timestamp, Value};
@@ -63,7 +64,7 @@ pub(crate) struct OtherAgentState {
     /// The last model.
     pub(crate) model: Option<String>,
     /// What only lines of Codex need.
-    pub(crate) codex: crate::codex::CodexState,
+    pub(crate) codex: CodexState,
     /// The ids of the last messages and calls that were reported completely: their lines may come
     /// again.
     pub(crate) told: Vec<String>,
@@ -156,67 +157,17 @@ pub(crate) struct PendingCompaction {
     pub(crate) body: FieldMap,
 }
 
-/// A tool call that waits for its result.
+/// A command that runs in the background.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct OpenCall {
-    pub(crate) called_at: Timestamp,
-    pub(crate) cwd: Option<String>,
-    pub(crate) tool: String,
-    pub(crate) asked: CallRequest,
-}
-
-/// What a call asked for, as far as its result does not repeat it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum CallRequest {
-    Command {
-        command: Value,
-        description: Value,
-        background: bool,
-        commit: bool,
-        verification: Option<CheckCommandLine>,
-    },
-    Edit {
-        path: Option<String>,
-        /// The patch as the call describes it, for results that only report success.
-        patch: Value,
-        added: u64,
-        removed: u64,
-    },
-    Agent {
-        kind: Option<String>,
-        description: Option<String>,
-        /// The hash of its prompt, by which a side chain without a name is recognised.
-        prompt: String,
-    },
-    Patch {
-        files: Vec<PatchedFile>,
-    },
-    /// Any other tool.
-    Tool {
-        /// The fields that its fact gets from the call.
-        fields: FieldMap,
-    },
-    NewTask {
-        fields: FieldMap,
-    },
-    TaskChange {
-        id: String,
-        fields: FieldMap,
-    },
-    Todos {
-        items: BTreeMap<String, FieldMap>,
-    },
-}
-
-/// The changes of a patch to one file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PatchedFile {
-    pub(crate) path: String,
-    pub(crate) moved_to: Option<String>,
-    pub(crate) patch: Value,
-    pub(crate) added: u64,
-    pub(crate) removed: u64,
+pub(crate) struct BackgroundCommand {
+    pub(super) task: Option<String>,
+    pub(super) command: Value,
+    pub(super) description: Value,
+    pub(super) cwd: Option<String>,
+    pub(super) called_at: Timestamp,
+    pub(super) agent: Option<String>,
+    pub(super) commit: bool,
+    pub(super) verification: Option<CheckCommandLine>,
 }
 
 /// The known state of a sub-agent.

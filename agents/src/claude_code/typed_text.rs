@@ -5,8 +5,8 @@
 //! may type markup too. So only the elements that the client is known to write (2.1.332) are
 //! removed.
 
+use super::line::parsed;
 use super::line::{MessageContent, SpeakerOrigin};
-use super::message::parsed;
 use crate::long_text;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

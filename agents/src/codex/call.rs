@@ -3,11 +3,12 @@
 use super::LineContext;
 use super::state::{PollTarget, ScriptCommand, push};
 use super::{patch, script, tool};
-use crate::claude_code::call::{commits, hash};
+use crate::claude_code::call::commits;
 use crate::claude_code::line_context::{PieceBuilder, fields};
-use crate::claude_code::transcript_state::{CallRequest, OpenCall};
+use crate::claude_code::open_call::{CallRequest, OpenCall};
 use crate::lenient::{LenientId, LenientText};
 use crate::long_text;
+use crate::text_hash::hash;
 use crate::verification::CheckCommandLine;
 use forge_store::model::Value;
 use serde::Deserialize;

@@ -5,7 +5,7 @@ use super::state::{CodexRunningCommand, PollTarget, ScriptCommand};
 use super::{LineContext, call, tool};
 use crate::claude_code::command::{CommandRun, REFUSED};
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
-use crate::claude_code::transcript_state::{CallRequest, OpenCall, PatchedFile};
+use crate::claude_code::open_call::{CallRequest, OpenCall, PatchedFile};
 use forge_store::model::{FieldMap, Kind, Value};
 use serde_json::value::RawValue;
 

@@ -5,7 +5,7 @@ use super::command_end::{self, CodexCommandEnd, ReportedCommand};
 use super::{LineContext, call_result, prompt, tool};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
-use crate::claude_code::transcript_state::OpenCall;
+use crate::claude_code::open_call::OpenCall;
 use crate::lenient::{LenientId, LenientInteger, LenientText};
 use crate::patch::EditDescription;
 use forge_store::model::{Timestamp, Value};

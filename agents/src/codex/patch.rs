@@ -1,7 +1,7 @@
 //! Patches in Codex's own form, and the command lines that pass one to `apply_patch`.
 
 use super::LineContext;
-use crate::claude_code::transcript_state::PatchedFile;
+use crate::claude_code::open_call::PatchedFile;
 use crate::long_text;
 use crate::shell::{self, CommandSeparator};
 use forge_store::model::Value;

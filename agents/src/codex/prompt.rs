@@ -2,10 +2,10 @@
 
 use super::LineContext;
 use super::state::ForkCopyState;
-use crate::claude_code::call::hash;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::lenient::LenientText;
 use crate::long_text;
+use crate::text_hash::hash;
 use forge_store::model::{Kind, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,6 +1,6 @@
 //! The state that lines of a rollout need from earlier lines.
 
-use crate::claude_code::transcript_state::{OpenCall, PatchedFile};
+use crate::claude_code::open_call::{OpenCall, PatchedFile};
 use forge_store::model::{FieldMap, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

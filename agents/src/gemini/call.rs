@@ -1,12 +1,13 @@
 //! Calls of Gemini CLI's tools, with their results.
 
 use super::{shell, tool};
-use crate::claude_code::call::{commits, hash};
+use crate::claude_code::call::commits;
 use crate::claude_code::command::{CommandRun, REFUSED, merged};
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::claude_code::transcript_state::BackgroundProcess;
 use crate::lenient::{LenientId, LenientText, object, objects};
 use crate::long_text;
+use crate::text_hash::hash;
 use crate::verification::CheckCommandLine;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;

@@ -116,7 +116,7 @@ pub enum HookCommandEnd {
     Background,
 }
 
-/// What happened.
+/// An event that the browser handles.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HookEventKind {
     /// A session begins or goes on.

@@ -3,7 +3,6 @@
 
 use super::super::checkpoint;
 use super::super::lineage::{self, RevisionRange, RevisionRef};
-use super::super::prune::last_hiding_operations;
 use super::super::refs::session;
 use super::{RecordIndexer, find_operation, history_place, object};
 use crate::backend::{ScanDirection, Snapshot};
@@ -235,7 +234,7 @@ impl RecordIndexer<'_> {
             .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
             .collect::<Result<Vec<_>>>()?;
         let mut gone = BTreeSet::new();
-        for (id, hider) in last_hiding_operations(rows.iter()) {
+        for (id, hider) in checkpoint::last_hiding_operations(rows.iter()) {
             if hider == *operation && checkpoint::by_id(&self.view(), number, &id)?.is_none() {
                 gone.insert(id);
             }

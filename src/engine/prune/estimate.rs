@@ -2,8 +2,8 @@
 
 use super::super::derive::{self, for_each_row};
 use super::super::index::session_drop;
-use super::super::journal_follower::ReadSnapshot;
 use super::super::object;
+use super::super::read_snapshot::ReadSnapshot;
 use super::FoldRange;
 use super::unreferenced::{SweepSet, UnreferencedBlobs};
 use crate::backend::TableId;

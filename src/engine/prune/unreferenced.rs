@@ -2,7 +2,7 @@
 
 use super::super::derive::for_each_row;
 use super::super::index::{find_operation, session_drop};
-use super::super::journal_follower::ReadSnapshot;
+use super::super::read_snapshot::ReadSnapshot;
 use super::super::{checkpoint, object};
 use super::{PendingPruning, taken_out};
 use crate::backend::{ScanDirection, Snapshot, TableId};
@@ -12,7 +12,7 @@ use crate::format::{
     CheckpointRow, DeltaPart, ObjectKind, OperationEffect, OperationRow, Record, RecordChange,
     SessionRemoval, open, sealed_kind,
 };
-use crate::model::{Checkpoint, CheckpointId, ObjectId, OperationId, SessionNumber};
+use crate::model::{Checkpoint, CheckpointId, ObjectId, SessionNumber};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,31 +47,6 @@ pub(crate) fn unreferenced_blobs(
     Ok(loose)
 }
 
-/// Returns for each checkpoint the operation that hid it last. `rows` are in journal order. A redo
-/// counts as the operation that it repeats.
-pub(crate) fn last_hiding_operations<'a>(
-    rows: impl Iterator<Item = &'a OperationRow>,
-) -> BTreeMap<CheckpointId, OperationId> {
-    let (mut takes_back, mut hiders) = (BTreeMap::new(), BTreeMap::new());
-    for row in rows {
-        let own = row.operation.id;
-        takes_back.extend(row.takes_back.map(|other| (own, other)));
-        let first = row.takes_back.and_then(|undo| takes_back.get(&undo)).copied();
-        for effect in &row.effects {
-            match effect {
-                OperationEffect::CheckpointHidden { old } => {
-                    hiders.insert(old.id, first.unwrap_or(own));
-                }
-                OperationEffect::Swept { checkpoints, .. } => {
-                    hiders.extend(checkpoints.iter().map(|(_, id)| (*id, own)));
-                }
-                _ => {}
-            }
-        }
-    }
-    hiders
-}
-
 /// Returns the old checkpoint that undoing an operation restores.
 fn copied(effect: &OperationEffect) -> Option<&Checkpoint> {
     match effect {
@@ -97,7 +72,7 @@ fn hidden_by(view: &ReadSnapshot, pruning: &PendingPruning) -> Result<Vec<Checkp
         .iter()
         .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
         .collect::<Result<Vec<_>>>()?;
-    let hiders = last_hiding_operations(rows.iter());
+    let hiders = checkpoint::last_hiding_operations(rows.iter());
     let mut going = Vec::new();
     for old in rows.iter().flat_map(|row| &row.effects).filter_map(copied) {
         if hiders.get(&old.id) == Some(&pruning.operation)

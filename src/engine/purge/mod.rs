@@ -10,8 +10,8 @@ mod object_renames;
 mod row;
 
 use super::commit::Engine;
-use super::journal_follower::ReadSnapshot;
 use super::maintain::refs_record;
+use super::read_snapshot::ReadSnapshot;
 use super::rebuild::{complete, write};
 use super::refs::session;
 use super::row_overlay::RowOverlay;
@@ -206,7 +206,7 @@ impl PurgedStore {
         for (session, places) in counts {
             let mut operation = task.operation.clone();
             if !told.is_empty() {
-                operation.id = OperationId::from_bytes(super::commit::random()?);
+                operation.id = OperationId::from_bytes(super::random::random()?);
             }
             if !told.insert(session) {
                 continue;

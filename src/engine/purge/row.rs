@@ -2,8 +2,8 @@
 
 use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserved_word_error};
 use crate::backend::TableId;
-use crate::engine::commit::random;
 use crate::engine::derive::for_each_row;
+use crate::engine::random::random;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{

@@ -6,9 +6,9 @@ use crate::engine::derive;
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
-use crate::engine::revision_plan::{self, CommitTarget};
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::row_totals;
+use crate::engine::sealed_revision::{self, CommitTarget};
 use crate::engine::{keyframe, materialize, timeline};
 use crate::error::Result;
 use crate::format::key::{self, of};
@@ -37,7 +37,7 @@ impl SalvagedStore {
                 let place =
                     CommitTarget { session: number, branch, time: now, operation: &operation };
                 let salt = *operation.id.as_bytes();
-                let planned = revision_plan::plan_saved(&self.refs, place, claims, salt)?;
+                let planned = sealed_revision::plan_saved(&self.refs, place, claims, salt)?;
                 let sequence = planned.head.sequence;
                 let record = Record { operation: operation.clone(), changes: planned.changes };
                 let placed =

@@ -1,11 +1,11 @@
 //! Checks the objects that rows refer to: deltas, fact pages, parts of growing blobs.
 
 use super::SalvagedStore;
+use crate::engine::delta_parts;
 use crate::engine::derive;
 use crate::engine::index::fold;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, DROPPED_OBJECT, LOST_OBJECT};
-use crate::engine::revision_plan;
 use crate::engine::row_overlay::RowOverlay;
 use crate::error::Result;
 use crate::format::key::{self, of};
@@ -105,7 +105,7 @@ impl SalvagedStore {
             let at = RevisionRef { branch: header.branch, sequence: header.sequence };
             let session = key::short_at(place, 0).unwrap_or(0);
             let folds = fold::row(&self.view(), session, at)?.is_some();
-            if found.is_some_and(|names| folds || revision_plan::list_id(&names) == header.delta) {
+            if found.is_some_and(|names| folds || delta_parts::list_id(&names) == header.delta) {
                 return Ok(());
             }
             match (row.parts.as_slice(), names.get(&header.delta)) {

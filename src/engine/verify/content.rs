@@ -6,10 +6,10 @@ use crate::backend::Snapshot;
 use crate::engine::blob;
 use crate::engine::derive::for_each_row;
 use crate::engine::index::fold;
-use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, LOST_OBJECT};
-use crate::engine::{lookup, revision_plan, timeline};
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::{delta_parts, lookup, timeline};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
@@ -153,7 +153,7 @@ fn replay(
             }
         }
     }
-    Ok(((digest, count), revision_plan::list_id(&names)))
+    Ok(((digest, count), delta_parts::list_id(&names)))
 }
 
 pub(super) fn keyframes(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {

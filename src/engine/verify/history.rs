@@ -4,7 +4,7 @@
 use super::VerifyFindings;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::derive::for_each_row;
-use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::error::Result;
 use crate::format::key::{self, of};
 use crate::format::{RefsRow, RevisionBody, RevisionHeader, RevisionRow};

@@ -7,7 +7,7 @@ mod rows;
 pub(crate) use content::keyframe;
 
 use super::commit::Engine;
-use super::journal_follower::ReadSnapshot;
+use super::read_snapshot::ReadSnapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
 use content::{digests, keyframes, objects, segments};

@@ -4,7 +4,7 @@ use super::{VerifyFindings, chain};
 use crate::backend::{Snapshot, TableId};
 use crate::engine::derive;
 use crate::engine::derive::for_each_row;
-use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::row_totals;
 use crate::error::Result;
 use crate::format::{PrewrittenRow, StoreRefs, key};

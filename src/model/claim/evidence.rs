@@ -40,7 +40,7 @@ record! {
         "strength" => strength: Strength,
         /// Where it is to be found.
         "source" => source: String,
-        /// What it says.
+        /// Its message.
         "description" => description: String,
     }
 }

@@ -13,6 +13,7 @@ mod evidence;
 mod field;
 mod gap;
 mod hypothesis;
+mod invalid_field;
 mod measurement;
 mod metrics;
 mod note;
@@ -35,14 +36,13 @@ pub use field::{
 };
 pub use gap::{Criticality, Effort, FillStrategy, Gap, GapBlocking, GapStatus, GapType};
 pub use hypothesis::{Hypothesis, HypothesisStatus};
+pub use invalid_field::InvalidField;
 pub use measurement::Measurement;
 pub use metrics::{IDLE_AFTER, SessionMetrics, time_in_debugging};
 pub use note::Note;
 pub use reference::references;
 pub use task::Task;
-pub use validate::{
-    InvalidField, InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, is_checked,
-};
+pub use validate::{InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, is_checked};
 pub use verification::{VerificationResult, VerificationStatus};
 #[doc(hidden)]
 pub use vocabulary::serde_of_vocabulary;

@@ -11,6 +11,7 @@ mod local_to_utc;
 mod moment;
 mod month_date;
 mod numeric_date;
+mod parse_time;
 mod resolved_time;
 mod text_cursor;
 mod time_display;
@@ -22,7 +23,8 @@ pub use ambiguous_name::{AmbiguousName, IdPrefix};
 pub use error::{DurationError, MomentError, TimeError};
 pub use local_to_utc::ZoneNote;
 pub use moment::{HYPOTHESIS_STATUSES, MomentBase, MomentExpression, parse_moment};
-pub use resolved_time::{ResolvedTime, parse_time};
+pub use parse_time::parse_time;
+pub use resolved_time::ResolvedTime;
 pub use time_display::{civil_time, describe_distance};
 pub use time_span::parse_duration;
 

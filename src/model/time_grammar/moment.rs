@@ -2,7 +2,8 @@
 
 use super::ambiguous_name::{AmbiguousName, IdPrefix, is_long_id, is_name, is_word};
 use super::error::{MomentError, TimeError, quoted};
-use super::resolved_time::{ResolvedTime, parse_time};
+use super::parse_time::parse_time;
+use super::resolved_time::ResolvedTime;
 use super::text_cursor::TextCursor;
 use crate::model::Timestamp;
 use chrono::TimeZone;

@@ -2,8 +2,8 @@
 
 use super::MAX_RECORD_BYTES;
 use super::replay::{ReplayStep, SessionReplay};
-use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::object;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::visible_sessions;
 use crate::error::{Error, Result};
 use crate::format::{

@@ -1,11 +1,11 @@
 //! Reconstructing folded revisions as they were before pruning.
 
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::delta_parts::list_id;
 use crate::engine::index::fold;
-use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::lineage::{self, RevisionRef};
-use crate::engine::revision_plan::list_id;
-use crate::engine::{object, prune, timeline};
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::{object, prune};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -134,7 +134,7 @@ impl FoldedRevisionReader<'_> {
     /// the combined changes.
     fn held(&self, at: RevisionRef) -> Result<Option<(u64, Vec<DeltaPart>)>> {
         let in_sight = Some(SequenceRow::Revision(at.branch));
-        if timeline::sequence(self.view, self.number, at.sequence)? != in_sight {
+        if lineage::sequence_row(self.view, self.number, at.sequence)? != in_sight {
             return Ok(None);
         }
         let folds = fold::rows(self.view, self.number, at)?;
@@ -144,7 +144,7 @@ impl FoldedRevisionReader<'_> {
 
     /// Reads the row of a revision, or the one it had when it was folded into another revision.
     fn row_before_fold(&self, at: RevisionRef) -> Result<RevisionRow> {
-        match timeline::sequence(self.view, self.number, at.sequence)? {
+        match lineage::sequence_row(self.view, self.number, at.sequence)? {
             Some(SequenceRow::Folded(branch, into)) => {
                 fold::find(self.view, self.number, branch, (at.sequence, into))
             }

@@ -2,11 +2,11 @@
 
 use super::folded_revision::FoldedRevisionReader;
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::journal_follower::ReadSnapshot;
-use crate::engine::lineage::RevisionRef;
+use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
-use crate::engine::{prune, timeline};
+use crate::engine::{checkpoint, prune, timeline};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -170,7 +170,7 @@ impl<'a> SessionReplay<'a> {
             })
             .map(|row| row.operation.id)
             .collect();
-        let hiders = prune::last_hiding_operations(self.operations.iter());
+        let hiders = checkpoint::last_hiding_operations(self.operations.iter());
         for (id, mut versions) in checkpoints {
             // The sweep also removed its earlier versions: long texts that they refer to are
             // missing.
@@ -574,7 +574,7 @@ impl<'a> SessionReplay<'a> {
         self.branches.insert(branch, 1);
         let refs = self.refs.branch(branch)?;
         let (base, sequence) = refs.base.unwrap_or_default();
-        let head = match timeline::sequence(self.view, self.number, sequence)? {
+        let head = match lineage::sequence_row(self.view, self.number, sequence)? {
             Some(SequenceRow::Revision(on)) => Some(
                 timeline::head_at(self.view, self.number, RevisionRef { branch: on, sequence })?.0,
             ),

@@ -3,10 +3,10 @@
 use super::blob_parts::{BlobKey, BlobPart, BundleBlobs, StoredBlobReader};
 use super::secret_counter::SecretCounter;
 use super::{BundleReader, BundleSource, damaged};
-use crate::engine::journal_follower::ReadSnapshot;
-use crate::engine::lineage::RevisionRef;
+use crate::engine::delta_parts::list_id;
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{advance_by, session as session_refs};
-use crate::engine::revision_plan::list_id;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -283,7 +283,7 @@ impl BundleVerifier<'_> {
         let Some(here) = self.local_numbers.get(number as usize).copied().flatten() else {
             return Ok(None);
         };
-        let row = match timeline::sequence(self.view, here, sequence)? {
+        let row = match lineage::sequence_row(self.view, here, sequence)? {
             Some(SequenceRow::Revision(branch)) => RevisionRef { branch, sequence },
             _ => return Ok(None),
         };

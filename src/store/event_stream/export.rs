@@ -1,8 +1,8 @@
 //! Exporting a session as an event stream.
 
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::journal_follower::ReadSnapshot;
-use crate::engine::lineage::RevisionRef;
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{MAIN, session as session_refs};
 use crate::engine::{checkpoint, compare, fact, timeline};
 use crate::error::{Error, Result};
@@ -492,7 +492,7 @@ impl EventStreamWriter<'_> {
     }
 
     fn place_of(&self, sequence: u64) -> Result<RevisionRef> {
-        match timeline::sequence(self.view, self.session.number, sequence)? {
+        match lineage::sequence_row(self.view, self.session.number, sequence)? {
             Some(SequenceRow::Revision(branch)) => Ok(RevisionRef { branch, sequence }),
             _ => Err(Error::missing(format!("revision #{sequence}"))),
         }

@@ -2,13 +2,14 @@
 
 use super::unfinished::{Begun, check_untouched};
 use super::{StreamImportReport, StreamImportRequest, at_line};
-use crate::engine::commit::{CommitDurability, PlanContext, random};
-use crate::engine::lineage::RevisionRef;
-use crate::engine::maintain::APPLY_BYTES;
+use crate::engine::commit::CommitDurability;
+use crate::engine::journal_follower::APPLY_BYTES;
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::plan_context::PlanContext;
+use crate::engine::random::random;
 use crate::engine::refs::{MAIN, session as session_refs};
-use crate::engine::revision_plan::{
-    self, ClaimChange, ClaimPrecondition, CommitTarget, PlannedRevision,
-};
+use crate::engine::revision_plan::{self, ClaimChange, ClaimPrecondition};
+use crate::engine::sealed_revision::{CommitTarget, PlannedRevision};
 use crate::engine::{checkpoint, timeline};
 use crate::error::{Error, Result};
 use crate::format::{
@@ -21,9 +22,13 @@ use crate::model::{
     OperationId, SessionNumber, TextRef, Timestamp, Value, claim,
 };
 use crate::store::begin::Clash;
+use crate::store::branch::check_branch_name;
+use crate::store::fact_pages::{PAGE_FACTS, fact_pages};
+use crate::store::new_session::NewSession;
 use crate::store::redaction_gate::RedactionCounts;
-use crate::store::session::{NewSession, Session, check_branch_name};
-use crate::store::write::{FUTURE_MICROS, PAGE_FACTS, check_tag, fact_pages, long_text};
+use crate::store::session::Session;
+use crate::store::validate::check_tag;
+use crate::store::write::{FUTURE_MICROS, long_text};
 use crate::store::write_context::WriteContext;
 use crate::store::{CheckpointFilter, Store};
 use std::collections::BTreeMap;
@@ -649,7 +654,7 @@ fn resolve(
         let newest = checkpoint::list(&view, number, &filter)?.into_iter().next();
         let newest = newest.ok_or_else(|| Error::not_found("tag", tag.clone()))?;
         let Some(sequence) = newest.revision else { return Ok(None) };
-        return match timeline::sequence(&view, number, sequence)? {
+        return match lineage::sequence_row(&view, number, sequence)? {
             Some(SequenceRow::Revision(branch)) => Ok(Some(RevisionRef { branch, sequence })),
             _ => Err(Error::missing(format!("revision #{sequence}"))),
         };

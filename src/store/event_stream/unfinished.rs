@@ -6,13 +6,15 @@
 //! none.
 
 use super::super::begin::{Clash, begun};
-use super::super::session::{NewSession, Session};
+use super::super::new_session::NewSession;
+use super::super::session::Session;
 use super::import::StreamImporter;
 use super::{StreamImportRequest, StreamPosition};
 use crate::backend::Snapshot;
 use crate::backend::files::LockedFile;
 use crate::backend::{self, LockHolder};
-use crate::engine::commit::{CommitDurability, operation_id};
+use crate::engine::commit::CommitDurability;
+use crate::engine::random::operation_id;
 use crate::engine::refs::{
     UNFINISHED, agent_session, session as session_refs, sessions_mentioning,
 };

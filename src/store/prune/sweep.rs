@@ -2,8 +2,8 @@
 //! names them.
 
 use crate::engine::commit::CommitDurability;
-use crate::engine::journal_follower::ReadSnapshot;
 use crate::engine::prune::{self, PendingPruning, PrewrittenObjects};
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::error::Result;
 use crate::format::{Record, RecordChange};
 use crate::model::Timestamp;

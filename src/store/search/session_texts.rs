@@ -4,7 +4,7 @@ use super::corpus::{CorpusEntry, CorpusProgress, CorpusSeal, CorpusSource, Searc
 use crate::backend::{ScanDirection, Snapshot as _};
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::fact;
-use crate::engine::journal_follower::ReadSnapshot;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::FactRow;

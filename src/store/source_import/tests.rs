@@ -1,5 +1,8 @@
 use super::*;
-use crate::engine::row_totals;
+use crate::backend::Snapshot;
+use crate::engine::{object, row_totals};
+use crate::format::SegmentRow;
+use crate::format::key::{self, of};
 use crate::model::Timestamp;
 use crate::redact::{PartEnding, TextForm};
 use crate::store::{NewSession, Store};

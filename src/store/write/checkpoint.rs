@@ -1,69 +1,15 @@
 //! The checkpoint of a write: a given one, one that a rule requests, or a scheduled one.
 
-use super::SessionWrite;
+use super::{NewCheckpoint, SessionWrite};
 use crate::engine::checkpoint as checkpoints;
-use crate::engine::commit::PlanContext;
+use crate::engine::plan_context::PlanContext;
 use crate::engine::timeline;
 use crate::error::Result;
 use crate::format::SessionRefs;
-use crate::model::{
-    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Timestamp, Value,
-};
+use crate::model::{AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger};
 
 /// The time since the last checkpoint after which `SignificantTimePassed` makes one.
 pub(crate) const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
-
-/// A checkpoint to make or to complete.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewCheckpoint {
-    /// The message of the checkpoint.
-    pub message: String,
-    /// The tags by which it is found.
-    pub tags: Vec<String>,
-    /// Why it is made.
-    pub trigger: CheckpointTrigger,
-    /// Its time, if that is in the past.
-    pub at: Option<Timestamp>,
-    /// Further data, by field.
-    pub body: Value,
-    /// The key of the event that the checkpoint is for. If the event has a checkpoint already, one
-    /// with a past time (`at`) completes it: time, message and tags are replaced, and the fields of
-    /// the body are added. One without `at` changes nothing.
-    pub key: Option<String>,
-}
-
-impl NewCheckpoint {
-    /// Makes a manual checkpoint.
-    pub fn manual(message: impl Into<String>) -> Self {
-        Self::new(message, CheckpointTrigger::Manual)
-    }
-
-    /// Makes a checkpoint with this trigger.
-    pub fn new(message: impl Into<String>, trigger: CheckpointTrigger) -> Self {
-        Self {
-            message: message.into(),
-            tags: Vec::new(),
-            trigger,
-            at: None,
-            body: Value::Null,
-            key: None,
-        }
-    }
-
-    /// Sets the tags.
-    #[must_use]
-    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
-        self.tags = tags.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets a time in the past.
-    #[must_use]
-    pub const fn at(mut self, time: Timestamp) -> Self {
-        self.at = Some(time);
-        self
-    }
-}
 
 impl SessionWrite<'_> {
     pub(super) fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {

@@ -1,6 +1,6 @@
 //! The claims that rules read while a write is planned.
 
-use crate::engine::commit::PlanContext;
+use crate::engine::plan_context::PlanContext;
 use crate::engine::revision_plan::ClaimChange;
 use crate::engine::state::RevisionState;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ impl HeadClaims {
         branch: BranchNumber,
         changes: &[Cow<'_, ClaimChange>],
     ) -> Result<Self> {
-        let state = desk.engine.heads.state(desk, session, branch)?;
+        let state = desk.head_state(session, branch)?;
         let changed =
             changes.iter().map(|change| (change.key.clone(), change.value.clone())).collect();
         Ok(Self { state, changed, error: RefCell::new(None) })

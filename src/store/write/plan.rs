@@ -5,12 +5,11 @@ use super::{
     HeadClaims, NewCheckpoint, RedactionCounts, SessionWrite, WriteReport, WriteStep, check_claim,
     rule_error,
 };
-use crate::engine::commit::PlanContext;
-use crate::engine::head_cache::DigestedEntry;
+use crate::engine::encoded_change::DigestedEntry;
+use crate::engine::plan_context::PlanContext;
 use crate::engine::refs::session as session_refs;
-use crate::engine::revision_plan::{
-    self, ClaimChange, CommitTarget, PlannedRevision, PreparedDelta,
-};
+use crate::engine::revision_plan::{self, ClaimChange};
+use crate::engine::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta};
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, decode_entry, encode_key};
 use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionKind, Value};
@@ -50,7 +49,14 @@ impl SessionWrite<'_> {
         let mut done = WriteReport::begun(operation, &session.info, &session.branch(branch)?.name);
         let mut wanted = self.checkpoint.clone();
         let mut removed = self.removed.clone();
-        let claims = self.claims(desk, branch, memo, (&mut wanted, &mut removed), &mut done)?;
+        let new_id = self.find_next_id(|| desk.view())?;
+        let next_id = new_id.as_deref();
+        let claims =
+            self.claims(desk, (branch, next_id), memo, (&mut wanted, &mut removed), &mut done)?;
+        let next_facts = match next_id {
+            Some(id) => self.next_fact_pages(id, &mut removed)?,
+            None => Vec::new(),
+        };
         done.warnings.extend(warning(&removed));
         let mut planned = match claims.as_slice() {
             [] => None,
@@ -76,7 +82,7 @@ impl SessionWrite<'_> {
             });
             done.changed = made.collect();
         }
-        for page in facts {
+        for page in facts.iter().chain(&next_facts) {
             if let RecordChange::Facts { count, .. } = page {
                 done.facts += count;
             }
@@ -106,6 +112,7 @@ impl SessionWrite<'_> {
         if !self.by_import && !used && session.info.kind == SessionKind::Debug {
             changes.push(RecordChange::Used { session: number });
         }
+        done.new_id = new_id;
         let record = Record { operation: operation.clone(), changes };
         Ok((Some(record), (done, planned.map(|planned| (branch, planned)))))
     }
@@ -114,7 +121,7 @@ impl SessionWrite<'_> {
     fn claims(
         &self,
         desk: &PlanContext<'_>,
-        branch: BranchNumber,
+        (branch, next_id): (BranchNumber, Option<&str>),
         memo: &mut Option<PreparedDelta>,
         (wanted, removed): (&mut Option<NewCheckpoint>, &mut RedactionCounts),
         done: &mut WriteReport,
@@ -136,6 +143,16 @@ impl SessionWrite<'_> {
                     } else {
                         Cow::Owned(change.clone())
                     });
+                }
+                WriteStep::AddNext(value) => {
+                    // The id may differ from that of the last plan.
+                    *memo = None;
+                    let (Some(next), Some(id)) = (&self.next_id, next_id) else { continue };
+                    let change = ClaimChange::add(Key::new(next.kind, id), value.clone());
+                    if let Some(head) = &mut head {
+                        head.add(&change);
+                    }
+                    changes.push(Cow::Owned(change));
                 }
                 WriteStep::Whole(kinds, claims) => {
                     *memo = None;
@@ -160,7 +177,7 @@ impl SessionWrite<'_> {
                         changes.push(Cow::Owned(change));
                     }
                 }
-                WriteStep::Rule(rule) => {
+                WriteStep::Rule(_) | WriteStep::RuleWithNextId(_) => {
                     // The result of a rule depends on the head, so a delta prepared earlier cannot
                     // be used again.
                     *memo = None;
@@ -168,7 +185,14 @@ impl SessionWrite<'_> {
                         head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
                     }
                     let claims = head.as_mut().expect("read above");
-                    let outcome = rule(claims).map_err(rule_error)?;
+                    let outcome = match step {
+                        WriteStep::RuleWithNextId(rule) => {
+                            rule(claims, next_id.unwrap_or_default())
+                        }
+                        WriteStep::Rule(rule) => rule(claims),
+                        _ => continue,
+                    };
+                    let outcome = outcome.map_err(rule_error)?;
                     if let Some(error) = claims.failed() {
                         return Err(error);
                     }
@@ -199,7 +223,7 @@ impl SessionWrite<'_> {
         let number = self.session.number;
         let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
         let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
-        let entries = desk.engine.heads.entries(desk, number, branch, head.as_ref(), &encoded)?;
+        let entries = desk.head_entries(number, branch, head.as_ref(), &encoded)?;
         let held = |(key, held): (&Key, Option<DigestedEntry>)| {
             if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
                 return Ok(change.value.clone());

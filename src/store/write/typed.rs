@@ -2,17 +2,13 @@
 
 use super::checkpoint::automatic;
 use super::{SessionWrite, WriteReport};
-use crate::engine::commit::random;
+use crate::engine::random::random;
 use crate::engine::revision_plan::ClaimChange;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::hex;
 use crate::model::claim::{Dependency, TypedRecord};
-use crate::model::time_grammar::{MomentBase, MomentExpression};
-use crate::model::{Fact, FactOrigin, Key, Kind, rule};
+use crate::model::{Fact, FactOrigin, Key, Kind, Value, rule};
 use crate::store::{Session, WriteContext};
-
-/// How many new ids are tried while other processes take them first.
-const ATTEMPTS: usize = 16;
 
 impl SessionWrite<'_> {
     /// Adds a typed record under an id that is not taken: a claim, or a fact that happens at the
@@ -51,11 +47,7 @@ impl SessionWrite<'_> {
             }
             _ => {}
         }
-        if let (Some((trigger, tag)), None) =
-            (rule::trigger_of(R::KIND, None, &value), &self.checkpoint)
-        {
-            self.checkpoint = Some(automatic(trigger, tag));
-        }
+        self = self.with_event_of(R::KIND, &value);
         if R::KIND.is_claim() {
             return self.change(ClaimChange::add(Key::new(R::KIND, id), value));
         }
@@ -64,6 +56,16 @@ impl SessionWrite<'_> {
         let at = self.time.unwrap_or(now);
         let origin = FactOrigin::Recorded;
         self.fact(Fact { kind: R::KIND, id, at, origin, place, recorded_at: now, value })
+    }
+
+    /// Adds the automatic checkpoint of adding this value, unless the write has a checkpoint.
+    fn with_event_of(mut self, kind: Kind, value: &Value) -> Self {
+        if self.checkpoint.is_none()
+            && let Some((trigger, tag)) = rule::trigger_of(kind, None, value)
+        {
+            self.checkpoint = Some(automatic(trigger, tag));
+        }
+        self
     }
 
     /// Sets a claim to this typed record, whether or not it exists. Nothing follows from it: other
@@ -95,8 +97,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] for fields that are not valid, [`Error::NotFound`] for a claim that it
-    /// names, [`Error::Conflict`] if others take every new id first, or any error of a write.
+    /// [`Error::Invalid`](crate::Error::Invalid) for fields that are not valid, [`Error::NotFound`](crate::Error::NotFound) for a claim that it
+    /// names, or any error of a write.
     pub fn add<R: TypedRecord>(
         &self,
         context: &WriteContext,
@@ -107,68 +109,27 @@ impl Session {
             let added = report.changed.iter().find(|(key, _)| key.kind == Kind::Dependency);
             return Ok((added.map(|(key, _)| key.id.clone()).unwrap_or_default(), report));
         }
-        for _ in 0..ATTEMPTS {
-            let id = self.new_id(R::KIND)?;
-            match self.write(context).add(id.as_str(), record.clone()).commit() {
-                Err(Error::Duplicate { .. }) => {}
-                written => return Ok((id, written?)),
-            }
+        if !R::KIND.is_claim() {
+            let id = new_fact_id(R::KIND)?;
+            let report = self.write(context).add(id.as_str(), record).commit()?;
+            return Ok((id, report));
         }
-        Err(Error::Conflict(format!(
-            "others take every new id for a {} first: try again, or choose an id",
-            R::KIND
-        )))
+        let (kind, value, write) = (R::KIND, record.into_value(), self.write(context));
+        let write = if kind == Kind::Evidence {
+            write.rule_with_next_id(kind, kind.id_prefix(), move |claims, id| {
+                rule::add_evidence(claims, id, &value)
+            })
+        } else {
+            write.with_event_of(kind, &value).add_next(kind, kind.id_prefix(), value)
+        };
+        let report = write.commit()?;
+        Ok((report.new_id.clone().unwrap_or_default(), report))
     }
+}
 
-    /// Returns an id for a new claim or fact of this kind. That of a claim is free on all branches,
-    /// so that two of them do not mean different things by one id.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
-    pub fn new_id(&self, kind: Kind) -> Result<String> {
-        if !kind.is_claim() {
-            // A count would be taken twice: facts of one kind and id are versions of one fact.
-            let letter = kind.name().chars().next().unwrap_or('x');
-            return Ok(format!("{letter}-{}", hex(&random::<8>()?)));
-        }
-        let letter = match kind {
-            Kind::Hypothesis => "H",
-            Kind::Evidence => "E",
-            Kind::Belief => "B",
-            Kind::Gap => "G",
-            Kind::Note => "N",
-            _ => "X",
-        };
-        let head = self.head()?;
-        let mut points = Vec::new();
-        for branch in self.branches(&head)?.into_iter().filter(|branch| !branch.current) {
-            let base = MomentBase::Branch(branch.name);
-            points.push(self.resolve(&MomentExpression { base, back: 0 })?);
-        }
-        points.push(head);
-        let is_taken = |number: u64| -> Result<bool> {
-            let key = Key::new(kind, format!("{letter}{number}"));
-            for point in &points {
-                if self.claim(point, &key)?.is_some() {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        };
-        // Doubles, then halves, so that a session with many claims needs few lookups.
-        let (mut taken, mut free) = (0, 1);
-        while is_taken(free)? {
-            taken = free;
-            free = taken.saturating_mul(2);
-        }
-        while free - taken > 1 {
-            let middle = taken + (free - taken) / 2;
-            if is_taken(middle)? {
-                taken = middle;
-            } else {
-                free = middle;
-            }
-        }
-        Ok(format!("{letter}{free}"))
-    }
+/// Returns a random id for a new fact: facts of one kind and id are versions of one fact, so a
+/// counted id could be given twice.
+fn new_fact_id(kind: Kind) -> Result<String> {
+    let letter = kind.name().chars().next().unwrap_or('x');
+    Ok(format!("{letter}-{}", hex(&random::<8>()?)))
 }

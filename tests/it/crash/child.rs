@@ -31,7 +31,7 @@ impl Task {
         self.spawn_by(Command::new(std::env::current_exe().unwrap()), path, lines)
     }
 
-    /// The same under `strace` with these arguments.
+    /// Starts it under `strace` with these arguments.
     pub(super) fn traced(self, arguments: &[&str], path: &Path, lines: &Sender<String>) -> Child {
         let mut program = Command::new("strace");
         program.args(arguments).arg(std::env::current_exe().unwrap());

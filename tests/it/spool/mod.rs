@@ -158,6 +158,28 @@ fn a_save_next_to_a_process_stopped_in_its_write_is_visible_at_once_and_drained_
 }
 
 #[test]
+fn notes_without_an_id_get_different_ids_in_the_spool_and_after_it() {
+    let folder = folder();
+    let session = open(&folder.path, PATIENCE).session("s").unwrap();
+    let add = |session: &Session| {
+        let act = act("note");
+        session.write(&act).add_next(Kind::Note, "N", note_value()).commit().unwrap()
+    };
+    assert_eq!(add(&session).new_id.as_deref(), Some("N1"));
+    let holder = Process::stopped_in_write(&folder.path);
+    for id in ["N2", "N3"] {
+        let done = add(&open(&folder.path, PATIENCE).session("s").unwrap());
+        assert_eq!((done.spooled, done.new_id.as_deref()), (true, Some(id)));
+        assert_eq!(done.changed, [(Key::new(Kind::Note, id), Some(note_value()))]);
+    }
+    holder.kill();
+    let store = open(&folder.path, WAIT);
+    let done = add(&store.session("s").unwrap());
+    assert_eq!((done.spooled, done.new_id.as_deref()), (false, Some("N4")));
+    assert_eq!(held(&store)[2], names(["before", "N1", "N2", "N3", "N4"]));
+}
+
+#[test]
 fn the_next_write_drains_the_spool_first() {
     let folder = folder();
     let store = open(&folder.path, PATIENCE);

@@ -13,13 +13,13 @@ mod tests;
 use super::{
     EndedCommand, NotATrajectory, StepMoment, TrajectoryAuthor, TrajectoryDocument, TrajectoryRun,
 };
-use crate::claude_code::call::hash;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::fields;
 use crate::lenient::{LenientId, LenientInteger, LenientText, object};
 use crate::long_text::{self, SourceSpan};
 use crate::patch::EditDescription;
 use crate::piece::TranscriptPiece;
+use crate::text_hash::hash;
 use crate::tool_use::input_fields;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;

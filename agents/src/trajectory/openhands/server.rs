@@ -4,11 +4,11 @@ use super::{
     EventLocation, OpenHandsCallResult, OpenHandsEvent, OpenHandsReader, OpenHandsRequest,
     ShellMetadata, stops, without_code,
 };
-use crate::claude_code::call::hash;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::fields;
 use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
 use crate::long_text;
+use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::engine::commit::PlanContext;
 use crate::engine::lineage::RevisionRef;
+use crate::engine::plan_context::PlanContext;
 use crate::format::key;
 use crate::model::{Key, Kind, RetentionPolicy, Value};
 use crate::store::prune::{FoldPhase, PruneReport};
@@ -144,7 +144,7 @@ fn a_value_that_a_fact_has_too_is_kept() {
 }
 
 fn large(text: &str) -> (crate::model::ObjectId, RecordChange) {
-    crate::engine::commit::blob(text.as_bytes())
+    crate::engine::delta_parts::blob(text.as_bytes())
 }
 
 /// Writes what a process pre-wrote before it was killed.
@@ -200,7 +200,7 @@ fn what_was_written_ahead_goes_a_day_after_it_was_written_last() {
 
 /// Returns the blob of a claim's entry made at second 30.
 fn large_entry(value: &Value) -> (crate::model::ObjectId, RecordChange) {
-    crate::engine::commit::blob(&crate::format::encode_value(act(30).now, value))
+    crate::engine::delta_parts::blob(&crate::format::encode_value(act(30).now, value))
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Validation of input: claims, facts, checkpoints and tags.
 
-use super::NewCheckpoint;
+use super::new_checkpoint::NewCheckpoint;
+use super::redaction_gate::{RedactionCounts, RedactionGate};
 use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
 use crate::error::{Error, Result};
 use crate::model::{Fact, claim};
-use crate::store::redaction_gate::{RedactionCounts, RedactionGate};
 
 /// Validates a claim: its kind, its id and its fields.
 pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {

@@ -1,0 +1,111 @@
+//! The prompts that wait in the client's queue.
+
+use crate::text_hash::hash;
+use forge_store::model::{FieldMap, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How many texts are remembered.
+const MAX_QUEUED_TEXTS: usize = 64;
+
+/// The client's queue, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct PromptQueue(pub(super) Vec<QueueEntry>);
+
+/// A text in the queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct QueueEntry {
+    /// The hash of the text that was enqueued.
+    pub(super) text: String,
+    /// The fields of the prompt if a person typed the text; `None` if the client added it.
+    pub(super) prompt: Option<FieldMap>,
+    pub(super) at: Timestamp,
+    pub(super) place: u64,
+    pub(super) state: QueueEntryState,
+    /// Whether a tool's result came after it: the next request to the model should contain it.
+    pub(super) due: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum QueueEntryState {
+    /// It waits.
+    Waiting,
+    /// It waits, and is already a fact.
+    Recorded,
+    /// It was removed, and is already a fact; its own line may follow before the agent speaks
+    /// again.
+    Leaving,
+    /// It was passed to the model, and is not yet a fact; its own line may follow before the agent
+    /// speaks again.
+    Handed,
+    /// Its own line was read; it is still in the queue.
+    Delivered,
+}
+
+impl PromptQueue {
+    /// Puts in a text at this time and place; `prompt` are the fields of the prompt that it is, if a person typed it.
+    pub(super) fn push(
+        &mut self,
+        (at, place): (Timestamp, u64),
+        text: &str,
+        prompt: Option<FieldMap>,
+    ) {
+        if self.0.len() == MAX_QUEUED_TEXTS {
+            self.0.remove(0);
+        }
+        self.0.push(QueueEntry {
+            text: hash(text),
+            prompt,
+            at,
+            place,
+            state: QueueEntryState::Waiting,
+            due: false,
+        });
+    }
+
+    /// Notes that a line has this text as a prompt. Returns whether the text is already a fact.
+    /// `in_queue` says that the text may still be removed later.
+    pub(super) fn delivers(&mut self, text: &str, in_queue: bool) -> bool {
+        let text = hash(text);
+        let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
+        let Some(entry) = self.0.get_mut(index) else { return false };
+        let recorded = matches!(entry.state, QueueEntryState::Recorded | QueueEntryState::Leaving);
+        if in_queue && entry.state == QueueEntryState::Waiting {
+            entry.state = QueueEntryState::Delivered;
+        } else {
+            self.0.remove(index);
+        }
+        recorded
+    }
+
+    /// Notes that a tool's result was written at this time.
+    pub(super) fn result(&mut self, at: Timestamp) {
+        self.0.iter_mut().filter(|entry| entry.at <= at).for_each(|entry| entry.due = true);
+    }
+
+    pub(super) fn index_of(&self, text: Option<&str>) -> Option<usize> {
+        let text = hash(text?);
+        self.0.iter().position(|entry| entry.text == text)
+    }
+
+    /// The entry that is removed first if the operation does not name a text: typed texts come
+    /// before texts of the client.
+    pub(super) fn first(&self) -> Option<usize> {
+        let find = |wanted: fn(&QueueEntry) -> bool| self.0.iter().position(wanted);
+        find(|entry| entry.state == QueueEntryState::Delivered)
+            .or_else(|| find(|entry| entry.prompt.is_some() && entry.waits()))
+            .or_else(|| find(QueueEntry::waits))
+    }
+}
+
+impl QueueEntry {
+    pub(super) fn waits(&self) -> bool {
+        matches!(self.state, QueueEntryState::Waiting | QueueEntryState::Recorded)
+    }
+
+    /// Whether it is a command of the client, which waits for the end of the turn.
+    pub(super) fn is_slash(&self) -> bool {
+        self.prompt.as_ref().is_some_and(|prompt| prompt.contains_key("tags"))
+    }
+}

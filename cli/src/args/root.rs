@@ -1,0 +1,27 @@
+//! The root of the command line. It knows every command; the other files of arguments know none.
+
+use super::GlobalArgs;
+use crate::commands::ForgeCommand;
+use clap::Parser;
+
+/// Record what is known, believed and tried in a debugging session, and go back to any moment of it
+#[derive(Debug, Parser)]
+#[command(
+    name = "forge",
+    version,
+    propagate_version = false,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = "Start with 'forge init', then 'forge status' and 'forge brief'."
+)]
+pub struct ForgeArgs {
+    /// Flags every command knows.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ForgeCommand,
+}

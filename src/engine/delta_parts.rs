@@ -1,0 +1,98 @@
+//! Seals the changes of a revision as the parts of its delta, and large values as objects.
+
+use super::encoded_change::EncodedChange;
+use crate::error::Result;
+use crate::format::{
+    Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordBytes, RecordChange,
+    seal, seal_raw,
+};
+use crate::model::ObjectId;
+use std::sync::Arc;
+
+/// Size limit in bytes for inline entries. Larger ones are stored as blobs.
+const MAX_INLINE_ENTRY_BYTES: usize = 4096;
+/// Approximate size in bytes of the parts of a delta: a lookup of one claim opens one part.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// Deltas of one part, up to this size in bytes, are stored uncompressed in the journal.
+const MAX_RAW_BYTES: usize = 32 << 10;
+
+/// The large values of a delta, its parts, and the id that the header names.
+pub(super) type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
+
+pub(super) fn seal_delta(
+    delta: &[EncodedChange],
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<SealedDelta> {
+    let mut blobs = Vec::new();
+    let mut side = |entry: Option<&EntryBytes>| match entry {
+        None => DeltaSide::Absent,
+        Some(entry) if entry.len() <= MAX_INLINE_ENTRY_BYTES => {
+            DeltaSide::Inline(Arc::clone(entry))
+        }
+        Some(entry) => {
+            let (id, object) = blob(entry);
+            blobs.push(object);
+            DeltaSide::Blob(id)
+        }
+    };
+    let changes = delta.iter().map(|(key, old, new)| DeltaChange {
+        key: key.as_slice(),
+        old: side(old.as_ref()),
+        new: side(new.as_ref().map(|new| &new.entry)),
+    });
+    let (ids, parts) = seal_pieces(changes, salt)?;
+    Ok((blobs, parts, list_id(&ids)))
+}
+
+/// Seals changes in key order as delta parts of limited size. Returns their ids and the parts.
+pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
+    changes: impl Iterator<Item = DeltaChange<K>>,
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<(Vec<ObjectId>, Vec<DeltaPart>)> {
+    let mut pieces = vec![(Delta { changes: Vec::new() }, 0)];
+    for change in changes {
+        let bytes = change.bytes();
+        let (piece, size) = pieces.last_mut().expect("never empty");
+        if *size > 0 && *size + bytes > PIECE_BYTES {
+            pieces.push((Delta { changes: vec![change] }, bytes));
+        } else {
+            piece.changes.push(change);
+            *size += bytes;
+        }
+    }
+    let mut ids = Vec::with_capacity(pieces.len());
+    let mut parts = Vec::with_capacity(pieces.len());
+    let alone = pieces.len() == 1;
+    for (piece, _) in pieces {
+        let content = piece.encode(salt()?);
+        // Compressing a small delta takes longer than the rest of a commit, so that is left to the
+        // applier.
+        let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
+            seal_raw(ObjectKind::Delta, &content)
+        } else {
+            seal(ObjectKind::Delta, &content)
+        };
+        ids.push(id);
+        parts.push(DeltaPart::Inline(RecordBytes(sealed)));
+    }
+    Ok((ids, parts))
+}
+
+/// Returns the hash in the header that stands for a list of delta parts.
+pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
+    if let [only] = parts {
+        return *only;
+    }
+    let mut hasher = blake3::Hasher::new();
+    parts.iter().for_each(|id| {
+        hasher.update(id.as_bytes());
+    });
+    ObjectId::from_bytes(*hasher.finalize().as_bytes())
+}
+
+/// Seals a large value as an object. Returns its id and the change that stores it.
+pub(crate) fn blob(content: &[u8]) -> (ObjectId, RecordChange) {
+    let (id, sealed) = seal(ObjectKind::Blob, content);
+    (id, RecordChange::Object { object: RecordBytes(sealed) })
+}

@@ -1,0 +1,22 @@
+//! The store that a write is planned on: the refs, and a snapshot on demand.
+
+use super::journal_follower::JournalFollower;
+use super::read_snapshot::ReadSnapshot;
+use crate::error::Result;
+use crate::format::StoreRefs;
+
+/// The store that a plan is based on, without the cache of heads.
+#[derive(Clone, Copy)]
+pub(crate) struct PlanBase<'a> {
+    pub(crate) follower: &'a JournalFollower,
+    pub(crate) refs: &'a StoreRefs,
+    /// Whether the append lock is held: then the journal is known and is not read again.
+    pub(crate) locked: bool,
+}
+
+impl PlanBase<'_> {
+    /// Returns a snapshot of the store that the plan is based on.
+    pub(crate) fn view(&self) -> Result<ReadSnapshot> {
+        if self.locked { self.follower.view_known() } else { self.follower.written_view() }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a write is planned with: the refs, a snapshot on demand, and the cached heads of branches.
+
+use super::encoded_change::DigestedEntry;
+use super::head_cache::HeadCache;
+use super::journal_follower::JournalFollower;
+use super::plan_base::PlanBase;
+use super::read_snapshot::ReadSnapshot;
+use super::state::RevisionState;
+use crate::error::Result;
+use crate::format::{BranchHead, Record, StoreRefs};
+use crate::model::{BranchNumber, SessionNumber};
+use std::sync::Arc;
+
+/// Plans the record to be written, if any, and computes the result of the commit. Called again if
+/// another writer appended first.
+pub(crate) type RecordPlanner<'a, T> =
+    &'a mut dyn FnMut(&PlanContext<'_>) -> Result<PlannedRecord<T>>;
+
+/// The record to be written, if any, and the result of the commit.
+pub(crate) type PlannedRecord<T> = (Option<Record>, T);
+
+/// The input of a [`RecordPlanner`].
+pub(crate) struct PlanContext<'a> {
+    pub(super) follower: &'a JournalFollower,
+    pub(super) heads: &'a HeadCache,
+    pub(crate) refs: Arc<StoreRefs>,
+    pub(super) locked: bool,
+}
+
+impl PlanContext<'_> {
+    fn base(&self) -> PlanBase<'_> {
+        PlanBase { follower: self.follower, refs: &self.refs, locked: self.locked }
+    }
+
+    /// Returns the store that the plan is based on. Not needed for what the refs contain.
+    pub(crate) fn view(&self) -> Result<ReadSnapshot> {
+        self.base().view()
+    }
+
+    /// Returns the entries of these keys at a branch's head.
+    pub(crate) fn head_entries(
+        &self,
+        session: SessionNumber,
+        branch: BranchNumber,
+        head: Option<&BranchHead>,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<DigestedEntry>>> {
+        self.heads.entries(self.base(), (session, branch), head, keys)
+    }
+
+    /// Returns the claims at a branch's head.
+    pub(crate) fn head_state(
+        &self,
+        session: SessionNumber,
+        branch: BranchNumber,
+    ) -> Result<Arc<RevisionState>> {
+        self.heads.state(self.base(), (session, branch))
+    }
+}

@@ -1,0 +1,20 @@
+//! Random bytes from the operating system.
+
+use crate::error::{Error, Result};
+use crate::model::OperationId;
+
+/// Returns random bytes from the operating system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| Error::Connected {
+        system: "random numbers".to_owned(),
+        action: "read",
+        source: Box::new(error),
+    })?;
+    Ok(bytes)
+}
+
+/// Returns a new random operation id.
+pub(crate) fn operation_id() -> Result<OperationId> {
+    random().map(OperationId::from_bytes)
+}

@@ -1,0 +1,174 @@
+//! Makes the header, body and delta of a new revision from the refs and sealed changes.
+
+use super::delta_parts::{list_id, seal_delta};
+use super::encoded_change::{DigestedEntry, EncodedChange};
+use super::refs::{effective, session};
+use crate::error::Result;
+use crate::format::{
+    BranchHead, DeltaPart, EntryBytes, ParentRevision, RecordBytes, RecordChange, ResetSource,
+    RevisionBody, RevisionHeader, StoreRefs, entry_hash,
+};
+use crate::model::{
+    BranchNumber, ObjectId, Operation, RevisionId, SessionNumber, StateDigest, Timestamp,
+};
+use std::sync::Arc;
+
+/// The session, branch, time and operation of a new revision.
+#[derive(Clone, Copy)]
+pub(crate) struct CommitTarget<'a> {
+    pub(crate) session: SessionNumber,
+    pub(crate) branch: BranchNumber,
+    pub(crate) time: Timestamp,
+    pub(crate) operation: &'a Operation,
+}
+
+/// A sealed delta, valid as long as the head does not change.
+pub(crate) struct PreparedDelta {
+    pub(super) head: Option<RevisionId>,
+    /// Number of purges at that time: a purge changes the content of a head without changing its
+    /// id.
+    pub(super) purges: u64,
+    pub(super) blobs: Vec<RecordChange>,
+    pub(super) parts: Vec<DeltaPart>,
+    pub(super) delta: ObjectId,
+    pub(super) digest: StateDigest,
+    pub(super) count: u64,
+    pub(super) entries: Arc<[EncodedChange]>,
+}
+
+/// A planned revision.
+pub(crate) struct PlannedRevision {
+    /// The large values that it refers to, then the revision itself.
+    pub(crate) changes: Vec<RecordChange>,
+    /// The branch's head after the commit.
+    pub(crate) head: BranchHead,
+    pub(crate) parent: Option<RevisionId>,
+    /// The entries before and after, for the head cache.
+    pub(crate) entries: Arc<[EncodedChange]>,
+}
+
+pub(super) fn unchanged(
+    head: Option<&BranchHead>,
+    digest: StateDigest,
+    count: u64,
+) -> PreparedDelta {
+    PreparedDelta {
+        head: head.map(|head| head.id),
+        purges: 0,
+        blobs: Vec::new(),
+        parts: Vec::new(),
+        delta: list_id(&[]),
+        digest,
+        count,
+        entries: Arc::default(),
+    }
+}
+
+/// Plans a revision with exactly these claims: those that could be saved on a branch whose head
+/// cannot be computed.
+pub(crate) fn plan_saved(
+    refs: &StoreRefs,
+    place: CommitTarget<'_>,
+    claims: Vec<(Vec<u8>, EntryBytes)>,
+    salt: [u8; 16],
+) -> Result<PlannedRevision> {
+    let head = session(refs, place.session)?.branch(place.branch)?.head;
+    plan_on(
+        refs,
+        place,
+        head.as_ref(),
+        (StateDigest::EMPTY, 0),
+        claims,
+        Some(ResetSource::Empty),
+        salt,
+    )
+}
+
+/// Plans a revision that adds new claims. All random values are derived from `salt`, so planning
+/// again on the same head gives the same revision.
+pub(crate) fn plan_additions(
+    refs: &StoreRefs,
+    place: CommitTarget<'_>,
+    additions: Vec<(Vec<u8>, EntryBytes)>,
+    salt: [u8; 16],
+) -> Result<PlannedRevision> {
+    let head = session(refs, place.session)?.branch(place.branch)?.head;
+    let start = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
+    plan_on(refs, place, head.as_ref(), start, additions, None, salt)
+}
+
+fn plan_on(
+    refs: &StoreRefs,
+    place: CommitTarget<'_>,
+    head: Option<&BranchHead>,
+    (mut digest, count): (StateDigest, u64),
+    mut additions: Vec<(Vec<u8>, EntryBytes)>,
+    reset: Option<ResetSource>,
+    salt: [u8; 16],
+) -> Result<PlannedRevision> {
+    additions.sort();
+    let mut next = salt;
+    let mut salts = || {
+        next = *blake3::hash(&next).as_bytes().first_chunk().expect("16 of 32 bytes");
+        Ok(next)
+    };
+    let count = count + additions.len() as u64;
+    let added = |(key, entry): (Vec<u8>, EntryBytes)| {
+        let term = entry_hash(&key, &entry);
+        digest = digest.plus(&term);
+        (key, None, Some(DigestedEntry { entry, term: Some(term) }))
+    };
+    let entries: Arc<[EncodedChange]> = additions.into_iter().map(added).collect();
+    let (blobs, parts, delta) = seal_delta(&entries, &mut salts)?;
+    let head_id = head.map(|head| head.id);
+    let sealed =
+        PreparedDelta { head: head_id, purges: 0, blobs, parts, delta, digest, count, entries };
+    finish(refs, place, head, &sealed, reset, &[], salt)
+}
+
+pub(super) fn finish(
+    refs: &StoreRefs,
+    place: CommitTarget<'_>,
+    head: Option<&BranchHead>,
+    sealed: &PreparedDelta,
+    reset: Option<ResetSource>,
+    merged: &[ParentRevision],
+    salt: [u8; 16],
+) -> Result<PlannedRevision> {
+    let session = session(refs, place.session)?;
+    let body = RevisionBody { salt, operation: place.operation.clone(), stands_for: None }.encode();
+    let own = head.map(|head| ParentRevision { sequence: head.sequence, id: head.id });
+    let header = RevisionHeader {
+        session: session.info.id,
+        branch: place.branch,
+        sequence: session.next_sequence,
+        parents: own.into_iter().chain(merged.iter().copied()).collect(),
+        reset,
+        time: place.time,
+        body: ObjectId::from_bytes(*blake3::hash(&body).as_bytes()),
+        delta: sealed.delta,
+        digest: sealed.digest,
+        count: sealed.count,
+    };
+    let encoded = header.encode();
+    let new_head = BranchHead {
+        sequence: header.sequence,
+        id: RevisionHeader::id_of(&encoded),
+        effective: effective(head, place.time),
+        digest: sealed.digest,
+        count: sealed.count,
+    };
+    let mut changes = sealed.blobs.clone();
+    changes.push(RecordChange::Revision {
+        session: place.session,
+        header: RecordBytes(encoded),
+        body: RecordBytes(body),
+        delta: sealed.parts.clone(),
+    });
+    Ok(PlannedRevision {
+        changes,
+        head: new_head,
+        parent: head.map(|head| head.id),
+        entries: Arc::clone(&sealed.entries),
+    })
+}

@@ -1,0 +1,88 @@
+//! Puts writes into the spool, and moves them to the journal.
+
+use super::commit::{CommitDurability, Engine};
+use super::spool::{NameClashPolicy, in_order, is_written, plan, read};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Record, SpoolEntry};
+
+impl Engine {
+    /// Spools a write. Returns the record that it would be now, if the store can be read. If it
+    /// would change nothing, the record is empty and nothing is spooled.
+    pub(crate) fn spool(&self, waiting: &SpoolEntry) -> Result<Option<Record>> {
+        self.check_permitted()?;
+        let Some(spool) = &self.follower.spool else {
+            return Err(Error::Internal("a store in memory has no spool".to_owned()));
+        };
+        let planned =
+            self.follower.view().and_then(|view| plan(&view, waiting, NameClashPolicy::Refuse));
+        let planned = match planned {
+            Ok(Some(record)) => Some(record),
+            Ok(None) => {
+                let operation = waiting.operation.clone();
+                return Ok(Some(Record { operation, changes: Vec::new() }));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Forged) => None,
+            Err(error) => return Err(error),
+        };
+        spool.put(&waiting.operation.id.to_string(), &waiting.encode())?;
+        Ok(planned)
+    }
+
+    /// Moves the spooled writes to the journal. An unreadable write stays in the spool: readers get
+    /// its error, and a repair saves the others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] if another process holds the append lock, or the error of a write that
+    /// could not be moved; that write stays in the spool.
+    pub(crate) fn drain(&self) -> Result<()> {
+        let Some(spool) = &self.follower.spool else { return Ok(()) };
+        spool.sweep()?;
+        let names = spool.names()?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let (mut found, mut brought) = (Vec::with_capacity(names.len()), Vec::new());
+        for name in names {
+            match read(&**spool, &name)? {
+                Some(Ok(waiting)) => found.push(waiting),
+                Some(Err(error)) => {
+                    if is_written(&self.follower.written_view()?, &name)? {
+                        brought.push(name);
+                    } else {
+                        tracing::warn!(name, %error, "a write in the spool stays there");
+                    }
+                }
+                None => {}
+            }
+        }
+        in_order(&mut found);
+        let mut outcome = Ok(());
+        for waiting in &found {
+            let done = self.commit_written(CommitDurability::Later, &mut |desk| {
+                Ok((plan(&desk.view()?, waiting, NameClashPolicy::Rename)?, ()))
+            });
+            match done {
+                Ok(()) => brought.push(waiting.operation.id.to_string()),
+                Err(error) => {
+                    let locked = error.kind() == ErrorKind::Locked;
+                    outcome = Err(error);
+                    if locked {
+                        break;
+                    }
+                }
+            }
+        }
+        if !brought.is_empty() {
+            // Syncs the records of other processes too: they may have been killed before their
+            // sync.
+            self.sync()?;
+            spool.brought(&brought)?;
+        }
+        outcome
+    }
+
+    /// Checks that no acknowledged write in the spool is unreadable.
+    pub(crate) fn check_spool(&self) -> Result<()> {
+        self.follower.view().map(drop)
+    }
+}

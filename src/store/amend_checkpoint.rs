@@ -1,0 +1,90 @@
+//! Changes checkpoints after they were made, and schedules the next ones.
+
+use super::session::Session;
+use super::validate::check_tag;
+use super::write_context::WriteContext;
+use crate::engine::checkpoint;
+use crate::engine::commit::CommitDurability;
+use crate::engine::refs::session as session_refs;
+use crate::error::{Error, Result};
+use crate::format::{Record, RecordChange};
+use crate::model::{Checkpoint, CheckpointId};
+
+impl Session {
+    /// Adds tags to a checkpoint and removes others. Returns the changed checkpoint.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for a tag that is not
+    /// valid.
+    pub fn tag(
+        &self,
+        act: &WriteContext,
+        id: &CheckpointId,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<Checkpoint> {
+        add.iter().try_for_each(|tag| check_tag(tag))?;
+        let (checkpoint, _) = self.amend_checkpoint(act, id, |checkpoint| {
+            checkpoint.tags.retain(|tag| !remove.contains(tag));
+            checkpoint.tags.extend(add.iter().cloned());
+            checkpoint.tags.sort();
+            checkpoint.tags.dedup();
+        })?;
+        Ok(checkpoint)
+    }
+
+    /// Changes a checkpoint's message, tags and body. `amend` receives the checkpoint under the
+    /// writer's lock, so concurrent amendments do not overwrite each other; it runs again after a
+    /// conflict. Returns the checkpoint, and whether this changed it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for a tag that is not
+    /// valid; also if the store cannot be written.
+    pub fn amend_checkpoint(
+        &self,
+        act: &WriteContext,
+        id: &CheckpointId,
+        amend: impl Fn(&mut Checkpoint),
+    ) -> Result<(Checkpoint, bool)> {
+        let operation = act.operation()?;
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
+            let old = checkpoint::by_id(&desk.view()?, self.number, id)?
+                .ok_or_else(|| Error::not_found("checkpoint", id.to_string()))?;
+            let mut wanted = old.clone();
+            amend(&mut wanted);
+            let mut new = old.clone();
+            new.message = wanted.message;
+            new.tags = wanted.tags;
+            new.body = wanted.body.without_nulls();
+            new.tags.iter().try_for_each(|tag| check_tag(tag))?;
+            if new != old {
+                self.store.gate().made(&mut new);
+            }
+            let changes = vec![RecordChange::Checkpoint {
+                session: self.number,
+                checkpoint: Box::new(new.clone()),
+            }];
+            let record = Record { operation: operation.clone(), changes };
+            let changed = new != old;
+            Ok((changed.then_some(record), (new, changed)))
+        })
+    }
+
+    /// Sets the interval of scheduled checkpoints, which are made by the next write when due;
+    /// `None` ends them.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an interval of less than a second.
+    pub fn schedule(&self, act: &WriteContext, every_micros: Option<i64>) -> Result<()> {
+        if every_micros.is_some_and(|micros| micros < 1_000_000) {
+            return Err(Error::invalid("a schedule needs at least a second between checkpoints"));
+        }
+        let operation = act.operation()?;
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
+            let known = session_refs(&desk.refs, self.number)?.schedule;
+            let changes = vec![RecordChange::Schedule { session: self.number, every_micros }];
+            let record = Record { operation: operation.clone(), changes };
+            Ok(((known != every_micros).then_some(record), ()))
+        })
+    }
+}

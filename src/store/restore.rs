@@ -1,0 +1,67 @@
+//! Restores the claims of an earlier moment by a new revision.
+
+use super::resolve_moment::ResolvedMoment;
+use super::session::Session;
+use super::write_context::WriteContext;
+use super::write_report::WriteReport;
+use crate::engine::commit::CommitDurability;
+use crate::engine::lineage::RevisionRef;
+use crate::engine::plan_context::PlanContext;
+use crate::engine::refs::session as session_refs;
+use crate::engine::revision_plan;
+use crate::engine::sealed_revision::{CommitTarget, PlannedRevision};
+use crate::engine::timeline;
+use crate::error::Result;
+use crate::format::{ParentRevision, Record, ResetSource};
+use crate::model::StateDigest;
+
+impl Session {
+    /// Makes the claims of the current branch equal to those at a moment, by a new revision, so
+    /// that nothing is lost and `undo` works. The cost does not depend on the size of the state.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
+    pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<WriteReport> {
+        let operation = act.operation()?;
+        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
+            let session = session_refs(&desk.refs, self.number)?;
+            let branch = session.current_branch;
+            let place =
+                CommitTarget { session: self.number, branch, time: act.now, operation: &operation };
+            let head = session.branch(branch)?.head;
+            let mut done =
+                WriteReport::begun(&operation, &session.info, &session.branch(branch)?.name);
+            let planned = self.plan_reset(desk, place, to.at)?;
+            let same = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
+            if same == (planned.head.digest, planned.head.count) {
+                return Ok((None, done));
+            }
+            done.revision = Some((planned.head.sequence, planned.head.id));
+            let record = Record { operation: operation.clone(), changes: planned.changes };
+            Ok((Some(record), done))
+        })
+    }
+
+    pub(crate) fn plan_reset(
+        &self,
+        desk: &PlanContext<'_>,
+        place: CommitTarget<'_>,
+        to: Option<RevisionRef>,
+    ) -> Result<PlannedRevision> {
+        match to {
+            None => revision_plan::plan_reset(
+                desk,
+                place,
+                ResetSource::Empty,
+                (StateDigest::EMPTY, 0),
+                &[],
+            ),
+            Some(at) => {
+                let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
+                let parent = ParentRevision { sequence: head.sequence, id: head.id };
+                let claims = (head.digest, head.count);
+                revision_plan::plan_reset(desk, place, ResetSource::To(parent), claims, &[])
+            }
+        }
+    }
+}

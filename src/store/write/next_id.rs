@@ -1,0 +1,150 @@
+//! Ids of new claims that the write itself chooses: in the plan, under the writer's lock.
+
+use super::{FUTURE_MICROS, HeadClaims, SessionWrite, WriteStep};
+use crate::engine::lookup;
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::session as session_refs;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{RecordChange, encode_key};
+use crate::model::rule::{RuleError, RuleOutcome};
+use crate::model::{BranchNumber, Fact, Key, Kind, SessionNumber, Value};
+use crate::store::fact_pages::fact_pages;
+use crate::store::redaction_gate::RedactionCounts;
+use crate::store::validate::check_fact;
+use std::cell::Cell;
+
+/// A request for the next free id of a kind: a prefix and a number.
+pub(super) struct NextIdRequest {
+    pub(super) kind: Kind,
+    pub(super) prefix: String,
+    /// The number that the last plan found. When a plan runs again, the search starts here.
+    start: Cell<u64>,
+}
+
+impl<'a> SessionWrite<'a> {
+    /// Adds a new claim under the next free id: `prefix` and a number, free on all branches of the
+    /// session. The id is chosen under the writer's lock, so concurrent writers get different ids;
+    /// [`super::WriteReport::new_id`] contains it.
+    pub fn add_next(mut self, kind: Kind, prefix: &str, value: Value) -> Self {
+        self.next_id = Some(NextIdRequest::new(kind, prefix));
+        self.steps.push(WriteStep::AddNext(value));
+        self
+    }
+
+    /// Adds what a rule makes of the current claims and of the next free id, which is chosen as in
+    /// [`Self::add_next`].
+    pub fn rule_with_next_id(
+        mut self,
+        kind: Kind,
+        prefix: &str,
+        rule: impl Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError> + 'a,
+    ) -> Self {
+        self.next_id = Some(NextIdRequest::new(kind, prefix));
+        self.steps.push(WriteStep::RuleWithNextId(Box::new(rule)));
+        self.auto = true;
+        self
+    }
+
+    /// Adds the fact, if any, that `fact` makes of the id that [`Self::add_next`] chooses.
+    pub fn fact_of_next(mut self, fact: impl Fn(&str) -> Option<Fact> + 'a) -> Self {
+        self.next_facts.push(Box::new(fact));
+        self
+    }
+
+    /// Returns the next free id, if one is requested.
+    pub(super) fn find_next_id(
+        &self,
+        view: impl FnOnce() -> Result<ReadSnapshot>,
+    ) -> Result<Option<String>> {
+        let Some(next) = &self.next_id else { return Ok(None) };
+        let own = |key: &Key| {
+            self.steps
+                .iter()
+                .any(|step| matches!(step, WriteStep::Change(change) if change.key == *key))
+        };
+        next.find(&view()?, self.session.number, own).map(Some)
+    }
+
+    /// Returns the facts that contain the chosen id, in pages.
+    pub(super) fn next_fact_pages(
+        &self,
+        id: &str,
+        removed: &mut RedactionCounts,
+    ) -> Result<Vec<RecordChange>> {
+        let gate = self.session.store.gate();
+        let latest = self.act.now.plus_micros(FUTURE_MICROS);
+        let mut facts = Vec::with_capacity(self.next_facts.len());
+        for make in &self.next_facts {
+            let Some(mut fact) = make(id) else { continue };
+            if fact.at > latest {
+                return Err(super::future_time(fact.at));
+            }
+            check_fact(gate, &mut fact, removed)?;
+            facts.push(fact);
+        }
+        Ok(fact_pages(self.session.number, self.source.as_ref(), facts))
+    }
+}
+
+impl NextIdRequest {
+    fn new(kind: Kind, prefix: &str) -> Self {
+        Self { kind, prefix: prefix.to_owned(), start: Cell::new(1) }
+    }
+
+    /// Returns an id that no claim has at the head of any branch, so that two branches do not use
+    /// one id for different claims. `own`: whether the write itself uses a key.
+    fn find(
+        &self,
+        view: &ReadSnapshot,
+        number: SessionNumber,
+        own: impl Fn(&Key) -> bool,
+    ) -> Result<String> {
+        let mut heads = Vec::new();
+        for (branch, refs) in (0..).zip(&session_refs(&view.refs, number)?.branches) {
+            if !refs.hidden {
+                heads.extend(timeline::head_of(&view.refs, number, branch as BranchNumber)?);
+            }
+        }
+        let id = |free: u64| format!("{}{free}", self.prefix);
+        let is_taken = |free: u64| -> Result<bool, Error> {
+            let key = Key::new(self.kind, id(free));
+            if own(&key) {
+                return Ok(true);
+            }
+            let encoded = encode_key(&key);
+            for head in &heads {
+                if lookup::entry(view, &view.refs, number, *head, &encoded)?.is_some() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        let free = first_free(self.start.get(), is_taken)?;
+        self.start.set(free);
+        Ok(id(free))
+    }
+}
+
+/// Returns a number from `start` on that is free while the one before it is taken: the first free
+/// one if they were taken in order. Asks about twice as often as the distance has binary digits.
+fn first_free<E>(start: u64, is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
+    let (mut taken, mut free, mut step) = (start - 1, start, 1);
+    while is_taken(free)? {
+        taken = free;
+        free += step;
+        step *= 2;
+    }
+    while free - taken > 1 {
+        let middle = taken + (free - taken) / 2;
+        if is_taken(middle)? {
+            taken = middle;
+        } else {
+            free = middle;
+        }
+    }
+    Ok(free)
+}
+
+#[cfg(test)]
+mod tests;
