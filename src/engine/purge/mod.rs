@@ -403,9 +403,7 @@ impl PurgeRewriter<'_> {
             if sources.len() < session.bookmarks.len() {
                 return Err(duplicate_name_error("sources"));
             }
-            if let Some(place) = new.sessions.get_mut(number) {
-                *place = session;
-            }
+            new.sessions.replace(number, session);
         }
         Ok(new)
     }
