@@ -265,7 +265,7 @@ fn with_a_counter_of_objects_that_is_behind_a_tail_is_read_and_no_generation_is_
         assert_eq!(all(path), golden.read);
         let store = Store::open(path, Options::default()).unwrap();
         let known = KnownSecrets::new(["behind 1"]).unwrap();
-        let purged = store.purge(&act("purge"), &known, None, &|_, _| None);
+        let purged = store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ());
         for error in [store.maintain(0).unwrap_err(), purged.unwrap_err()] {
             let error = error.to_string();
             assert!(error.contains("counter of objects is behind"), "{error}");
