@@ -44,7 +44,7 @@ pub(crate) fn apply(
     apply_with(base, rows, refs, placed, true).map(drop)
 }
 
-/// Applies a record like [`apply`]. Returns the large values and long texts that the record refers
+/// Applies a record like [`apply`], to check it. Returns the large values and long texts that the record refers
 /// to and that are missing.
 pub(crate) fn try_apply(
     base: &dyn Snapshot,
@@ -52,7 +52,8 @@ pub(crate) fn try_apply(
     refs: &mut StoreRefs,
     placed: &PositionedRecord,
 ) -> Result<BTreeSet<ObjectId>> {
-    apply_with(base, rows, refs, placed, true)
+    // The row of the operation is left out: a bundle may have many records of one operation.
+    apply_with(base, rows, refs, placed, false)
 }
 
 /// Applies consecutive records like [`apply`].
