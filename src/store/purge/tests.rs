@@ -230,7 +230,8 @@ fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
     let wanted = ["object", "object of a record", "packed row", "record", "source", "spool"];
     let seen = wanted.map(|whence| before.contains_key(whence));
     assert_eq!(seen, [true; 6], "{before:?}");
-    let raw = |folders: &[PathBuf]| file_scan::search(folders, &known(), &[]).unwrap().found;
+    let raw =
+        |folders: &[PathBuf]| file_scan::search(folders, &known(), &[], &|_| ()).unwrap().found;
     assert_eq!(raw(&[place.path()]), [], "what is encrypted shows nothing");
     let preview = store.purge_preview(&act(29), &known(), &|_, _| None, &|_| ()).unwrap();
     let (segments, generations) = (place.names("journal"), place.names("index"));
