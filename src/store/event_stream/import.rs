@@ -33,8 +33,8 @@ const RECORDS_BETWEEN_LOOKS: u64 = 64;
 /// By how much each record makes the next tail longer that is applied, up to
 /// [`MAX_APPLY_BYTES`]. An apply writes the refs and the row of the operation again, which grow
 /// with the import.
-const APPLY_BYTES_PER_RECORD: u64 = 1024;
-const MAX_APPLY_BYTES: u64 = 8 << 20;
+const APPLY_BYTES_PER_RECORD: u64 = 4096;
+const MAX_APPLY_BYTES: u64 = 16 << 20;
 
 /// A position in a stream.
 #[derive(Clone, Debug, Default)]
