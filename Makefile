@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt bench instructions fuzz soak sbom deny mcp clients readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench instructions linear fuzz soak sbom deny mcp clients readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -43,6 +43,9 @@ bench: ready ## measure forge and update docs/benchmarks.md (15 to 40 minutes on
 
 instructions: ready ## count the instructions of a small run with callgrind, into target/instructions.txt
 	@scripts/instructions
+
+linear: build ## check that ten times the input takes at most twelve times the instructions (NAMES="redact search" only these)
+	@scripts/linear $(NAMES)
 
 fmt: ## format the code
 	@$(CARGO) fmt --all

@@ -131,16 +131,26 @@ impl CachedHeads {
         let before = known.bytes;
         let done = work(known);
         self.bytes = (self.bytes + known.bytes).saturating_sub(before);
-        while self.bytes > MAX_BYTES {
-            let others =
-                self.branches.iter().filter(|(other, known)| **other != of && known.bytes > 0);
-            let oldest = others.min_by_key(|(_, known)| known.used_at).map(|(other, _)| *other);
-            let Some(oldest) = oldest.and_then(|oldest| self.branches.remove(&oldest)) else {
-                break;
-            };
-            self.bytes -= oldest.bytes;
+        if self.bytes > MAX_BYTES {
+            self.evict(of);
         }
         done
+    }
+}
+
+impl CachedHeads {
+    /// Evicts the least recently used heads except one, until an eighth of the limit is free: then
+    /// not every further head sorts them.
+    fn evict(&mut self, kept: (SessionNumber, BranchNumber)) {
+        let others = self.branches.iter().filter(|(of, known)| **of != kept && known.bytes > 0);
+        let mut oldest: Vec<_> = others.map(|(of, known)| (known.used_at, *of)).collect();
+        oldest.sort_unstable();
+        for (_, of) in oldest {
+            if self.bytes <= MAX_BYTES - MAX_BYTES / 8 {
+                break;
+            }
+            self.bytes -= self.branches.remove(&of).map_or(0, |known| known.bytes);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! the next generation.
 
 pub(crate) mod fold;
+mod operation;
 mod prewritten;
 pub(crate) mod session_drop;
 
@@ -21,6 +22,7 @@ use crate::format::{
     SegmentRow, SequenceRow, SessionRemoval, StoreRefs, TotalsRow, open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
+use operation::OperationPart;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -42,7 +44,7 @@ pub(crate) fn apply(
     apply_with(base, rows, refs, placed, true).map(drop)
 }
 
-/// Applies a record like [`apply`]. Returns the large values and long texts that the record refers
+/// Applies a record like [`apply`], to check it. Returns the large values and long texts that the record refers
 /// to and that are missing.
 pub(crate) fn try_apply(
     base: &dyn Snapshot,
@@ -50,7 +52,8 @@ pub(crate) fn try_apply(
     refs: &mut StoreRefs,
     placed: &PositionedRecord,
 ) -> Result<BTreeSet<ObjectId>> {
-    apply_with(base, rows, refs, placed, true)
+    // The row of the operation is left out: a bundle may have many records of one operation.
+    apply_with(base, rows, refs, placed, false)
 }
 
 /// Applies consecutive records like [`apply`].
@@ -127,22 +130,20 @@ fn apply_with(
         unnamed: BTreeMap::new(),
         names: BTreeSet::new(),
     };
-    let mut operation = None;
+    let mut part = None;
     for change in &placed.record.changes {
         let effect = indexer.change(refs, change)?.filter(|_| with_operations);
         if let (Some(number), Some(effect)) = (change.session(), effect) {
-            let row = indexer.operation_row(&mut operation, refs, number)?;
-            row.effects.push(effect);
+            OperationPart::of(&mut part, refs, number)?.effects.push(effect);
         }
         if let RecordChange::TakesBack { session, operation: other, .. } = change {
-            let row = indexer.operation_row(&mut operation, refs, *session)?;
-            row.takes_back = Some(*other);
+            OperationPart::of(&mut part, refs, *session)?.takes_back = Some(*other);
             indexer.take_back(*other, placed.record.operation.id)?;
         }
         advance_by(refs, change)?;
     }
-    if let Some(row) = operation {
-        indexer.put_operation(&row);
+    if let Some(part) = part {
+        indexer.add_to_operation(part)?;
     }
     let missing = indexer.note_prewritten()?;
     if with_operations {
@@ -580,33 +581,6 @@ impl RecordIndexer<'_> {
         Ok((number, name))
     }
 
-    fn operation_row<'b>(
-        &mut self,
-        current: &'b mut Option<OperationRow>,
-        refs: &StoreRefs,
-        number: SessionNumber,
-    ) -> Result<&'b mut OperationRow> {
-        if current.is_none() {
-            let operation = &self.placed.record.operation;
-            *current = Some(match find_operation(&self.view(), &operation.id)? {
-                Some(row) => row,
-                None => {
-                    self.added.operations += 1;
-                    OperationRow {
-                        operation: operation.clone(),
-                        effects: Vec::new(),
-                        takes_back: None,
-                        taken_back_by: None,
-                        sequence: session(refs, number)?.next_sequence - 1,
-                        session: number,
-                        position: self.placed.position,
-                    }
-                }
-            });
-        }
-        Ok(current.as_mut().expect("filled above"))
-    }
-
     /// Drops the segments of a growing blob from an offset on: parts of an import that was
     /// interrupted or undone.
     fn cut_blob(&mut self, session: SessionNumber, blob: &str, offset: u64) -> Result<()> {
@@ -659,11 +633,11 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    fn put_operation(&mut self, row: &OperationRow) {
-        let id = &row.operation.id;
+    fn put_operation(&mut self, row: OperationRow) {
+        let id = row.operation.id;
         let place = of(row.session).number(row.position).bytes(id.as_bytes()).build();
-        self.rows.put(key::OPERATIONS, place.clone(), row.encode());
-        self.rows.put(key::OPERATION_IDS, key::operation_id(id), place);
+        self.rows.put(key::OPERATION_IDS, key::operation_id(&id), place.clone());
+        self.rows.put_operation(place, row);
     }
 
     /// Records in an operation's row which operation undid it.
@@ -677,9 +651,9 @@ impl RecordIndexer<'_> {
             && let Some(mut first) = find_operation(&self.view(), &first)?
         {
             first.taken_back_by = None;
-            self.put_operation(&first);
+            self.put_operation(first);
         }
-        self.put_operation(&row);
+        self.put_operation(row);
         Ok(())
     }
 }
@@ -692,10 +666,14 @@ pub(crate) fn find_operation(
     let Some(place) = view.get(key::OPERATION_IDS, &key::operation_id(id))? else {
         return Ok(None);
     };
+    operation_at(view, &place, id).map(Some)
+}
+
+fn operation_at(view: &dyn Snapshot, place: &[u8], id: &OperationId) -> Result<OperationRow> {
     let row = view
-        .get(key::OPERATIONS, &place)?
+        .get(key::OPERATIONS, place)?
         .ok_or_else(|| Error::missing(format!("the operation {id}")))?;
-    OperationRow::decode(&row).map(Some).map_err(Error::corrupt("an operation"))
+    OperationRow::decode(&row).map_err(Error::corrupt("an operation"))
 }
 
 fn side_bytes(key: usize, side: &DeltaSideRange) -> u64 {

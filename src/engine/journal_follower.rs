@@ -25,7 +25,7 @@ struct TailState {
     start: LogPosition,
     /// End of the tail.
     end: LogPosition,
-    records: Vec<Arc<PositionedRecord>>,
+    records: Arc<Vec<Arc<PositionedRecord>>>,
     /// The refs at the end of the tail.
     refs: Arc<StoreRefs>,
     /// The generation, once it was opened.
@@ -35,6 +35,8 @@ struct TailState {
     /// The rows of the first `indexed` records.
     rows: Arc<RowOverlay>,
     rows_refs: StoreRefs,
+    /// Whether `rows` has no operation rows.
+    lacks_operations: bool,
     /// Makes the operation rows on demand, if `rows` has none.
     operation_rows: Option<Arc<LazyOperationRows>>,
     indexed: usize,
@@ -52,11 +54,19 @@ impl TailState {
         let mut next = Self::default();
         if self.loaded && (self.start..=self.end).contains(&position) {
             let applied = self.records.partition_point(|placed| placed.position < position);
-            next.records = self.records.split_off(applied);
+            next.records = Arc::new(Arc::make_mut(&mut self.records).split_off(applied));
             (next.start, next.end, next.loaded) = (position, self.end, true);
             next.refs = std::mem::take(&mut self.refs);
         }
         std::mem::replace(self, next)
+    }
+
+    /// Adds a record to the list.
+    fn push(&mut self, placed: PositionedRecord) {
+        // If no snapshot has it, it need not share the list, which would be copied for every record.
+        self.operation_rows
+            .take_if(|lazy| Arc::get_mut(lazy).is_some_and(|lazy| lazy.made().is_none()));
+        Arc::make_mut(&mut self.records).push(Arc::new(placed));
     }
 
     /// Advances the refs by a record. An error clears everything, because half-applied refs match
@@ -81,11 +91,12 @@ impl TailState {
         };
         let whole = self.operation_rows.take();
         let asked_for = whole.as_ref().and_then(|whole| whole.made());
-        let none_yet = from == 0 || (whole.is_some() && asked_for.is_none());
+        let none_yet = from == 0 || (self.lacks_operations && asked_for.is_none());
         let new = self.records.get(from..).unwrap_or_default();
         if none_yet && new.iter().all(|placed| index::needs_no_operations(&placed.record)) {
             index::apply_all_but_operations(base, Arc::make_mut(&mut rows), &mut refs, new)?;
-            self.operation_rows = Some(Arc::new(LazyOperationRows::of(self.records.clone())));
+            self.operation_rows = Some(Arc::new(LazyOperationRows::of(Arc::clone(&self.records))));
+            self.lacks_operations = true;
         } else {
             if let Some(all) = asked_for {
                 rows = Arc::new(all.clone());
@@ -94,6 +105,7 @@ impl TailState {
             }
             let new = self.records.get(from..).unwrap_or_default();
             index::apply_all(base, Arc::make_mut(&mut rows), &mut refs, new)?;
+            self.lacks_operations = false;
         }
         (self.rows, self.rows_refs, self.indexed) = (rows, refs, self.records.len());
         Ok(())
@@ -299,7 +311,7 @@ impl JournalFollower {
         if known.loaded && known.end == placed.position {
             known.advance_refs(&placed.record)?;
             known.end = end;
-            known.records.push(Arc::new(placed));
+            known.push(placed);
         }
         Ok(())
     }
@@ -456,7 +468,7 @@ impl JournalFollower {
         }
         known.advance_refs(&record)?;
         let placed = PositionedRecord { position: frame.position, hash: frame.hash, record };
-        known.records.push(Arc::new(placed));
+        known.push(placed);
         known.end = frame.end;
         Ok(())
     }

@@ -29,12 +29,12 @@ pub(crate) struct ReadSnapshot {
 /// All rows of a tail, made when operation rows are first read. These are a third of the work,
 /// because each operation is first looked up in the index.
 pub(super) struct LazyOperationRows {
-    records: Vec<Arc<PositionedRecord>>,
+    records: Arc<Vec<Arc<PositionedRecord>>>,
     rows: OnceLock<RowOverlay>,
 }
 
 impl LazyOperationRows {
-    pub(super) const fn of(records: Vec<Arc<PositionedRecord>>) -> Self {
+    pub(super) const fn of(records: Arc<Vec<Arc<PositionedRecord>>>) -> Self {
         Self { records, rows: OnceLock::new() }
     }
 

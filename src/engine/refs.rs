@@ -56,8 +56,7 @@ pub(crate) fn sessions_named<'refs>(
     refs: &'refs StoreRefs,
     name: &str,
 ) -> impl Iterator<Item = (SessionNumber, &'refs SessionRefs)> + use<'refs> {
-    let name = name.to_owned();
-    sessions_mentioning(refs, name.as_bytes()).filter(move |(_, session)| session.info.name == name)
+    refs.sessions.named(name).into_iter().filter(|(_, session)| session.gone.is_none())
 }
 
 /// Returns the visible session of this kind with exactly this name.

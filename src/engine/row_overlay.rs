@@ -3,13 +3,39 @@
 use super::object_cache::ObjectCache;
 use super::scanned_object::ObjectSource;
 use crate::backend::{self, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow};
-use crate::format::key;
+use crate::format::{OperationRow, key};
 use crate::model::SessionNumber;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 /// The rows of one table; `None` is a tombstone that hides a row of the snapshot.
-type TableOverlay = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+type TableOverlay = BTreeMap<Vec<u8>, Option<OverlayRow>>;
+
+/// A row of the overlay.
+#[derive(Clone, Debug)]
+enum OverlayRow {
+    /// An encoded row.
+    Encoded(Vec<u8>),
+    /// The row of an operation. It is encoded when it is read: an import is one operation of many
+    /// records, and encoding its row for each of them would make its cost quadratic.
+    Operation(Box<OperationRow>),
+}
+
+impl OverlayRow {
+    fn encoded(&self) -> Vec<u8> {
+        match self {
+            Self::Encoded(bytes) => bytes.clone(),
+            Self::Operation(row) => row.encode(),
+        }
+    }
+
+    fn into_encoded(self) -> Vec<u8> {
+        match self {
+            Self::Encoded(bytes) => bytes,
+            Self::Operation(row) => row.encode(),
+        }
+    }
+}
 
 /// Rows on top of a snapshot.
 ///
@@ -45,7 +71,7 @@ impl RowOverlay {
         &mut self.tables[place]
     }
 
-    fn find(&self, table: TableId, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+    fn find(&self, table: TableId, key: &[u8]) -> Option<&Option<OverlayRow>> {
         self.table_rows(table)?.get(key)
     }
 
@@ -65,7 +91,21 @@ impl RowOverlay {
     }
 
     pub(crate) fn put(&mut self, table: TableId, key: Vec<u8>, value: Vec<u8>) {
-        self.table_rows_mut(table).insert(key, Some(value));
+        self.table_rows_mut(table).insert(key, Some(OverlayRow::Encoded(value)));
+    }
+
+    /// Puts the row of an operation.
+    pub(crate) fn put_operation(&mut self, key: Vec<u8>, row: OperationRow) {
+        let row = OverlayRow::Operation(Box::new(row));
+        self.table_rows_mut(key::OPERATIONS).insert(key, Some(row));
+    }
+
+    /// Returns the row of an operation for modification, if [`RowOverlay::put_operation`] put it.
+    pub(crate) fn operation_mut(&mut self, key: &[u8]) -> Option<&mut OperationRow> {
+        match self.table_rows_mut(key::OPERATIONS).get_mut(key)?.as_mut()? {
+            OverlayRow::Operation(row) => Some(row),
+            OverlayRow::Encoded(_) => None,
+        }
     }
 
     pub(crate) fn delete(&mut self, table: TableId, key: Vec<u8>) {
@@ -92,7 +132,8 @@ impl RowOverlay {
     pub(crate) fn into_batch(self) -> RowBatch {
         let tables = (0..).zip(self.tables);
         let rows = tables.flat_map(|(table, rows)| {
-            rows.into_iter().map(move |(key, value)| (TableId(table), key, value))
+            rows.into_iter()
+                .map(move |(key, row)| (TableId(table), key, row.map(OverlayRow::into_encoded)))
         });
         RowBatch { rows: rows.collect() }
     }
@@ -120,7 +161,7 @@ impl Snapshot for OverlaySnapshot<'_> {
 
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
         match self.rows.find(table, key) {
-            Some(value) => Ok(value.clone()),
+            Some(row) => Ok(row.as_ref().map(OverlayRow::encoded)),
             None => self.base.get(table, key),
         }
     }
@@ -133,8 +174,8 @@ impl Snapshot for OverlaySnapshot<'_> {
         let mut values: Vec<Option<Vec<u8>>> = Vec::with_capacity(keys.len());
         let (mut places, mut missing) = (Vec::new(), Vec::new());
         for (place, key) in keys.iter().enumerate() {
-            if let Some(value) = self.rows.find(table, key) {
-                values.push(value.clone());
+            if let Some(row) = self.rows.find(table, key) {
+                values.push(row.as_ref().map(OverlayRow::encoded));
             } else {
                 values.push(None);
                 places.push(place);
@@ -192,12 +233,12 @@ impl Snapshot for OverlaySnapshot<'_> {
                     result.extend(below.rows.next());
                 }
                 (None, Some(_)) => result.extend(below.rows.next()),
-                (Some((key, value)), other) => {
+                (Some((key, row)), other) => {
                     if other.is_some_and(|other| other == *key) {
                         below.rows.next();
                     }
-                    if let Some(value) = value {
-                        result.push(((*key).clone(), value.clone()));
+                    if let Some(row) = row {
+                        result.push(((*key).clone(), row.encoded()));
                     }
                     above.next();
                 }
@@ -208,7 +249,7 @@ impl Snapshot for OverlaySnapshot<'_> {
 }
 
 /// The rows of the overlay, in scan direction.
-type OverlayRowIterator<'a> = Box<dyn Iterator<Item = (&'a Vec<u8>, &'a Option<Vec<u8>>)> + 'a>;
+type OverlayRowIterator<'a> = Box<dyn Iterator<Item = (&'a Vec<u8>, &'a Option<OverlayRow>)> + 'a>;
 
 /// The rows of the snapshot, read on demand: more are read if the overlay hides some.
 struct BaseRowBuffer {

@@ -361,7 +361,7 @@ impl RecordChange {
         session_in!(self)
     }
 
-    fn inline_bytes(&self) -> usize {
+    pub(crate) fn inline_bytes(&self) -> usize {
         match self {
             Self::Revision { delta, .. } | Self::Folded { delta, .. } => {
                 delta.iter().map(DeltaPart::inline_bytes).sum()

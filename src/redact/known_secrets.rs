@@ -144,15 +144,15 @@ impl KnownSecrets {
     /// Returns whether a text contains a secret.
     #[must_use]
     pub fn holds(&self, text: &[u8]) -> bool {
-        self.sightings(text, true).next().is_some()
+        self.sightings(text, 0, true).next().is_some()
     }
 
     /// Returns the matches in a text, in order and disjoint, including partial secrets at its ends
     /// and where the text says that it was truncated.
     #[must_use]
     pub fn find(&self, text: &[u8]) -> Vec<SecretSighting> {
-        let mut found: Vec<SecretSighting> = self.sightings(text, true).collect();
-        self.tails(text, &mut found);
+        let mut found: Vec<SecretSighting> = self.sightings(text, 0, true).collect();
+        self.tails(text, 0..text.len() + 1, &mut found);
         found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
         let mut end = 0;
         found.retain(|one| {
@@ -167,7 +167,7 @@ impl KnownSecrets {
 
     /// Returns the complete matches in a text without real ends, such as a piece of a file.
     pub fn find_whole(&self, text: &[u8]) -> impl Iterator<Item = SecretSighting> {
-        self.sightings(text, false)
+        self.sightings(text, 0, false)
     }
 
     /// Returns the text with each secret replaced by text of the same length, and the number of
@@ -178,8 +178,13 @@ impl KnownSecrets {
         Some((masked, places.len() as u64))
     }
 
-    fn sightings(&self, text: &[u8], ends: bool) -> impl Iterator<Item = SecretSighting> {
-        let mut at = 0;
+    pub(super) fn sightings(
+        &self,
+        text: &[u8],
+        from: usize,
+        ends: bool,
+    ) -> impl Iterator<Item = SecretSighting> {
+        let mut at = from;
         std::iter::from_fn(move || {
             while at < text.len() {
                 let here = at;
@@ -222,18 +227,16 @@ impl KnownSecrets {
         best
     }
 
-    /// Finds suffixes of secrets where a text begins, or says that its beginning was omitted.
-    fn tails(&self, text: &[u8], found: &mut Vec<SecretSighting>) {
-        let mut places = vec![0];
-        for (at, window) in text.windows(3).enumerate() {
-            if window == b"..." || window == "\u{2026}".as_bytes() {
-                places.push(at + 3);
-            }
-        }
-        places.extend(
-            text.iter().enumerate().filter(|(_, byte)| **byte == b'"').map(|(at, _)| at + 1),
-        );
-        for at in places {
+    /// Finds suffixes of secrets where a text begins, or says that its beginning was omitted, at
+    /// the places in a range.
+    pub(super) fn tails(&self, text: &[u8], range: Range<usize>, found: &mut Vec<SecretSighting>) {
+        let is_omission = |before: &[u8]| {
+            before.ends_with(b"...")
+                || before.ends_with("\u{2026}".as_bytes())
+                || before.ends_with(b"\"")
+        };
+        let last = range.end.min(text.len() + 1);
+        for at in (range.start..last).filter(|at| *at == 0 || is_omission(&text[..*at])) {
             for depth in self.order.depths.iter().copied() {
                 let mut add = |secret: usize, from: usize, end: usize| {
                     found.push(SecretSighting {
@@ -315,6 +318,12 @@ pub(crate) trait TextMasker {
     /// Returns the text with some ranges replaced by text of the same length; `None` if nothing
     /// changes.
     fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)>;
+
+    /// Returns the secrets that are replaced, if they are known: then they can be counted in a text
+    /// that is read in pieces.
+    fn known(&self) -> Option<&KnownSecrets> {
+        None
+    }
 }
 
 impl TextMasker for KnownSecrets {
@@ -328,6 +337,10 @@ impl TextMasker for KnownSecrets {
             self.cover(text, one, &mut masked);
         }
         Some((masked, found.into_iter().map(|one| one.range).collect()))
+    }
+
+    fn known(&self) -> Option<&KnownSecrets> {
+        Some(self)
     }
 }
 

@@ -17,6 +17,7 @@ mod rescan;
 mod scan;
 mod secret_detector;
 mod secret_heuristics;
+mod secret_stream;
 mod short;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use known_secrets::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSig
 pub(crate) use scan::{ScanFindings, scan};
 pub(crate) use secret_detector::SecretCollector;
 pub use secret_detector::SecretDetector;
+pub(crate) use secret_stream::SecretStream;
 pub use token_rule::{TokenRule, kinds, rules};
 
 use std::borrow::Cow;

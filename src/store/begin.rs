@@ -31,7 +31,7 @@ impl Store {
     /// [`Error::Duplicate`] if a session of the same kind has this name; also if the store cannot
     /// be written.
     pub fn create_session(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
-        self.begin_session(act, new, Clash::Refuse)
+        self.begin_session(act, new, Clash::Refuse, CommitDurability::Now)
     }
 
     /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
@@ -39,7 +39,7 @@ impl Store {
     /// # Errors
     /// Fails if the store cannot be written.
     pub fn create_named(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
-        self.begin_session(act, new, Clash::NextName)
+        self.begin_session(act, new, Clash::NextName, CommitDurability::Now)
     }
 
     /// Returns the session of an agent's own id ([`NewSession::agent_session`]): the session it has
@@ -49,18 +49,25 @@ impl Store {
     /// # Errors
     /// Fails if the store cannot be written.
     pub fn session_for_agent(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
-        self.begin_session(act, new, Clash::OfAgent)
+        self.begin_session(act, new, Clash::OfAgent, CommitDurability::Now)
     }
 
-    fn begin_session(&self, act: &WriteContext, new: NewSession, clash: Clash) -> Result<Session> {
+    /// Begins a session, or returns the existing one if `clash` asks for it.
+    pub(super) fn begin_session(
+        &self,
+        act: &WriteContext,
+        new: NewSession,
+        clash: Clash,
+        durability: CommitDurability,
+    ) -> Result<Session> {
         let mut new = new;
         self.gate().session(&mut new);
         let operation = act.operation()?;
         let takes_over = new.takes_over;
         let info = session_metadata(act, new)?;
-        let number = self.engine.commit(CommitDurability::Now, &mut |desk| {
-            begun(desk, &operation, &info, (clash, takes_over))
-        });
+        let number = self
+            .engine
+            .commit(durability, &mut |desk| begun(desk, &operation, &info, (clash, takes_over)));
         match number {
             Err(error)
                 if error.kind() == ErrorKind::Locked && self.engine.follower.spool.is_some() =>

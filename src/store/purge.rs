@@ -12,6 +12,7 @@ use crate::backend::{self, LockHolder, files};
 use crate::engine::purge::{PurgeOutcome, PurgeTask};
 use crate::error::Result;
 use crate::redact::{KnownSecrets, SecretCollector, SecretDetector};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -73,11 +74,17 @@ impl PurgeReport {
 impl Store {
     /// Returns the secrets in all stored data that this detector finds: the candidates for a purge.
     /// [`KnownSecrets::new`] refuses secrets shorter than
-    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES).
+    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES). `progress` receives the number of
+    /// bytes read.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
-    pub fn secrets(&self, act: &WriteContext, seek: &SecretDetector) -> Result<BTreeSet<String>> {
+    pub fn secrets(
+        &self,
+        act: &WriteContext,
+        seek: &SecretDetector,
+        progress: &dyn Fn(u64),
+    ) -> Result<BTreeSet<String>> {
         let collector = SecretCollector { seek, found: Default::default() };
         let (operation, resolve) = (act.operation()?, &|_: &[u8], _: &str| None);
         self.engine.find_secrets(&PurgeTask {
@@ -85,12 +92,13 @@ impl Store {
             resolve,
             operation,
             reason: None,
+            progress: &summed(progress),
         })?;
         Ok(collector.found.into_inner())
     }
 
     /// Returns where secrets are in all sessions. Changes nothing. `resolve` reads long texts of
-    /// imported sources.
+    /// imported sources; `progress` receives the number of bytes read. Sources are read in pieces.
     ///
     /// # Errors
     /// [`crate::error::Error::Invalid`] if a purge would be refused; also if the store cannot be
@@ -100,12 +108,15 @@ impl Store {
         act: &WriteContext,
         known: &KnownSecrets,
         resolve: TextResolver<'_>,
+        progress: &dyn Fn(u64),
     ) -> Result<PurgeReport> {
-        let task = PurgeTask { mask: known, resolve, operation: act.operation()?, reason: None };
+        let progress = &summed(progress);
+        let operation = act.operation()?;
+        let task = PurgeTask { mask: known, resolve, operation, reason: None, progress };
         let found = self.engine.find_secrets(&task)?;
         let removed = self.path().map(removable).transpose()?.unwrap_or_default();
         let foreign = self.path().map(foreign).transpose()?.unwrap_or_default();
-        let searched = self.scan_store_files(known, &[])?;
+        let searched = self.scan_store_files(known, &[], progress)?;
         let unsealed = self.unsealed()?;
         Ok(PurgeReport { removed, foreign, unsealed, searched, ..purge_report(found) })
     }
@@ -114,7 +125,7 @@ impl Store {
     /// operation. Ids and digests do not change. This cannot be undone. The affected data is
     /// rewritten and the old files are removed, except those still in use: see
     /// [`PurgeReport::is_done`]. Takes about as much memory as the index has on disk; other writers
-    /// wait meanwhile.
+    /// wait meanwhile. `progress` receives the number of bytes read.
     ///
     /// # Errors
     /// [`crate::error::Error::Invalid`] if two names would become equal, or if a secret is a word
@@ -125,12 +136,15 @@ impl Store {
         known: &KnownSecrets,
         reason: Option<&str>,
         resolve: TextResolver<'_>,
+        progress: &dyn Fn(u64),
     ) -> Result<PurgeReport> {
+        let progress = &summed(progress);
         let reason = reason.map(|reason| match known.mask(reason.as_bytes()) {
             Some((masked, _)) => String::from_utf8_lossy(&masked).into_owned(),
             None => reason.to_owned(),
         });
-        let task = PurgeTask { mask: known, resolve, operation: act.operation()?, reason };
+        let operation = act.operation()?;
+        let task = PurgeTask { mask: known, resolve, operation, reason, progress };
         let purging = self.engine.purge(&task)?;
         let held = purging.held.clone();
         let mut purged = purge_report(purging);
@@ -142,14 +156,14 @@ impl Store {
         for file in &purged.removed {
             files::remove(file)?;
         }
-        for (file, _) in file_scan::search(&self.noted(), known, &[])?.found {
+        for (file, _) in file_scan::search(&self.noted(), known, &[], progress)?.found {
             file_scan::overwrite(&file, known)?;
             purged.overwritten.push(file);
         }
         purged.foreign = foreign(path)?;
         purged.unsealed = self.unsealed()?;
         purged.holders = file_holders::holders(path, &held);
-        purged.searched = self.scan_store_files(known, &held)?;
+        purged.searched = self.scan_store_files(known, &held, progress)?;
         purged.held = held;
         Ok(purged)
     }
@@ -178,11 +192,25 @@ impl Store {
     }
 
     /// Searches the store's folder, and the notes kept elsewhere.
-    fn scan_store_files(&self, known: &KnownSecrets, passed: &[PathBuf]) -> Result<FileScanReport> {
+    fn scan_store_files(
+        &self,
+        known: &KnownSecrets,
+        passed: &[PathBuf],
+        progress: &dyn Fn(u64),
+    ) -> Result<FileScanReport> {
         let Some(path) = self.path() else { return Ok(FileScanReport::default()) };
         let mut folders = vec![path.to_owned()];
         folders.extend(self.noted().into_iter().filter(|noted| !noted.starts_with(path)));
-        file_scan::search(&folders, known, passed)
+        file_scan::search(&folders, known, passed, progress)
+    }
+}
+
+/// Returns a function that adds up what it is called with, and passes on the sum.
+fn summed(progress: &dyn Fn(u64)) -> impl Fn(u64) {
+    let sum = Cell::new(0);
+    move |more| {
+        sum.set(sum.get() + more);
+        progress(sum.get());
     }
 }
 

@@ -19,7 +19,9 @@ use crate::engine::sealed_revision::{CommitTarget, PlannedRevision};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{OperationEffect, OperationRow, Record, RecordChange, SessionRefs};
+use crate::format::{
+    BookmarkRow, OperationEffect, OperationRow, Record, RecordChange, SessionRefs,
+};
 use crate::model::{
     BranchNumber, CheckpointId, Operation, OperationAuthor, OperationId, SessionNumber,
     StateDigest, Timestamp,
@@ -243,6 +245,8 @@ impl Session {
         let session = self.number;
         let mut changes = Vec::new();
         let (mut hidden, mut folded) = (BTreeSet::new(), Vec::new());
+        // Of each source, the bookmark before the operation: an import moves it in every record.
+        let mut bookmarks: BTreeMap<&String, &Option<Box<BookmarkRow>>> = BTreeMap::new();
         let is_swept = prune::is_swept(view, target)?;
         for effect in target.effects.iter().rev() {
             match effect {
@@ -294,17 +298,15 @@ impl Session {
                     time: operation.time,
                 }),
                 OperationEffect::Bookmark { source, old, bytes } => {
-                    let known = self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes);
-                    if known != *bytes && !seen_later(&target.effects, source, *bytes) {
+                    // The first effect that is seen is the operation's last one.
+                    if !bookmarks.contains_key(source)
+                        && self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes) != *bytes
+                    {
                         return Err(Error::Conflict(format!(
                             "more of {source} was imported since: undo that first"
                         )));
                     }
-                    changes.push(RecordChange::Bookmark {
-                        session,
-                        source: source.clone(),
-                        bookmark: old.clone(),
-                    });
+                    bookmarks.insert(source, old);
                 }
                 OperationEffect::Schedule { old } => {
                     changes.push(RecordChange::Schedule { session, every_micros: *old });
@@ -362,6 +364,11 @@ impl Session {
                 OperationEffect::Swept { .. } => return Err(swept(target)),
             }
         }
+        changes.extend(bookmarks.into_iter().map(|(source, old)| RecordChange::Bookmark {
+            session,
+            source: source.clone(),
+            bookmark: old.clone(),
+        }));
         self.check_unnamed(view, &folded, &hidden)?;
         let last = self.last_checkpoint_without(view, &hidden)?;
         changes.extend(hidden.into_iter().map(|id| RecordChange::CheckpointHidden {
@@ -645,13 +652,4 @@ const fn texts_of(effect: &OperationEffect) -> Option<SessionNumber> {
         | OperationEffect::SessionShown { of } => Some(*of),
         _ => None,
     }
-}
-
-/// Returns whether a later effect of the same operation moved the same bookmark.
-fn seen_later(effects: &[OperationEffect], source: &str, bytes: u64) -> bool {
-    let mut later = effects.iter().skip_while(|effect| {
-        !matches!(effect, OperationEffect::Bookmark { source: other, bytes: b, .. } if other == source && *b == bytes)
-    });
-    later.next();
-    later.any(|effect| matches!(effect, OperationEffect::Bookmark { source: other, .. } if other == source))
 }

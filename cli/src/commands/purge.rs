@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NOT_YET};
+use crate::output::progress::Progress;
 use crate::report::purge::SecretPurgeReport;
 use crate::transcript::open_plain;
 use crate::workspace::{self, StoreAccess};
@@ -73,9 +74,11 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
     let store = workspace::open_store(context, access)?;
     let act = workspace::write_context(context, "purge");
+    let progress = Progress::new(&context.out, "MB searched", None);
+    let read = &|bytes: u64| progress.reach(bytes / 1_000_000);
     if let Some(pattern) = &args.pattern {
         let seek = SecretDetector::pattern(pattern).map_err(CommandError::invalid)?;
-        let found = store.secrets(&act, &seek)?;
+        let found = store.secrets(&act, &seek, read)?;
         let short = found.iter().filter(|text| is_short(text)).count();
         if short > 0 {
             return Err(too_short(short));
@@ -85,7 +88,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     let mut left = 0;
     if args.rules {
         let redactor = workspace::redactor(context).unwrap_or_default();
-        let found = store.secrets(&act, &SecretDetector::Rules(redactor))?;
+        let found = store.secrets(&act, &SecretDetector::Rules(redactor), read)?;
         let (short, found): (BTreeSet<_>, BTreeSet<_>) =
             found.into_iter().partition(|text| is_short(text));
         left = short.len() as u64;
@@ -95,10 +98,11 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     let known = KnownSecrets::new(&secrets).map_err(invalid_secret)?;
     let resolve = &forge_agents::resolve;
     let purged = if args.dry_run {
-        store.purge_preview(&act, &known, resolve)?
+        store.purge_preview(&act, &known, resolve, read)?
     } else {
-        store.purge(&act, &known, args.reason.as_deref(), resolve)?
+        store.purge(&act, &known, args.reason.as_deref(), resolve, read)?
     };
+    drop(progress);
     if !args.dry_run && !purged.is_done() {
         context.exit_code = EXIT_NOT_YET;
     }

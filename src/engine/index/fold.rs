@@ -211,7 +211,7 @@ impl RecordIndexer<'_> {
         let hid = !checkpoints.is_empty();
         pruning_row.effects.push(OperationEffect::Swept { checkpoints, revisions });
         self.rows.delete(key::PRUNINGS, pruning(&pruning_row.operation));
-        self.put_operation(&pruning_row);
+        self.put_operation(pruning_row);
         if hid {
             self.forget_copies(number, operation)?;
         }
@@ -253,7 +253,7 @@ impl RecordIndexer<'_> {
                 }
             }
             if changed {
-                self.put_operation(&row);
+                self.put_operation(row);
             }
         }
         Ok(())

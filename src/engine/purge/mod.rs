@@ -36,6 +36,8 @@ pub(crate) struct PurgeTask<'a> {
     pub(crate) resolve: &'a dyn Fn(&[u8], &str) -> Option<String>,
     pub(crate) operation: Operation,
     pub(crate) reason: Option<String>,
+    /// Receives the number of bytes that were read since the last call.
+    pub(crate) progress: &'a dyn Fn(u64),
 }
 
 /// The kind of data that contains a secret.
@@ -403,9 +405,7 @@ impl PurgeRewriter<'_> {
             if sources.len() < session.bookmarks.len() {
                 return Err(duplicate_name_error("sources"));
             }
-            if let Some(place) = new.sessions.get_mut(number) {
-                *place = session;
-            }
+            new.sessions.replace(number, session);
         }
         Ok(new)
     }

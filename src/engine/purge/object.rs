@@ -12,6 +12,7 @@ use crate::format::{
     rekey_entry, rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
 };
 use crate::model::{ObjectId, TextRef, Value};
+use crate::redact::{KnownSecrets, SecretStream};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
@@ -29,7 +30,8 @@ struct OpenedSegment {
 }
 
 impl PurgeRewriter<'_> {
-    /// Purges growing blobs. They are read as a whole, because a secret may cross a segment border.
+    /// Purges growing blobs. A secret may cross a segment border. A preview reads them in pieces; a
+    /// purge reads them as a whole.
     pub(super) fn segments(&mut self) -> Result<()> {
         let mut blobs: Vec<(Vec<u8>, Vec<PlacedSegment>)> = Vec::new();
         for_each_row(self.view, key::SEGMENTS, |place, row| {
@@ -44,6 +46,10 @@ impl PurgeRewriter<'_> {
             Ok(())
         })?;
         for (name, rows) in blobs {
+            if let (Some(known), false) = (self.task.mask.known(), self.keeps) {
+                self.count_in_segments(&name, &rows, known)?;
+                continue;
+            }
             let (mut parts, mut content) = (Vec::new(), Vec::new());
             for (offset, row) in rows {
                 if !object::is_object_number(row.object) {
@@ -61,12 +67,57 @@ impl PurgeRewriter<'_> {
                 let own = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
                     .map_err(Error::corrupt(format!("the object number {}", row.object)))?;
                 self.passed.insert(row.object);
+                (self.task.progress)(own.len() as u64);
                 content.extend_from_slice(&own);
                 parts.push(OpenedSegment { offset, length: own.len(), row });
             }
             self.blob(name, &parts, &content)?;
         }
         Ok(())
+    }
+
+    /// Counts the secrets in a growing blob. Holds only its last bytes.
+    fn count_in_segments(
+        &mut self,
+        name: &[u8],
+        rows: &[PlacedSegment],
+        known: &KnownSecrets,
+    ) -> Result<()> {
+        // The first byte that is still needed after each segment: a prefix of a later one begins
+        // there.
+        let mut first = u64::MAX;
+        let mut needed: Vec<u64> = Vec::with_capacity(rows.len());
+        for (offset, row) in rows.iter().rev() {
+            needed.push(first);
+            first = first.min(offset.saturating_sub(row.prefix));
+        }
+        needed.reverse();
+        let mut stream = SecretStream::new(known);
+        let mut count = 0;
+        for ((offset, row), needed) in rows.iter().zip(needed) {
+            if !object::is_object_number(row.object) {
+                count += std::mem::replace(&mut stream, SecretStream::new(known)).finish();
+                continue;
+            }
+            let sealed = object::sealed(self.view, row.object)?;
+            let prefix = usize::try_from(row.prefix).ok().and_then(|prefix| stream.last(prefix));
+            let prefix = prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
+            let own = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
+                .map_err(Error::corrupt(format!("the object number {}", row.object)))?;
+            self.passed.insert(row.object);
+            (self.task.progress)(own.len() as u64);
+            let kept = (offset + own.len() as u64).saturating_sub(needed);
+            stream.push(&own, usize::try_from(kept).unwrap_or(usize::MAX));
+        }
+        count += stream.finish();
+        let called = self.called_blob(name);
+        self.note(key::short_at(name, 0), PurgeKind::Bytes, called, count);
+        Ok(())
+    }
+
+    fn called_blob(&self, name: &[u8]) -> String {
+        let text = name.get(4..12).and_then(|text| text.first_chunk::<8>());
+        text.and_then(|text| self.called.get(text)).cloned().unwrap_or_default()
     }
 
     fn blob(&mut self, name: Vec<u8>, parts: &[OpenedSegment], content: &[u8]) -> Result<()> {
@@ -96,8 +147,7 @@ impl PurgeRewriter<'_> {
             at = end;
         }
         if let Some((content, found)) = masked {
-            let text = name.get(4..12).and_then(|text| text.first_chunk::<8>());
-            let called = text.and_then(|text| self.called.get(text)).cloned().unwrap_or_default();
+            let called = self.called_blob(&name);
             self.note(key::short_at(&name, 0), PurgeKind::Bytes, called, found.len() as u64);
             let range = |one: &Range<usize>| start + one.start as u64..start + one.end as u64;
             let changed = found.iter().map(range).collect();
@@ -123,6 +173,7 @@ impl PurgeRewriter<'_> {
                 ObjectKind::Blob => blobs.push(number),
                 ObjectKind::Delta => {
                     let content = open(ObjectKind::Delta, sealed).map_err(wrong())?;
+                    (self.task.progress)(content.len() as u64);
                     entries.extend(object::blobs_named_in_delta(&content)?);
                     deltas.push(number);
                 }
@@ -208,7 +259,9 @@ impl PurgeRewriter<'_> {
             );
             self.note(session, PurgeKind::Facts, name, count);
             let id = sealed_id(&sealed).map_err(Error::corrupt("a page of facts"))?;
-            masked.push((*number, id, sealed, old, new));
+            if self.keeps {
+                masked.push((*number, id, sealed, old, new));
+            }
         }
         for (number, id, sealed, old, new) in masked {
             let renamed = self.names.rewrite(new.as_deref().unwrap_or(&old))?;
@@ -231,7 +284,9 @@ impl PurgeRewriter<'_> {
         TextRef::each_in(value, &mut |text| {
             let Some((offset, length)) = text.place else { return };
             let end = offset.saturating_add(length);
-            if !source.changed.iter().any(|one| one.start < end && offset < one.end) {
+            // The ranges are in order and disjoint.
+            let next = source.changed.partition_point(|one| one.end <= offset);
+            if source.changed.get(next).is_none_or(|one| one.start >= end) {
                 return;
             }
             let within = |at: u64| {

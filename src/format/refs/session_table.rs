@@ -9,8 +9,10 @@ use memchr::memmem::Finder;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The sessions of a store by number.
@@ -19,6 +21,22 @@ pub struct SessionTable {
     /// The encoded sessions that the table was read from.
     bytes: Arc<Vec<u8>>,
     slots: Vec<SessionSlot>,
+    names: NameIndex,
+}
+
+/// The sessions of each name. It is made after some lookups: a command that looks up one name finds
+/// it faster in the bytes.
+#[derive(Default)]
+struct NameIndex {
+    lookups: AtomicUsize,
+    made: OnceLock<Arc<HashMap<String, Vec<SessionNumber>>>>,
+}
+
+impl Clone for NameIndex {
+    fn clone(&self) -> Self {
+        let lookups = self.lookups.load(Ordering::Relaxed).into();
+        Self { lookups, made: self.made.clone() }
+    }
 }
 
 #[derive(Clone)]
@@ -66,7 +84,7 @@ impl SessionTable {
         self.slots.get(number as usize).map(|slot| &**slot.get(&self.bytes))
     }
 
-    /// Returns the session with this number for modification.
+    /// Returns the session with this number for modification. Its name must not be changed.
     pub fn get_mut(&mut self, number: SessionNumber) -> Option<&mut SessionRefs> {
         let slot = self.slots.get_mut(number as usize)?;
         slot.get(&self.bytes);
@@ -74,8 +92,20 @@ impl SessionTable {
         slot.made.get_mut().map(Arc::make_mut)
     }
 
+    /// Replaces the session with this number, if there is one.
+    pub fn replace(&mut self, number: SessionNumber, session: SessionRefs) {
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            *slot = SessionSlot::of(session);
+            self.names = NameIndex::default();
+        }
+    }
+
     /// Adds a session; its number is the count of sessions before it.
     pub fn push(&mut self, session: SessionRefs) {
+        if let Some(names) = self.names.made.get_mut() {
+            let number = self.slots.len() as SessionNumber;
+            Arc::make_mut(names).entry(session.info.name.clone()).or_default().push(number);
+        }
         self.slots.push(SessionSlot::of(session));
     }
 
@@ -90,6 +120,8 @@ impl SessionTable {
         &mut self,
         wanted: impl Fn(&SessionRefs) -> bool,
     ) -> impl Iterator<Item = (SessionNumber, &mut SessionRefs)> {
+        // A sweep and a purge change names.
+        self.names = NameIndex::default();
         let bytes = &self.bytes;
         (0..).zip(&mut self.slots).filter_map(move |(number, slot)| {
             if !wanted(slot.get(bytes)) {
@@ -114,6 +146,29 @@ impl SessionTable {
         found.map(|(number, slot)| (number, &**slot.get(&self.bytes)))
     }
 
+    /// Returns the sessions with exactly this name. After a few lookups the cost of one does not
+    /// depend on the number of sessions.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Vec<(SessionNumber, &SessionRefs)> {
+        const LOOKUPS_IN_BYTES: usize = 16;
+        let has_name = |(_, session): &(SessionNumber, &SessionRefs)| session.info.name == name;
+        let names = &self.names;
+        if names.made.get().is_none()
+            && names.lookups.fetch_add(1, Ordering::Relaxed) < LOOKUPS_IN_BYTES
+        {
+            return self.mentioning(name.as_bytes()).filter(has_name).collect();
+        }
+        let made = names.made.get_or_init(|| {
+            let mut made: HashMap<String, Vec<SessionNumber>> = HashMap::new();
+            for (number, session) in self.all() {
+                made.entry(session.info.name.clone()).or_default().push(number);
+            }
+            Arc::new(made)
+        });
+        let numbers = made.get(name).into_iter().flatten();
+        numbers.filter_map(|number| Some((*number, self.get(*number)?))).collect()
+    }
+
     /// Returns the sessions with this id. At most one is live; the others are removed.
     pub fn of_id(&self, id: SessionId) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
         self.mentioning(id.as_bytes()).filter(move |(_, session)| session.info.id == id)
@@ -122,7 +177,8 @@ impl SessionTable {
 
 impl FromIterator<SessionRefs> for SessionTable {
     fn from_iter<I: IntoIterator<Item = SessionRefs>>(sessions: I) -> Self {
-        Self { bytes: Arc::default(), slots: sessions.into_iter().map(SessionSlot::of).collect() }
+        let slots = sessions.into_iter().map(SessionSlot::of).collect();
+        Self { slots, ..Self::default() }
     }
 }
 
@@ -174,7 +230,7 @@ impl<'de> Deserialize<'de> for SessionTable {
                 while let Some(slot) = list.next_element_seed(SessionSeed { bytes: &mut bytes })? {
                     slots.push(slot);
                 }
-                Ok(SessionTable { bytes: Arc::new(bytes), slots })
+                Ok(SessionTable { bytes: Arc::new(bytes), slots, names: NameIndex::default() })
             }
         }
         deserializer.deserialize_seq(SessionTableVisitor)
@@ -251,6 +307,37 @@ mod tests {
             prop_assert!(again.all().map(|(_, session)| session).eq(found.all().map(|(_, session)| session)));
             let as_first: Vec<_> = found.all().map(|(_, session)| session.clone()).collect();
             prop_assert_eq!(&read(&pack(&as_first)), &found);
+        }
+
+        #[test]
+        fn sessions_are_found_by_name_however_often_names_are_looked_up(
+            all in prop::collection::vec(session(), 1..5),
+            more in session(),
+            place in 0..5_usize,
+        ) {
+            let mut table = read(&pack(&all.iter().cloned().collect::<SessionTable>()));
+            let named = |table: &SessionTable, name: &str| -> Vec<SessionNumber> {
+                table.named(name).into_iter().map(|(number, _)| number).collect()
+            };
+            let wanted = |table: &SessionTable, name: &str| -> Vec<SessionNumber> {
+                table.all().filter(|(_, one)| one.info.name == name).map(|(number, _)| number).collect()
+            };
+            for round in 0..40 {
+                if round == 20 {
+                    table.push(more.clone());
+                }
+                if round == 30 {
+                    for (_, session) in table.filter_mut(|_| true) {
+                        session.info.name.push('x');
+                    }
+                }
+                let name = match table.get((place % table.len()) as SessionNumber) {
+                    Some(session) if round % 3 > 0 => session.info.name.clone(),
+                    _ => more.info.name.clone(),
+                };
+                prop_assert_eq!(named(&table, &name), wanted(&table, &name), "{}", round);
+                prop_assert_eq!(named(&table.clone(), &name), wanted(&table, &name));
+            }
         }
 
         #[test]

@@ -49,6 +49,8 @@ struct BundleWriter<'a, W> {
     bytes: u64,
     /// Changes of one operation that are not written yet.
     open: Option<Record>,
+    /// The size of the objects in them, in bytes.
+    open_bytes: usize,
 }
 
 impl Store {
@@ -125,6 +127,7 @@ impl Store {
             end: BundleEnd::default(),
             bytes: header.len() as u64,
             open: None,
+            open_bytes: 0,
         };
         writer.item(BundleItemKind::Contents, &contents.encode())?;
         for (replay, (from, to)) in replays {
@@ -158,13 +161,14 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
             // An undo mark stays in the same record as the changes of its operation.
             let last = matches!(change, RecordChange::TakesBack { .. });
             let fits = |open: &Record| {
-                open.operation == step.operation && (last || open.inline_bytes() < MAX_RECORD_BYTES)
+                open.operation == step.operation && (last || self.open_bytes < MAX_RECORD_BYTES)
             };
             if !self.open.as_ref().is_some_and(fits) {
                 self.close()?;
             }
             let operation = step.operation.clone();
             let open = self.open.get_or_insert(Record { operation, changes: Vec::new() });
+            self.open_bytes += change.inline_bytes();
             open.changes.push(change);
         }
         if step.alone {
@@ -175,6 +179,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
 
     fn close(&mut self) -> Result<()> {
         let Some(record) = self.open.take() else { return Ok(()) };
+        self.open_bytes = 0;
         self.end.records += 1;
         self.item(BundleItemKind::Record, &record.encode())
     }

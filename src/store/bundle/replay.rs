@@ -76,7 +76,9 @@ pub(super) struct SessionReplay<'a> {
     deeds: Vec<(ReplaySortKey, usize, ReplayAction)>,
     /// The versions of each checkpoint that are not replayed yet, the next one last.
     checkpoints: HashMap<CheckpointId, Vec<Checkpoint>>,
-    bookmarks: HashMap<String, Vec<Option<BookmarkRow>>>,
+    /// The versions of each bookmark in the same order, each with the offset up to which the blob is
+    /// replayed with it.
+    bookmarks: HashMap<String, Vec<(Option<BookmarkRow>, u64)>>,
     schedules: Vec<Option<i64>>,
     /// How many changes of each branch were replayed.
     branches: HashMap<BranchNumber, usize>,
@@ -130,6 +132,7 @@ impl<'a> SessionReplay<'a> {
     fn versions(&mut self) -> Result<()> {
         // Of a swept checkpoint only its number is left.
         let mut checkpoints: HashMap<CheckpointId, Vec<(u64, Option<Checkpoint>)>> = HashMap::new();
+        let mut bookmarks: HashMap<String, Vec<Option<BookmarkRow>>> = HashMap::new();
         for row in &self.operations {
             for effect in &row.effects {
                 match effect {
@@ -144,7 +147,7 @@ impl<'a> SessionReplay<'a> {
                         }
                     }
                     OperationEffect::Bookmark { source, old, .. } => {
-                        let known = self.bookmarks.entry(source.clone()).or_default();
+                        let known = bookmarks.entry(source.clone()).or_default();
                         known.push(old.as_deref().cloned());
                     }
                     OperationEffect::Schedule { old } => self.schedules.push(*old),
@@ -187,13 +190,14 @@ impl<'a> SessionReplay<'a> {
             }
             self.checkpoints.insert(id, known);
         }
-        for (source, versions) in &mut self.bookmarks {
+        for (source, mut versions) in bookmarks {
             // The first one is the value before all operations.
             versions.remove(0);
-            let row = self.view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
+            let row = self.view.get(key::BOOKMARKS, &of(self.number).text(&source).build())?;
             let row = row.map(|row| BookmarkRow::decode(&row)).transpose();
             versions.push(row.map_err(Error::corrupt("a bookmark"))?);
             versions.reverse();
+            self.bookmarks.insert(source, with_ends(versions));
         }
         if !self.schedules.is_empty() {
             self.schedules.remove(0);
@@ -607,25 +611,9 @@ impl<'a> SessionReplay<'a> {
         })
     }
 
-    /// Returns the next version of a bookmark, and up to where the blob is replayed with it: no
-    /// further than any later version moves back, since what is read again is in other parts. For
-    /// the last version, the whole blob.
+    /// Returns the next version of a bookmark, and up to where the blob is replayed with it.
     fn bookmark_version(&mut self, source: &str) -> (Option<BookmarkRow>, u64) {
-        let Some(versions) = self.bookmarks.get_mut(source) else { return (None, 0) };
-        let bookmark = versions.pop().flatten();
-        let Some(row) = &bookmark else { return (None, 0) };
-        let is_same = |later: &&Option<BookmarkRow>| {
-            later.as_ref().is_some_and(|later| later.blob == row.blob)
-        };
-        let end = if versions.iter().any(|later| is_same(&later)) {
-            let to =
-                |version: &Option<BookmarkRow>| version.as_ref().map_or(0, BookmarkRow::kept_bytes);
-            let later = versions.iter().filter(|later| later.is_none() || is_same(later));
-            later.map(to).min().unwrap_or(0).min(row.kept_bytes())
-        } else {
-            u64::MAX
-        };
-        (bookmark, end)
+        self.bookmarks.get_mut(source).and_then(Vec::pop).unwrap_or((None, 0))
     }
 
     /// Returns the changes for a bookmark, after those for its stored bytes.
@@ -670,4 +658,32 @@ impl<'a> SessionReplay<'a> {
             row => Ok(row),
         }
     }
+}
+
+/// Returns the versions of a bookmark, the last one first, each with the offset up to which the
+/// blob is replayed with it: no further than any later version moves back, since what is read again
+/// is in other parts. For the last version of a blob, the whole blob.
+fn with_ends(versions: Vec<Option<BookmarkRow>>) -> Vec<(Option<BookmarkRow>, u64)> {
+    let mut least: HashMap<String, u64> = HashMap::new();
+    let mut removed_later = false;
+    let ends = versions.into_iter().map(|version| {
+        let Some(row) = &version else {
+            removed_later = true;
+            return (None, 0);
+        };
+        let own = row.kept_bytes();
+        let end = match least.get_mut(&row.blob) {
+            Some(later) => {
+                let end = if removed_later { 0 } else { own.min(*later) };
+                *later = own.min(*later);
+                end
+            }
+            None => {
+                least.insert(row.blob.clone(), own);
+                u64::MAX
+            }
+        };
+        (version, end)
+    });
+    ends.collect()
 }

@@ -35,6 +35,11 @@ use std::collections::BTreeMap;
 
 /// How many records are written between two checks of the journal's tail.
 const RECORDS_BETWEEN_LOOKS: u64 = 64;
+/// By how much each record makes the next tail longer that is applied, up to
+/// [`MAX_APPLY_BYTES`]. An apply writes the refs and the row of the operation again, which grow
+/// with the import.
+const APPLY_BYTES_PER_RECORD: u64 = 4096;
+const MAX_APPLY_BYTES: u64 = 16 << 20;
 
 /// A position in a stream.
 #[derive(Clone, Debug, Default)]
@@ -283,10 +288,9 @@ impl<'a> StreamImporter<'a> {
             self.home = Some(session.clone());
             self.mark()?;
         }
-        if !self.taken.sessions.contains(&name) {
-            self.taken.sessions.push(name.clone());
+        if self.sessions.insert(name.clone(), session.clone()).is_none() {
+            self.taken.sessions.push(name);
         }
-        self.sessions.insert(name, session.clone());
         Ok(session)
     }
 
@@ -603,7 +607,8 @@ impl<'a> StreamImporter<'a> {
         self.noted = mark.bytes;
         self.records += 1;
         if self.records.is_multiple_of(RECORDS_BETWEEN_LOOKS) && self.beside.is_none() {
-            self.store.maintain(APPLY_BYTES)?;
+            let limit = (self.records * APPLY_BYTES_PER_RECORD).min(MAX_APPLY_BYTES);
+            self.store.maintain(limit.max(APPLY_BYTES))?;
         }
         Ok(())
     }

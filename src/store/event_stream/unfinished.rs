@@ -171,10 +171,7 @@ impl StreamImporter<'_> {
     /// record.
     pub(super) fn begin_session(&mut self, new: NewSession, clash: Clash) -> Result<Session> {
         if self.home.is_some() || !self.marks {
-            return match clash {
-                Clash::Refuse => self.store.create_session(self.act, new),
-                Clash::NextName | Clash::OfAgent => self.store.create_named(self.act, new),
-            };
+            return self.store.begin_session(self.act, new, clash, CommitDurability::Later);
         }
         let mut new = new;
         self.store.gate().session(&mut new);

@@ -27,6 +27,7 @@ pub(super) fn search(
     folders: &[PathBuf],
     known: &KnownSecrets,
     passed: &[PathBuf],
+    progress: &dyn Fn(u64),
 ) -> Result<FileScanReport> {
     let mut searched = FileScanReport::default();
     let mut folders = folders.to_vec();
@@ -42,7 +43,7 @@ pub(super) fn search(
             if kind.is_dir() && !passed.contains(&entry.path()) {
                 folders.push(entry.path());
             } else if kind.is_file() {
-                file(&entry.path(), known, &mut searched)?;
+                file(&entry.path(), known, &mut searched, progress)?;
             }
         }
     }
@@ -50,7 +51,12 @@ pub(super) fn search(
     Ok(searched)
 }
 
-fn file(path: &Path, known: &KnownSecrets, searched: &mut FileScanReport) -> Result<()> {
+fn file(
+    path: &Path,
+    known: &KnownSecrets,
+    searched: &mut FileScanReport,
+    progress: &dyn Fn(u64),
+) -> Result<()> {
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file.map_err(backend::Error::io("open", path))?,
@@ -63,6 +69,7 @@ fn file(path: &Path, known: &KnownSecrets, searched: &mut FileScanReport) -> Res
         let read = file.by_ref().take(limit).read_to_end(&mut held);
         let read = read.map_err(backend::Error::io("read", path))?;
         searched.bytes += read as u64;
+        progress(read as u64);
         // Keep the end: a secret that begins there is found with the next bytes.
         let last = held.len() == before;
         let keep = if last { 0 } else { known.max_bytes().min(held.len()) };
@@ -115,11 +122,13 @@ mod tests {
             let path = folder.path().join(at.to_string());
             fs::write(&path, bytes).unwrap();
             let here = [folder.path().to_owned()];
-            let found = search(&here, &known, &[]).unwrap();
+            let found = search(&here, &known, &[], &|_| ()).unwrap();
             assert_eq!(found.found, [(path.clone(), 1)], "{at}");
             assert_eq!((found.files, found.bytes), (1, 3 * READ_BYTES as u64));
             assert_eq!(
-                search(&here, &KnownSecrets::new(["another-one"]).unwrap(), &[]).unwrap().found,
+                search(&here, &KnownSecrets::new(["another-one"]).unwrap(), &[], &|_| ())
+                    .unwrap()
+                    .found,
                 []
             );
             fs::remove_file(path).unwrap();

@@ -25,7 +25,7 @@ fn known() -> KnownSecrets {
 }
 
 fn purge(store: &Store, minute: i64) -> PurgeReport {
-    store.purge(&act(minute), &known(), Some("it leaked"), &|_, _| None).unwrap()
+    store.purge(&act(minute), &known(), Some("it leaked"), &|_, _| None, &|_| ()).unwrap()
 }
 
 struct Place {
@@ -230,9 +230,10 @@ fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
     let wanted = ["object", "object of a record", "packed row", "record", "source", "spool"];
     let seen = wanted.map(|whence| before.contains_key(whence));
     assert_eq!(seen, [true; 6], "{before:?}");
-    let raw = |folders: &[PathBuf]| file_scan::search(folders, &known(), &[]).unwrap().found;
+    let raw =
+        |folders: &[PathBuf]| file_scan::search(folders, &known(), &[], &|_| ()).unwrap().found;
     assert_eq!(raw(&[place.path()]), [], "what is encrypted shows nothing");
-    let preview = store.purge_preview(&act(29), &known(), &|_, _| None).unwrap();
+    let preview = store.purge_preview(&act(29), &known(), &|_, _| None, &|_| ()).unwrap();
     let (segments, generations) = (place.names("journal"), place.names("index"));
 
     let purged = purge(&store, 30);
@@ -321,7 +322,12 @@ fn what_others_note_is_written_over_wherever_it_lies() {
         fs::write(file, format!("{{\"session\":\"{SECRET}\"}}\n")).unwrap();
     }
     assert_eq!(
-        store.purge_preview(&act(29), &known(), &|_, _| None).unwrap().searched.found.len(),
+        store
+            .purge_preview(&act(29), &known(), &|_, _| None, &|_| ())
+            .unwrap()
+            .searched
+            .found
+            .len(),
         2
     );
     let purged = purge(&store, 30);

@@ -47,7 +47,7 @@ impl Place {
     fn assert_clean(&self, context: &str) {
         assert_eq!(in_files(&self.0, SECRET), 0, "{context}");
         let act = super::act(98);
-        let left = self.open().purge_preview(&act, &known(), &resolve).unwrap();
+        let left = self.open().purge_preview(&act, &known(), &resolve, &|_| ()).unwrap();
         assert_eq!((left.places, left.removed), (vec![], vec![]), "{context}");
         let names = |folder: &str| -> Vec<String> {
             let entries = std::fs::read_dir(self.path().join(folder)).into_iter().flatten();

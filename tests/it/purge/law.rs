@@ -109,10 +109,10 @@ fn holds(steps: &[(u8, u8)], later: &[(u8, u8)]) {
         }
     }
     let act = WriteContext::asked("purge", time(1000));
-    let purged = store.purge(&act, &known, None, &resolve).unwrap();
+    let purged = store.purge(&act, &known, None, &resolve, &|_| ()).unwrap();
     assert!(purged.is_done(), "{purged:#?}");
     assert_eq!(in_files(&path, SECRET), 0);
-    assert!(store.purge_preview(&act, &known, &resolve).unwrap().places.is_empty());
+    assert!(store.purge_preview(&act, &known, &resolve, &|_| ()).unwrap().places.is_empty());
     assert_whole(&path);
     same(&cut(told(&store), &mask), &told(&model), "after the purge");
     let session = store.session("s").unwrap();

@@ -48,7 +48,7 @@ fn purge(store: &Store, minute: i64) -> PurgeReport {
 }
 
 fn try_purge(store: &Store, minute: i64) -> Result<PurgeReport, Error> {
-    store.purge(&act(minute), &known(), Some("it leaked"), &resolve)
+    store.purge(&act(minute), &known(), Some("it leaked"), &resolve, &|_| ())
 }
 
 fn value(text: &str) -> Value {
@@ -288,7 +288,7 @@ fn a_secret_is_removed_everywhere_and_the_rest_is_unchanged() {
     let store = planted(&path, Options::default());
     let before = said(&store);
     assert!(in_files(&path, SECRET) > 20, "it is there before");
-    let preview = store.purge_preview(&act(30), &known(), &resolve).unwrap();
+    let preview = store.purge_preview(&act(30), &known(), &resolve, &|_| ()).unwrap();
     let kinds: BTreeSet<_> = preview.places.iter().map(|place| place.kind).collect();
     let all = [
         PurgeKind::Session,
@@ -400,7 +400,7 @@ fn spooled_writes_are_purged_even_if_they_are_unreadable() {
     drop(lock);
     let damaged = folder_in(&path).join(format!("{}.damaged", "0".repeat(32)));
     std::fs::write(&damaged, SECRET).unwrap();
-    let preview = store.purge_preview(&act(3), &known(), &resolve).unwrap();
+    let preview = store.purge_preview(&act(3), &known(), &resolve, &|_| ()).unwrap();
     assert_eq!((preview.places.len(), preview.removed.len()), (1, 1), "{preview:#?}");
     let purged = purge(&store, 4);
     assert!(purged.is_done() && !damaged.exists(), "{purged:#?}");
@@ -442,7 +442,7 @@ fn names_that_would_become_equal_and_words_of_the_format_are_refused() {
     let before = said(&store);
     for secrets in [vec!["first-secret", "other-secret"], vec!["operation"]] {
         let known = KnownSecrets::new(&secrets).unwrap();
-        let refused = store.purge(&act(4), &known, None, &resolve).unwrap_err();
+        let refused = store.purge(&act(4), &known, None, &resolve, &|_| ()).unwrap_err();
         assert!(matches!(refused, Error::Invalid { .. }), "{refused:?}");
         assert_eq!(said(&store), before);
     }
@@ -573,7 +573,7 @@ fn a_purged_claim_written_again_as_it_reads_is_no_change() {
         ]),
     );
     let both = KnownSecrets::new(["12345678", "87654321"]).unwrap();
-    let refused = store.purge(&act(9), &both, None, &resolve);
+    let refused = store.purge(&act(9), &both, None, &resolve, &|_| ());
     assert!(matches!(&refused, Err(Error::Invalid(why)) if why.contains("fields")), "{refused:?}");
     assert!(read().field("k-12345678").is_some() && read().field("k-87654321").is_some());
 }

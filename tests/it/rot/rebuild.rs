@@ -267,7 +267,7 @@ fn with_a_low_object_counter_the_tail_is_readable_and_no_generation_is_made() {
         assert_eq!(all(path), golden.read);
         let store = Store::open(path, Options::default()).unwrap();
         let known = KnownSecrets::new(["behind 1"]).unwrap();
-        let purged = store.purge(&act("purge"), &known, None, &|_, _| None);
+        let purged = store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ());
         for error in [store.maintain(0).unwrap_err(), purged.unwrap_err()] {
             let error = error.to_string();
             assert!(error.contains("counter of objects is behind"), "{error}");

@@ -1,0 +1,69 @@
+//! What a record adds to the row of its operation.
+
+use super::{RecordIndexer, operation_at};
+use crate::backend::Snapshot;
+use crate::engine::refs::session;
+use crate::error::Result;
+use crate::format::{OperationEffect, OperationRow, StoreRefs, key};
+use crate::model::{OperationId, SessionNumber};
+
+/// What one record adds to the row of its operation.
+pub(super) struct OperationPart {
+    session: SessionNumber,
+    /// The session's last sequence number before the record.
+    sequence: u64,
+    pub(super) effects: Vec<OperationEffect>,
+    pub(super) takes_back: Option<OperationId>,
+}
+
+impl OperationPart {
+    /// Returns the part of a record, which its first effect begins in a session.
+    pub(super) fn of<'a>(
+        part: &'a mut Option<Self>,
+        refs: &StoreRefs,
+        number: SessionNumber,
+    ) -> Result<&'a mut Self> {
+        if part.is_none() {
+            let sequence = session(refs, number)?.next_sequence - 1;
+            let effects = Vec::new();
+            *part = Some(Self { session: number, sequence, effects, takes_back: None });
+        }
+        Ok(part.as_mut().expect("filled above"))
+    }
+
+    fn add_to(self, row: &mut OperationRow) {
+        row.effects.extend(self.effects);
+        row.takes_back = self.takes_back.or(row.takes_back);
+    }
+}
+
+impl RecordIndexer<'_> {
+    /// Adds what this record did to the row of its operation, which the first record makes. A row
+    /// that is in the overlay is not encoded or decoded, so the cost of a record does not depend on
+    /// how many its operation has.
+    pub(super) fn add_to_operation(&mut self, part: OperationPart) -> Result<()> {
+        let operation = &self.placed.record.operation;
+        let place = self.view().get(key::OPERATION_IDS, &key::operation_id(&operation.id))?;
+        let Some(place) = place else {
+            self.added.operations += 1;
+            self.put_operation(OperationRow {
+                operation: operation.clone(),
+                effects: part.effects,
+                takes_back: part.takes_back,
+                taken_back_by: None,
+                sequence: part.sequence,
+                session: part.session,
+                position: self.placed.position,
+            });
+            return Ok(());
+        };
+        if let Some(row) = self.rows.operation_mut(&place) {
+            part.add_to(row);
+            return Ok(());
+        }
+        let mut row = operation_at(&self.view(), &place, &operation.id)?;
+        part.add_to(&mut row);
+        self.put_operation(row);
+        Ok(())
+    }
+}

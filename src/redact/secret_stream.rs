@@ -1,0 +1,125 @@
+//! Counting known secrets in a text that is read in pieces.
+
+use super::KnownSecrets;
+
+/// How many bytes before a place decide whether a secret is there.
+const CONTEXT_BYTES: usize = 16;
+
+/// Counts the secrets in a text that is read in pieces, as [`KnownSecrets::find`] would in the
+/// whole text. Holds the end of what was read.
+pub(crate) struct SecretStream<'a> {
+    known: &'a KnownSecrets,
+    /// The end of the text so far, and how many bytes precede it.
+    held: Vec<u8>,
+    before: usize,
+    /// Up to where the text was searched.
+    searched: usize,
+    /// The end of the last secret, and of the last one that was counted.
+    sighted: usize,
+    counted: usize,
+    count: u64,
+}
+
+impl<'a> SecretStream<'a> {
+    pub(crate) const fn new(known: &'a KnownSecrets) -> Self {
+        Self { known, held: Vec::new(), before: 0, searched: 0, sighted: 0, counted: 0, count: 0 }
+    }
+
+    /// Returns the last bytes of the text, if so many are held.
+    pub(crate) fn last(&self, bytes: usize) -> Option<&[u8]> {
+        self.held.get(self.held.len().checked_sub(bytes)?..)
+    }
+
+    /// Adds a piece. At least the last `kept` bytes are held until the next one.
+    pub(crate) fn push(&mut self, piece: &[u8], kept: usize) {
+        self.held.extend_from_slice(piece);
+        // A secret that begins here may go on in the next piece.
+        let margin = self.known.max_bytes() + 4 * CONTEXT_BYTES;
+        let end = self.before + self.held.len();
+        self.search(end.saturating_sub(margin));
+        let needed = self.searched.saturating_sub(CONTEXT_BYTES).min(end.saturating_sub(kept));
+        // Moving what is left costs as much as what goes, or less.
+        let gone = needed.saturating_sub(self.before);
+        if gone >= self.held.len() / 2 {
+            self.held.drain(..gone);
+            self.before += gone;
+        }
+    }
+
+    /// Returns how many secrets the text has.
+    pub(crate) fn finish(mut self) -> u64 {
+        self.search(self.before + self.held.len() + 1);
+        self.count
+    }
+
+    /// Counts the secrets that begin before a place.
+    fn search(&mut self, upto: usize) {
+        if upto <= self.searched {
+            return;
+        }
+        let before = self.before;
+        let (from, to) = (self.searched - before, upto - before);
+        let mut found = Vec::new();
+        let begin = self.sighted.max(self.searched) - before;
+        for one in self.known.sightings(&self.held, begin, true) {
+            if one.range.start >= to {
+                break;
+            }
+            self.sighted = one.range.end + before;
+            found.push(one.range);
+        }
+        let mut tails = Vec::new();
+        // The held bytes begin where the text does not, unless nothing precedes them.
+        self.known.tails(&self.held, from..to, &mut tails);
+        found.extend(tails.into_iter().map(|one| one.range));
+        found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        for range in found {
+            if range.start + before >= self.counted {
+                self.counted = range.end + before;
+                self.count += 1;
+            }
+        }
+        self.searched = upto;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pieces_have_as_many_secrets_as_the_whole(
+            parts in prop::collection::vec(0_usize..11, 1..400),
+            pieces in prop::collection::vec(1_usize..900, 1..40),
+            kept in 0_usize..600,
+        ) {
+            let known = KnownSecrets::new(["a-secret/word", "word-of-mine-12", "secretsecret"]).unwrap();
+            let of = ["a-secret/word", "a-secret\\/word", "word-of-mine-12", "secretsecret", "secret", "word", "...",
+                "\"", "\\", " and more of a text in between ", "\u{2026}"];
+            let text: String = parts.iter().map(|part| of[*part]).collect();
+            let mut stream = SecretStream::new(&known);
+            let (mut rest, mut sizes) = (text.as_bytes(), pieces.iter().cycle());
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
+                stream.push(piece, kept);
+                let read = text.len() - after.len();
+                prop_assert_eq!(stream.last(kept.min(read)), Some(&text.as_bytes()[read - kept.min(read)..read]));
+                rest = after;
+            }
+            prop_assert_eq!(stream.finish(), known.find(text.as_bytes()).len() as u64);
+        }
+    }
+
+    #[test]
+    fn little_more_than_a_piece_is_held() {
+        let known = KnownSecrets::new(["a-secret-word"]).unwrap();
+        let mut stream = SecretStream::new(&known);
+        for _ in 0..100 {
+            stream.push(&[b'.'; 10_000], 5_000);
+            assert!(stream.held.len() <= 40_000, "{}", stream.held.len());
+        }
+        assert_eq!(stream.finish(), 0);
+    }
+}
