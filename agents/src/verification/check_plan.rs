@@ -27,7 +27,7 @@ pub(super) enum ExitCodeTree {
     Chain(Vec<(ChainOperator, ExitCodeTree)>),
     Pipe {
         parts: Vec<ExitCodeTree>,
-        pipefail: bool,
+        code: PipeCode,
     },
     Not(Box<ExitCodeTree>),
     Subshell(Box<ExitCodeTree>),
@@ -39,6 +39,16 @@ pub(super) enum ExitCodeTree {
         condition: Option<Box<ExitCodeTree>>,
         body: Box<ExitCodeTree>,
     },
+}
+
+/// Which program of a pipeline determines its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PipeCode {
+    Last,
+    /// The last one that failed (`pipefail`).
+    AnyFailed,
+    /// The first one, whose code the line takes from `PIPESTATUS`.
+    First,
 }
 
 /// One command of a list.
@@ -54,13 +64,40 @@ pub(super) struct CommandListItem {
     pub(super) printed: Option<PrintedExitCode>,
 }
 
-/// A line in which a command line prints an exit code: `echo "exit=$?"`.
-#[derive(Debug)]
+/// An `echo` whose line is an exit code: `echo "exit=$?"`.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct PrintedExitCode {
-    pub(super) before: String,
-    pub(super) after: String,
+    /// Its index among the echoes of the line.
+    pub(super) echo: usize,
     /// Whether it is the code of the first program of a pipeline.
     pub(super) of_first: bool,
+}
+
+/// What an `echo` prints as its last line.
+#[derive(Debug)]
+pub(super) struct EchoedLine {
+    pub(super) before: String,
+    /// The text after the variable; `None` if there is no variable.
+    pub(super) after: Option<String>,
+    /// Whether it certainly runs once, and in its order.
+    pub(super) runs_once: bool,
+}
+
+impl EchoedLine {
+    /// The exit code in a line of this form.
+    pub(super) fn code_in(&self, line: &str) -> Option<i64> {
+        let rest = line.trim().strip_prefix(self.before.as_str())?;
+        let code = rest.strip_suffix(self.after.as_deref()?)?;
+        code.bytes().all(|byte| byte.is_ascii_digit()).then(|| code.parse().ok())?
+    }
+
+    /// Whether the other echo may print a line of this form.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        match other.after {
+            Some(_) => self.before == other.before && self.after == other.after,
+            None => self.code_in(&other.before).is_some(),
+        }
+    }
 }
 
 /// A check of a command line, and its surroundings.
@@ -86,14 +123,26 @@ const MAX_FILTERS: usize = 8;
 pub(super) struct CheckPlan {
     pub(super) plan: ExitCodeTree,
     pub(super) checks: Vec<PlacedCheck>,
+    pub(super) echoes: Vec<EchoedLine>,
+    /// Whether the last of the echoes is the last command of the line.
+    pub(super) ends_with_echo: bool,
 }
 
 /// Parses a command line.
 pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
-    let mut planner = CheckPlanBuilder { checks: Vec::new(), shells: 0 };
+    let mut planner = CheckPlanBuilder::default();
     let node = syntax_tree::read(line)?;
     let plan = planner.node(&node, &mut ShellContext::default());
-    Some(CheckPlan { plan, checks: planner.checks })
+    let ends_with_echo = match &node {
+        ShellNode::List(items) => matches!(
+            items.last(),
+            Some((ShellNode::Command(command), false))
+                if words(command).first() == Some(&"echo") && !command.redirected
+        ),
+        _ => false,
+    };
+    let CheckPlanBuilder { checks, echoes, .. } = planner;
+    Some(CheckPlan { plan, checks, echoes, ends_with_echo })
 }
 
 /// The state of the shell at a command.
@@ -106,10 +155,27 @@ struct ShellContext {
     pipefail: bool,
     errexit: bool,
     repeats: bool,
+    /// Whether it may not run, or at another time.
+    uncertain: bool,
+    /// Whether the output goes to a file.
+    redirected: bool,
 }
 
+impl ShellContext {
+    /// Whether a printed line reaches the output unchanged if it reaches it at all.
+    fn prints(&self) -> bool {
+        let keeps = |filter: &OutputFilter| {
+            let program = filter.words.first().map_or("", String::as_str);
+            matches!(program, "tail" | "head" | "cat" | "tee" | "grep" | "egrep")
+        };
+        !self.redirected && self.filters.iter().all(keeps)
+    }
+}
+
+#[derive(Default)]
 struct CheckPlanBuilder {
     checks: Vec<PlacedCheck>,
+    echoes: Vec<EchoedLine>,
     shells: u32,
 }
 
@@ -121,9 +187,15 @@ impl CheckPlanBuilder {
             ShellNode::Chain(links) => {
                 // A failure before `&&` or `||` does not end a list.
                 let errexit = std::mem::take(&mut context.errexit);
-                let plans =
-                    links.iter().map(|(link, node)| (*link, self.node(node, context))).collect();
+                let uncertain = context.uncertain;
+                let plan = |(link, node): &(ChainOperator, ShellNode)| {
+                    let plan = self.node(node, context);
+                    context.uncertain = true;
+                    (*link, plan)
+                };
+                let plans = links.iter().map(plan).collect();
                 context.errexit |= errexit;
+                context.uncertain = uncertain;
                 ExitCodeTree::Chain(plans)
             }
             ShellNode::Pipe(parts) => self.pipe(parts, context),
@@ -132,15 +204,22 @@ impl CheckPlanBuilder {
                 ExitCodeTree::Subshell(Box::new(self.node(inner, &mut context.clone())))
             }
             ShellNode::If { arms, otherwise } => {
+                let uncertain = std::mem::replace(&mut context.uncertain, true);
                 let arms = arms
                     .iter()
                     .map(|(when, then)| (self.apart(when, context), self.node(then, context)))
                     .collect();
                 let otherwise = otherwise.as_ref().map(|node| Box::new(self.node(node, context)));
+                context.uncertain = uncertain;
                 ExitCodeTree::If { arms, otherwise }
             }
             ShellNode::Loop { condition, body } => {
-                let mut inside = ShellContext { repeats: true, errexit: false, ..context.clone() };
+                let mut inside = ShellContext {
+                    repeats: true,
+                    uncertain: true,
+                    errexit: false,
+                    ..context.clone()
+                };
                 let condition =
                     condition.as_ref().map(|node| Box::new(self.node(node, &mut inside)));
                 ExitCodeTree::Loop { condition, body: Box::new(self.node(body, &mut inside)) }
@@ -160,14 +239,19 @@ impl CheckPlanBuilder {
         let mut done: Vec<CommandListItem> = Vec::new();
         // Whether each item contains checks.
         let mut checked: Vec<bool> = Vec::new();
-        // The variable that holds the exit code of an item, and the number of that item.
-        let mut holder: Option<(String, usize)> = None;
+        // The variable that holds the exit code of an item, the number of that item, and whether it
+        // is the code of the first program of a pipeline.
+        let mut holder: Option<(String, usize, bool)> = None;
         for (number, (node, background)) in items.iter().enumerate() {
             let first = self.checks.len();
+            let echoed = self.echoes.len();
+            let uncertain = context.uncertain;
+            context.uncertain |= *background;
             let plan = self.node(node, context);
+            context.uncertain = uncertain;
             let ends = context.errexit && !*background;
-            if let Some(name) = holder_of(items.get(number + 1)) {
-                holder = Some((name, number));
+            if let Some((name, of_first)) = holder_of(items.get(number + 1)) {
+                holder = Some((name, number, of_first));
             }
             let item = CommandListItem {
                 plan,
@@ -177,28 +261,38 @@ impl CheckPlanBuilder {
                 printed: None,
             };
             done.push(item);
-            checked.push(self.checks.len() > first);
+            checked.push(self.checks.len() > first && !*background);
             self.shown_from(first, items.get(number + 1..).unwrap_or_default());
             let ShellNode::Command(command) = node else { continue };
-            let held = holder.as_ref().map(|(name, of)| (name.as_str(), *of));
-            if words(command).first() == Some(&"exit") {
-                let again = held.filter(|(name, _)| is_variable(words(command).get(1), name));
-                if let Some((_, of)) = again {
-                    done.iter_mut()
-                        .take(number)
-                        .skip(of + 1)
-                        .for_each(|item| item.keeps_exit_code = true);
+            let held = holder.as_ref().map(|(name, of, first)| (name.as_str(), *of, *first));
+            if matches!(words(command).first(), Some(&("exit" | "return"))) {
+                let code = words(command).get(1).copied().unwrap_or_default();
+                let held = held.filter(|(name, ..)| is_variable(Some(&code), name));
+                let before = number.checked_sub(1).filter(|_| is_first_code(code));
+                let again = held.map(|(_, of, first)| (of, first));
+                if let Some((of, first)) = again.or(before.map(|of| (of, true))) {
+                    for item in done.iter_mut().take(number).skip(of + 1) {
+                        item.keeps_exit_code = true;
+                    }
                     if let Some(item) = done.last_mut() {
                         item.plan = ExitCodeTree::ExitAsBefore;
                     }
+                    if let Some(ExitCodeTree::Pipe { code, .. }) =
+                        done.get_mut(of).map(|item| &mut item.plan).filter(|_| first)
+                    {
+                        *code = PipeCode::First;
+                    }
                 }
-            } else if !command.redirected && !context.piped {
-                let before = number.checked_sub(1).map(|before| ("?", before));
-                for (name, of) in before.into_iter().chain(held.filter(|(_, of)| *of < number)) {
-                    let Some(printed) = printed_code(command, name) else { continue };
+            } else if self.echoes.len() > echoed {
+                let before = number.checked_sub(1).map(|before| ("?", before, false));
+                for (name, of, first) in
+                    before.into_iter().chain(held.filter(|(_, of, _)| *of < number))
+                {
+                    let Some(of_first) = printed_code(command, name) else { continue };
                     if let Some(item) = done.get_mut(of).filter(|_| checked.get(of) == Some(&true))
                     {
-                        item.printed.get_or_insert(printed);
+                        let of_first = of_first || first;
+                        item.printed.get_or_insert(PrintedExitCode { echo: echoed, of_first });
                     }
                 }
             }
@@ -232,7 +326,8 @@ impl CheckPlanBuilder {
             inside.errexit = false;
             self.node(part, &mut inside)
         });
-        ExitCodeTree::Pipe { parts: plans.collect(), pipefail: context.pipefail }
+        let code = if context.pipefail { PipeCode::AnyFailed } else { PipeCode::Last };
+        ExitCodeTree::Pipe { parts: plans.collect(), code }
     }
 
     fn command(&mut self, command: &ShellCommand, context: &mut ShellContext) -> ExitCodeTree {
@@ -258,8 +353,12 @@ impl CheckPlanBuilder {
             }
             "false" => return ExitCodeTree::Nonzero,
             "echo" => {
+                if !command.redirected && context.prints() {
+                    let runs_once = !context.uncertain;
+                    self.echoes.extend(echoed_line(command, runs_once));
+                }
                 let plain = command.words.iter().all(|word| !word.expands);
-                let visible = !command.redirected && !context.piped;
+                let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
                 return match plain && visible && !text.trim().is_empty() && !text.starts_with('-') {
                     true => ExitCodeTree::Echo(text.trim().to_owned()),
@@ -351,15 +450,25 @@ fn set(options: &[&str], context: &mut ShellContext) {
     }
 }
 
-/// The variable to which the next command of a list assigns the exit code: `rc=$?`.
-fn holder_of(next: Option<&(ShellNode, bool)>) -> Option<String> {
+/// The variable to which the next command of a list assigns the exit code (`rc=$?`), and whether it
+/// is that of the first program of a pipeline.
+fn holder_of(next: Option<&(ShellNode, bool)>) -> Option<(String, bool)> {
     let Some((ShellNode::Command(command), _)) = next else { return None };
     let [assignment] = command.assignments.as_slice() else { return None };
     if !command.words.is_empty() {
         return None;
     }
     let (name, value) = assignment.text.split_once('=')?;
-    matches!(value, "$?" | "${?}").then(|| name.to_owned())
+    let first = is_first_code(value);
+    (first || matches!(value, "$?" | "${?}")).then(|| (name.to_owned(), first))
+}
+
+/// The forms of the exit code of the first program of a pipeline.
+const FIRST_CODES: [&str; 4] =
+    ["${PIPESTATUS[0]}", "${PIPESTATUS}", "$PIPESTATUS", "${pipestatus[1]}"];
+
+fn is_first_code(word: &str) -> bool {
+    FIRST_CODES.contains(&word)
 }
 
 fn is_variable(word: Option<&&str>, name: &str) -> bool {
@@ -369,8 +478,8 @@ fn is_variable(word: Option<&&str>, name: &str) -> bool {
     })
 }
 
-/// The form of the line in which this command prints the exit code in a variable.
-fn printed_code(command: &ShellCommand, name: &str) -> Option<PrintedExitCode> {
+/// The text that an `echo` prints, with its variables.
+fn echoed_text(command: &ShellCommand) -> Option<String> {
     let (program, arguments) = command.words.split_first()?;
     if program.text != "echo" {
         return None;
@@ -385,21 +494,41 @@ fn printed_code(command: &ShellCommand, name: &str) -> Option<PrintedExitCode> {
         }
         text.push_str(&word.text);
     }
-    let plain = [(format!("${{{name}}}"), false), (format!("${name}"), false)];
-    let first = [("${PIPESTATUS[0]}".to_owned(), true), ("${pipestatus[1]}".to_owned(), true)];
-    let forms = plain.into_iter().chain(first.into_iter().filter(|_| name == "?"));
-    forms.into_iter().find_map(|(form, of_first)| {
-        let (before, after) = text.split_once(form.as_str())?;
+    Some(text)
+}
+
+/// The last line that this command prints, if it has at most one variable.
+fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<EchoedLine> {
+    let text = echoed_text(command)?;
+    let text = text.rsplit("\\n").next().unwrap_or_default().trim();
+    let Some((before, rest)) = text.split_once('$') else {
+        return Some(EchoedLine { before: text.to_owned(), after: None, runs_once });
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let after = match (rest.strip_prefix('{'), rest.strip_prefix('?')) {
+        (Some(braced), _) => braced.split_once('}')?.1,
+        (None, Some(after)) => after,
+        (None, None) => rest.trim_start_matches(is_name),
+    };
+    let before = before.trim_start().to_owned();
+    let after = (!after.contains('$')).then(|| after.to_owned())?;
+    Some(EchoedLine { before, after: Some(after), runs_once })
+}
+
+/// Whether this command prints the exit code in a variable: `Some(true)` if it is the code of the
+/// first program of a pipeline.
+fn printed_code(command: &ShellCommand, name: &str) -> Option<bool> {
+    let text = echoed_text(command)?;
+    let first = FIRST_CODES.into_iter().filter(|_| name == "?");
+    let forms = [format!("${{{name}}}"), format!("${name}")];
+    let forms = forms.iter().map(|form| (form.as_str(), false));
+    let mut forms = forms.chain(first.map(|form| (form, true)));
+    forms.find_map(|(form, of_first)| {
+        let (before, after) = text.split_once(form)?;
         let goes_on = after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        let whole = !before.contains('$') && !after.contains('$') && !goes_on;
-        // Only the last line that it prints.
-        let before = before.rsplit("\\n").next().unwrap_or_default();
-        let printed = PrintedExitCode {
-            before: before.trim_start().to_owned(),
-            after: after.trim_end().to_owned(),
-            of_first,
-        };
-        whole.then_some(printed)
+        let last = !after.contains("\\n");
+        let whole = last && !before.contains('$') && !after.contains('$') && !goes_on;
+        whole.then_some(of_first)
     })
 }
 

@@ -119,19 +119,20 @@ impl CheckJudge<'_> {
             lines: self.lines,
             texts: &self.texts,
             whole: self.ended.exit_code.is_some() && self.cut == OutputVisibility::ALL,
+            all_recorded: self.cut == OutputVisibility::ALL,
+            end_recorded: self.cut.end,
             not_entered: self.not_entered(),
         };
         for (decides, place) in known.decides.iter_mut().zip(&self.line.checks) {
             *decides = place.call.exit != ExitCodeMeaning::OnlyOutput;
         }
-        let plan = &self.line.plan;
-        if let Some(left) = outcome_solver::solve(plan, self.ended.exit_code, &known) {
+        if let Some(left) = outcome_solver::solve(self.line, self.ended.exit_code, &known) {
             return Some(left);
         }
         // The output contradicts the line, so it is ignored.
         known.lines = &[];
         known.whole = false;
-        outcome_solver::solve(plan, self.ended.exit_code, &known)
+        outcome_solver::solve(self.line, self.ended.exit_code, &known)
     }
 
     /// Decides the status of a check if only one outcome is possible.
@@ -146,7 +147,8 @@ impl CheckJudge<'_> {
             NOT_RUN => Ok(None),
             FAILED => {
                 let own = self.ended.exit_code.filter(|_| left.author == Some(check));
-                let code = left.codes.get(check).copied().flatten().or(own);
+                let printed = left.codes.get(check).copied().flatten().filter(|code| *code != 0);
+                let code = printed.or(own);
                 Ok(Some(code.map_or("failed", |code| status_of_exit_code(place.call.exit, code))))
             }
             _ => Err(()),
@@ -162,21 +164,30 @@ impl CheckJudge<'_> {
             each.map(|(check, place)| self.decision(left.ok_or(())?, check, place)).collect()
         };
         let mut decisions = decide(first.as_ref());
+        let printed = first.as_ref().map_or([None; MAX_CHECKS], |left| left.codes);
+        if printed.contains(&Some(0)) {
+            self.contradict_printed(&mut decisions, &printed);
+        }
         if decisions.iter().any(|it| matches!(it, Err(()) | Ok(Some("unknown")))) {
             let evidence = self.evidence(&decisions);
             let mut allowed = [every; MAX_CHECKS];
             for (check, allowed) in allowed.iter_mut().enumerate().take(checks.len()) {
                 *allowed = match (decisions.get(check), evidence.get(check).copied().flatten()) {
                     (Some(Err(())), Some(true)) => OK,
-                    (Some(Err(()) | Ok(Some("unknown"))), Some(false)) => FAILED,
+                    (Some(Err(()) | Ok(Some("unknown"))), Some(false))
+                        if printed.get(check) != Some(&Some(0)) =>
+                    {
+                        FAILED
+                    }
                     _ => first.as_ref().map_or(every, |left| left.outcomes_of(check)),
                 };
             }
             let again = decide(self.solve(allowed).as_ref());
-            for ((decision, again), evidence) in decisions.iter_mut().zip(again).zip(evidence) {
+            let each = decisions.iter_mut().zip(again).zip(evidence).zip(&printed);
+            for (((decision, again), evidence), code) in each {
                 match decision {
                     Err(()) => *decision = again,
-                    Ok(Some("unknown")) if evidence == Some(false) => {
+                    Ok(Some("unknown")) if evidence == Some(false) && *code != Some(0) => {
                         *decision = Ok(Some("failed"));
                     }
                     Ok(_) => {}
@@ -184,6 +195,16 @@ impl CheckJudge<'_> {
             }
         }
         decisions.into_iter().map(|it| it.unwrap_or(Some("unknown"))).collect()
+    }
+
+    /// Makes checks undecided that passed by a printed code if their summaries say that they failed.
+    fn contradict_printed(&self, decisions: &mut [CheckDecision], codes: &[Option<i64>]) {
+        let evidence = self.evidence(decisions);
+        for ((decision, code), evidence) in decisions.iter_mut().zip(codes).zip(evidence) {
+            if *code == Some(0) && evidence == Some(false) && *decision == Ok(Some("passed")) {
+                *decision = Ok(Some("unknown"));
+            }
+        }
     }
 
     /// The statuses for a line that was stopped. A failure that was reported before counts. The

@@ -290,6 +290,51 @@ fn every_check_of_a_list_has_its_own_status() {
 }
 
 #[test]
+fn a_printed_code_belongs_to_its_own_echo() {
+    let red = "test result: FAILED. 1 passed; 1 failed";
+    let two = "cargo test; echo \"exit $?\"; cargo clippy; echo \"exit $?\"";
+    for (line, output, expected) in [
+        (two, "x\nexit 101\nexit 0", "1:failed 2:passed"),
+        (two, "exit 0\nexit 101", "1:passed 2:failed"),
+        (&format!("{two}; ls"), "exit 0\nexit 101", "1:passed 2:failed"),
+        // One of these lines is not an echo's, or one is missing.
+        (&format!("{two}; ls"), "exit 0\nexit 0\nexit 101", "1:unknown 2:unknown"),
+        (&format!("{two}; ls"), "exit 0", "1:unknown 2:unknown"),
+        ("cargo test; echo $?; ls; echo $?", "101\nx\n0", "1:failed"),
+        ("cargo test; echo $?; wc -l < a", "101\n3", "1:unknown"),
+        ("cargo test; echo $?; ls", "101\nx", "1:failed"),
+        ("wc -l < a; cargo test; echo $?", "3\n101", "1:failed"),
+        ("cargo test; echo \"exit $?\"; false || echo \"exit 1\"", "exit 0\nexit 1", "1:unknown"),
+        ("for p in a b; do cargo test; echo \"exit $?\"; done", "exit 0", "1:unknown"),
+        ("cargo test & echo $?", "0", "1:unknown"),
+        ("bash -c 'cargo test; echo e=$?'; mypy a; echo e=$?", "e=1\ne=0", "1:failed 2:passed"),
+        (
+            "npm run lint > l 2>&1; echo \"exit=$?\"; npm test > t 2>&1; echo \"exit=$?\"",
+            "exit=0\nexit=1",
+            "1:passed 2:failed",
+        ),
+        // A failure that is visible is not overruled.
+        ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 0"), "1:unknown"),
+        ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 101"), "1:failed"),
+        ("(cargo test; echo EXIT $?) 2>&1 | tail -2", "x\nEXIT 101", "1:failed"),
+        ("(cargo test; echo EXIT $?) 2>&1 | sed s/101/0/", "x\nEXIT 0", "1:unknown"),
+        ("(cargo test; echo EXIT $?) > log", "x\nEXIT 0", "1:unknown"),
+        ("cargo test | tail; rc=${PIPESTATUS[0]}; echo rc=$rc", "x\nrc=101", "1:failed"),
+        ("cargo test | tail; rc=$?; echo rc=$rc", "x\nrc=0", "1:unknown"),
+    ] {
+        assert_eq!(ended(line, "finished", Some(0), output), expected, "{line}: {output}");
+    }
+    for (line, code, expected) in [
+        ("cargo test | tail -3; exit ${PIPESTATUS[0]}", 101, "failed"),
+        ("cargo test | tail -3; exit ${PIPESTATUS[0]}", 0, "passed"),
+        ("cargo test | tail -3; rc=${PIPESTATUS[0]}; ls; exit $rc", 101, "failed"),
+        ("cargo test | tail -3; exit $?", 101, "unknown"),
+    ] {
+        assert_eq!(status(line, code, "x"), expected, "{line} {code}");
+    }
+}
+
+#[test]
 fn a_summary_counts_by_what_is_visible_of_it() {
     for (line, output, expected) in [
         ("cargo test | tail", "x\ntest result: ok. 1 passed", "passed"),
