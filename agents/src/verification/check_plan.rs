@@ -106,8 +106,14 @@ pub(super) struct PlacedCheck {
     pub(super) call: CheckCall,
     /// The programs that its output is piped through.
     pub(super) filters: Vec<OutputFilter>,
-    /// Whether its output goes to a file that is never shown.
-    pub(super) hidden: bool,
+    /// The file that its output goes to, as long as nothing shows that file.
+    pub(super) file: Option<String>,
+    /// Other files that its output goes to.
+    copies: Vec<String>,
+    /// Whether its error output goes to a file.
+    pub(super) errors_hidden: bool,
+    /// Whether nothing waits for its end.
+    pub(super) goes_on: bool,
     /// Whether it may run more than once.
     pub(super) repeats: bool,
 }
@@ -203,6 +209,16 @@ impl CheckPlanBuilder {
             ShellNode::Subshell(inner) => {
                 ExitCodeTree::Subshell(Box::new(self.node(inner, &mut context.clone())))
             }
+            ShellNode::Redirected(inner, file) => {
+                let first = self.checks.len();
+                let outer = std::mem::replace(&mut context.redirected, true);
+                let plan = self.node(inner, context);
+                context.redirected = outer;
+                for check in self.checks.get_mut(first..).unwrap_or_default() {
+                    check.file.get_or_insert_with(|| file.clone());
+                }
+                plan
+            }
             ShellNode::If { arms, otherwise } => {
                 let uncertain = std::mem::replace(&mut context.uncertain, true);
                 let arms = arms
@@ -249,6 +265,13 @@ impl CheckPlanBuilder {
             context.uncertain |= *background;
             let plan = self.node(node, context);
             context.uncertain = uncertain;
+            let waits = |(node, _): &(ShellNode, bool)| {
+                matches!(node, ShellNode::Command(command) if words(command).first() == Some(&"wait"))
+            };
+            if *background && !items.iter().skip(number + 1).any(waits) {
+                let checks = self.checks.get_mut(first..).unwrap_or_default();
+                checks.iter_mut().for_each(|check| check.goes_on = true);
+            }
             let ends = context.errexit && !*background;
             if let Some((name, of_first)) = holder_of(items.get(number + 1)) {
                 holder = Some((name, number, of_first));
@@ -300,14 +323,19 @@ impl CheckPlanBuilder {
         ExitCodeTree::List(done)
     }
 
-    /// For checks whose output goes to a file: finds the later programs that may show the file.
+    /// For checks whose output goes to a file: finds the later programs that show the file.
     fn shown_from(&mut self, first: usize, later: &[(ShellNode, bool)]) {
         let checks = self.checks.get_mut(first..).unwrap_or_default();
-        for check in checks.iter_mut().filter(|check| check.hidden) {
+        for check in checks {
+            let Some(file) = check.file.take() else { continue };
             let mut readers = Vec::new();
-            later.iter().for_each(|(node, _)| self::readers(node, &mut readers));
-            check.hidden = readers.is_empty();
-            check.filters.extend(readers);
+            later.iter().for_each(|(node, _)| self::readers(node, &file, &mut readers));
+            if readers.is_empty() {
+                check.file = Some(file);
+            } else {
+                check.copies.push(file);
+                check.filters.extend(readers);
+            }
         }
     }
 
@@ -371,10 +399,10 @@ impl CheckPlanBuilder {
         }
         match check_call::classify_words(&words) {
             ClassifiedCommand::Check(call) if self.checks.len() < MAX_CHECKS => {
-                self.check(*call, command.redirected, context)
+                self.check(*call, command, context)
             }
             ClassifiedCommand::Line(line) if self.shells < MAX_SHELLS => {
-                self.inner(&line, command.redirected, context)
+                self.inner(&line, command, context)
             }
             _ => ExitCodeTree::Any,
         }
@@ -383,27 +411,40 @@ impl CheckPlanBuilder {
     fn check(
         &mut self,
         mut call: CheckCall,
-        redirected: bool,
+        command: &ShellCommand,
         context: &ShellContext,
     ) -> ExitCodeTree {
         call.directory = match (context.directory.as_deref(), call.directory) {
             (Some(outer), Some(inner)) => Some(target::joined(outer, &inner)),
             (outer, inner) => inner.or(outer.map(str::to_owned)),
         };
+        let copied = context.filters.iter().filter(|filter| {
+            filter.words.first().is_some_and(|program| program == "tee")
+        });
+        let copies = copied.flat_map(|filter| filter.words.iter().skip(1).cloned()).collect();
         self.checks.push(PlacedCheck {
             call,
             filters: context.filters.clone(),
-            hidden: redirected,
+            file: command.redirected.then(|| command.file.clone()),
+            copies,
+            errors_hidden: command.errors_redirected,
+            goes_on: false,
             repeats: context.repeats,
         });
         ExitCodeTree::Check(self.checks.len() - 1)
     }
 
     /// Parses a line that another shell runs.
-    fn inner(&mut self, line: &str, redirected: bool, context: &ShellContext) -> ExitCodeTree {
+    fn inner(
+        &mut self,
+        line: &str,
+        command: &ShellCommand,
+        context: &ShellContext,
+    ) -> ExitCodeTree {
         let Some(node) = syntax_tree::read(line) else { return ExitCodeTree::Any };
         let first = self.checks.len();
         let mut inside = ShellContext { errexit: false, pipefail: false, ..context.clone() };
+        inside.redirected |= command.redirected;
         self.shells += 1;
         let plan = self.node(&node, &mut inside);
         self.shells -= 1;
@@ -411,7 +452,12 @@ impl CheckPlanBuilder {
         if checks.is_empty() {
             return ExitCodeTree::Any;
         }
-        checks.iter_mut().for_each(|check| check.hidden |= redirected);
+        for check in checks {
+            if command.redirected {
+                check.file.get_or_insert_with(|| command.file.clone());
+            }
+            check.errors_hidden |= command.errors_redirected;
+        }
         ExitCodeTree::Subshell(Box::new(plan))
     }
 }
@@ -532,24 +578,47 @@ fn printed_code(command: &ShellCommand, name: &str) -> Option<bool> {
     })
 }
 
-/// Collects the commands in a part that show the contents of files.
-fn readers(node: &ShellNode, found: &mut Vec<OutputFilter>) {
+/// The form of a file name in which two names of one file are equal.
+fn file_name(name: &str) -> &str {
+    name.trim_start_matches("./")
+}
+
+/// Whether this program shows the contents of the files in its arguments.
+fn shows_files(program: &str) -> bool {
+    const READERS: [&str; 12] = [
+        "tail", "head", "cat", "grep", "rg", "sed", "awk", "egrep", "fgrep", "less", "more", "bat",
+    ];
+    READERS.contains(&program)
+}
+
+/// Collects the commands in a part that show the contents of this file.
+fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {
+    let mut each = |node: &ShellNode| readers(node, file, found);
     match node {
         ShellNode::Command(command) => {
             let words: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
-            let reader = words.first().is_some_and(|program| {
-                matches!(
-                    program.as_str(),
-                    "tail" | "head" | "cat" | "grep" | "rg" | "sed" | "awk" | "egrep"
-                )
-            });
-            if reader {
+            let shows = words.first().is_some_and(|program| shows_files(program));
+            let of_file = |word: &String| file_name(word) == file_name(file);
+            if shows && !file.is_empty() && words.iter().skip(1).any(of_file) {
                 found.push(OutputFilter { words });
             }
         }
-        ShellNode::Chain(links) => links.iter().for_each(|(_, node)| readers(node, found)),
-        ShellNode::Pipe(parts) => parts.iter().for_each(|node| readers(node, found)),
-        ShellNode::List(items) => items.iter().for_each(|(node, _)| readers(node, found)),
+        ShellNode::Chain(links) => links.iter().for_each(|(_, node)| each(node)),
+        ShellNode::Pipe(parts) => {
+            let before = found.len();
+            let first = parts.first();
+            first.into_iter().for_each(|node| readers(node, file, found));
+            if found.len() > before {
+                let others = parts.iter().skip(1).map(|part| match part {
+                    ShellNode::Command(command) => {
+                        command.words.iter().map(|word| word.text.clone()).collect()
+                    }
+                    _ => vec!["?".to_owned()],
+                });
+                found.extend(others.map(|words| OutputFilter { words }));
+            }
+        }
+        ShellNode::List(items) => items.iter().for_each(|(node, _)| each(node)),
         _ => {}
     }
 }

@@ -258,7 +258,7 @@ impl CheckJudge<'_> {
 
     /// Finds what the lines of the output say about a check.
     fn found(&self, place: &PlacedCheck) -> Option<SummaryMatches> {
-        if place.hidden {
+        if place.file.is_some() {
             return None;
         }
         let call = &place.call;
@@ -272,6 +272,8 @@ impl CheckJudge<'_> {
         let silent = call.summary.is_some_and(|summary| summary.silent);
         if silent
             && printed == 0
+            && !place.goes_on
+            && !place.errors_hidden
             && seen == OutputVisibility::ALL
             && self.ended.exit_code == Some(0)
         {
@@ -291,6 +293,9 @@ impl CheckJudge<'_> {
         };
         if call.summary.is_none() {
             found.passed &= seen.end;
+        }
+        if place.goes_on {
+            found.passed = false;
         }
         if place.repeats {
             found.passed &= seen == OutputVisibility::ALL;

@@ -335,6 +335,23 @@ fn a_printed_code_belongs_to_its_own_echo() {
 }
 
 #[test]
+fn a_run_that_may_go_on_has_not_passed() {
+    let green = "test result: ok. 1 passed";
+    let red = "test result: FAILED. 1 passed; 1 failed";
+    for (line, output, expected) in [
+        ("nohup cargo test > t.txt 2>&1 &\nsleep 1; cat t.txt", green, "unknown"),
+        ("nohup cargo test > t.txt 2>&1 &\nsleep 1; cat t.txt", red, "failed"),
+        ("(cargo test > o.txt 2>&1) & sleep 5; tail -1 o.txt", green, "unknown"),
+        ("{ cargo test; } &> o.txt & sleep 5; tail -1 o.txt", red, "failed"),
+        ("(cargo test > o.txt &); sleep 5; tail -1 o.txt", green, "unknown"),
+        ("cargo test > o.txt 2>&1 & wait; tail -1 o.txt", green, "passed"),
+        ("npx tsc --noEmit & sleep 5", "", "unknown"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
 fn a_summary_counts_by_what_is_visible_of_it() {
     for (line, output, expected) in [
         ("cargo test | tail", "x\ntest result: ok. 1 passed", "passed"),
