@@ -24,8 +24,51 @@ pub(super) struct CheckCall {
     /// The directory in its arguments.
     pub(super) directory: Option<String>,
     pub(super) exit: ExitCodeMeaning,
+    /// Whether it can fail although its summary counts no failure.
+    pub(super) limits: RunLimits,
     /// The summary patterns of the tool; `None` for a script, whose content is not known.
     pub(super) summary: Option<&'static SummaryPatterns>,
+}
+
+/// The limits by which a run can fail although its summary counts no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunLimits {
+    None,
+    /// It measures coverage, for which its configuration may have a limit.
+    Coverage,
+    /// An option limits the warnings or demands a coverage.
+    Threshold,
+}
+
+impl RunLimits {
+    fn of(arguments: &[&str]) -> Self {
+        const THRESHOLDS: [&str; 14] = [
+            "--max-warnings",
+            "--cov-fail-under",
+            "--fail-under",
+            "--fail-on",
+            "--failOn",
+            "--error-on-warnings",
+            "--deny-warnings",
+            "--warnings-as-errors",
+            "--check-coverage",
+            "--coverageThreshold",
+            "--coverage.thresholds",
+            "--threshold",
+            "--minimum",
+            "--fatal-",
+        ];
+        let has = |options: &[&str]| {
+            arguments.iter().any(|word| options.iter().any(|option| word.starts_with(option)))
+        };
+        if has(&THRESHOLDS) {
+            Self::Threshold
+        } else if has(&["--cov"]) && !has(&["--coverage=false"]) {
+            Self::Coverage
+        } else {
+            Self::None
+        }
+    }
 }
 
 /// What the words of a command run.
@@ -182,6 +225,7 @@ fn tool_call(
         target,
         directory,
         exit: tool.exit,
+        limits: RunLimits::of(rest),
         summary: Some(tool.summary),
     })
 }
@@ -231,6 +275,7 @@ fn script_call(
         target,
         directory,
         exit: ExitCodeMeaning::Decides,
+        limits: RunLimits::of(&rest),
         summary: None,
     })
 }
@@ -356,6 +401,7 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
         target,
         directory: None,
         exit: ExitCodeMeaning::Decides,
+        limits: RunLimits::of(rest),
         summary: None,
     })
 }

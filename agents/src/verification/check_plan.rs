@@ -134,6 +134,16 @@ pub(super) struct CheckPlan {
     pub(super) ends_with_echo: bool,
 }
 
+impl CheckPlan {
+    /// Whether an `echo` of the line prints this.
+    pub(super) fn prints(&self, line: &str) -> bool {
+        self.echoes.iter().any(|echo| match echo.after {
+            Some(_) => echo.code_in(line).is_some(),
+            None => echo.before == line.trim(),
+        })
+    }
+}
+
 /// Parses a command line.
 pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
     let mut planner = CheckPlanBuilder::default();

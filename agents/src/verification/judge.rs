@@ -1,15 +1,13 @@
 //! Decides the status of each check of a command line, by the order of evidence.
 
 use super::RecordedCommandEnd;
+use super::check_call::RunLimits;
 use super::check_plan::{self, MAX_CHECKS, PlacedCheck};
 use super::outcome_solver::{self, FAILED, NOT_RUN, OK, RemainingOutcomes, SolverEvidence};
 use super::summary::{self, SummaryMatches};
 use super::tools::ExitCodeMeaning;
 use super::visibility::OutputVisibility;
 use std::collections::HashSet;
-
-/// How many of the last lines are searched for a script's result.
-const LAST_LINES: usize = 12;
 
 /// Returns the status of each check of a line; `None` for one that did not run.
 pub(super) fn statuses(
@@ -262,18 +260,21 @@ impl CheckJudge<'_> {
             return None;
         }
         let call = &place.call;
-        let failing = call.summary.map_or("", |summary| summary.failing);
-        let through = OutputVisibility::through(&place.filters, self.lines.len(), &[failing]);
+        let mut failing = vec![call.summary.map_or("", |summary| summary.failing)];
+        failing.extend(call.summary.into_iter().flat_map(|summary| summary.also_failing));
+        let through = OutputVisibility::through(&place.filters, self.lines.len(), &failing);
         let mut seen = OutputVisibility {
             beginning: through.beginning && self.cut.beginning,
             end: through.end && self.cut.end,
         };
+        if place.errors_hidden {
+            seen = OutputVisibility { beginning: false, end: false };
+        }
         let printed = self.lines.iter().filter(|line| !line.trim().is_empty()).count();
         let silent = call.summary.is_some_and(|summary| summary.silent);
         if silent
             && printed == 0
             && !place.goes_on
-            && !place.errors_hidden
             && seen == OutputVisibility::ALL
             && self.ended.exit_code == Some(0)
         {
@@ -283,20 +284,38 @@ impl CheckJudge<'_> {
         let mut found = match call.summary {
             Some(summary) => summary::tool_matcher(summary)?.read(self.lines, seen, 0, one_package),
             None => {
-                // What else a script runs is not known: only its last lines count.
-                let from = last_lines(self.lines);
+                // What else a script runs is not known: a pass counts only if it ends the output.
+                let matcher = summary::script_matcher()?;
+                let from = matcher.ending(self.lines, |line| self.line.prints(line));
                 if !seen.end {
                     seen.beginning = false;
                 }
-                summary::script_matcher()?.read(self.lines, seen, from, false)
+                matcher.read(self.lines, seen, from, false)
             }
         };
         if call.summary.is_none() {
             found.passed &= seen.end;
         }
-        if place.goes_on {
-            found.passed = false;
-        }
+        let shows = |text: &str| self.lines.iter().any(|line| line.starts_with(text));
+        found.passed &= !place.goes_on;
+        found.passed &= match call.limits {
+            RunLimits::None => true,
+            // The end of a coverage table and what follows it are visible.
+            RunLimits::Coverage => {
+                seen == OutputVisibility::ALL
+                    || shows("TOTAL ")
+                    || self.lines.iter().any(|line| line.contains("-|-"))
+            }
+            RunLimits::Threshold => {
+                let none = |line: &usize| {
+                    self.lines.get(*line).is_some_and(|line| line.contains("0 warnings"))
+                };
+                found.runs.iter().any(none)
+                    || self.lines.iter().any(|line| {
+                        line.starts_with("Required test coverage of") && line.contains(" reached")
+                    })
+            }
+        };
         if place.repeats {
             found.passed &= seen == OutputVisibility::ALL;
         }
@@ -309,10 +328,4 @@ fn one_package(target: &[String]) -> bool {
     let mut packages = target.iter().filter(|word| !word.starts_with('-'));
     let first = packages.next();
     first.is_some_and(|word| word == "." || word.ends_with("/.")) && packages.next().is_none()
-}
-
-/// The index at which the last non-blank lines begin.
-fn last_lines(lines: &[&str]) -> usize {
-    let filled = lines.iter().enumerate().rev().filter(|(_, line)| !line.trim().is_empty());
-    filled.take(LAST_LINES).last().map_or(0, |(number, _)| number)
 }

@@ -335,6 +335,93 @@ fn a_printed_code_belongs_to_its_own_echo() {
 }
 
 #[test]
+fn a_part_of_a_script_passes_for_the_whole_only_at_its_end() {
+    let vitest = " Test Files  1 passed (1)\n      Tests  3 passed (3)\n   Start at  12:00:00";
+    for (line, output, expected) in [
+        ("npm run ci 2>&1 | tail -6", vitest, "passed"),
+        (
+            "npm run ci 2>&1 | tail -6",
+            &format!("{vitest}\n\n> node size.js\nBundle too large: 300 kB > 250 kB"),
+            "unknown",
+        ),
+        ("./scripts/check.sh 2>&1 | tail", "All checks passed!\nundocumented flag", "unknown"),
+        ("bash ci.sh 2>&1 | tail", "BUILD SUCCESSFUL in 3s\nsmoke test failed", "unknown"),
+        ("bash ci.sh | tail", "BUILD SUCCESSFUL in 3s\n3 actionable tasks: 3 executed", "passed"),
+        ("make ci | tail", "    Finished `dev` profile [x] target(s) in 1.20s\ncargo test", "unknown"),
+        ("make ci | tail; echo done", "=== 3 passed in 1s ===\ndone", "passed"),
+        // A failure counts wherever it is.
+        ("make ci | tail; ls", "=== 1 failed in 1s ===\nAll checks passed!\na", "failed"),
+        ("npm test | tail -5", "Test Suites: 1 passed, 1 total\nTests: 1 passed, 1 total", "passed"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
+fn a_summary_does_not_hide_another_failure() {
+    let vitest = " Test Files  2 passed (2)\n      Tests  3 passed (3)\n";
+    let low = "ERROR: Coverage for lines (50%) does not meet global threshold (80%)";
+    let table = "TOTAL     10   5   50%\n3 passed in 0.1s";
+    for (line, output, expected) in [
+        (
+            "npx eslint . --max-warnings 0 | tail -5",
+            "✖ 1 problem (0 errors, 1 warning)\n\nESLint found too many warnings (maximum: 0).",
+            "failed",
+        ),
+        ("npx eslint . --max-warnings 0 | head -1", "✖ 1 problem (0 errors, 1 warning)", "unknown"),
+        ("npx eslint . | tail -1", "✖ 1 problem (0 errors, 1 warning)", "passed"),
+        ("npx eslint . --max-warnings 0 | tail -5", "", "passed"),
+        ("npx vitest run --coverage 2>&1 | tail -4", &format!("{vitest}\n{low}"), "failed"),
+        ("npx vitest run --coverage 2>&1 | tail -2", vitest, "unknown"),
+        ("npx vitest run 2>&1 | tail -2", vitest, "passed"),
+        ("npx vitest run 2>/dev/null | tail -2", vitest, "unknown"),
+        ("npx vitest run | grep Tests", "      Tests  3 passed (3)", "unknown"),
+        ("npm test | tail -3", low, "failed"),
+        ("pytest --cov=a --cov-fail-under=80 | tail -1", "3 passed in 0.10s", "unknown"),
+        ("pytest --cov=a | tail -1", "3 passed in 0.10s", "unknown"),
+        ("pytest --cov=a | tail -2", table, "passed"),
+        ("pytest --cov=a --cov-fail-under=80 | tail -2", table, "unknown"),
+        (
+            "pytest --cov=a --cov-fail-under=80 | tail -2",
+            "Required test coverage of 80% reached. Total coverage: 91.00%\n3 passed in 0.10s",
+            "passed",
+        ),
+        (
+            "pytest --cov=a --cov-fail-under=80 | tail -2",
+            "FAIL Required test coverage of 80% not reached.\n3 passed in 0.10s",
+            "failed",
+        ),
+        ("npx jest 2>&1 | grep 'Tests:'", "Tests:       3 passed, 3 total", "unknown"),
+        ("npx jest 2>&1 | grep -E 'Tests:|Suites:'", "Test Suites: 1 passed, 1 total", "passed"),
+        (
+            "prettier --check . 2>&1 | tail -2",
+            "[error] a.ts: SyntaxError: x\nAll matched files use Prettier code style!",
+            "failed",
+        ),
+        (
+            "prettier --check . 2>&1 | tail -1",
+            "All matched files use Prettier code style!",
+            "unknown",
+        ),
+        (
+            "prettier --check . 2>&1 | tail",
+            "Checking formatting...\nAll matched files use Prettier code style!",
+            "passed",
+        ),
+        (
+            "ruff format --check . 2>&1 | tail -2",
+            "error: Failed to parse a.py:1:5: x\n2 files already formatted",
+            "failed",
+        ),
+        ("ruff format --check . 2>&1 | tail -1", "2 files already formatted", "unknown"),
+        ("oxlint --deny-warnings | tail -1", "Found 2 warnings and 0 errors.", "unknown"),
+        ("oxlint --deny-warnings | tail -1", "Found 0 warnings and 0 errors.", "passed"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
 fn a_run_that_may_go_on_has_not_passed() {
     let green = "test result: ok. 1 passed";
     let red = "test result: FAILED. 1 passed; 1 failed";
