@@ -51,6 +51,13 @@ pub(super) enum PipeCode {
     First,
 }
 
+impl PlacedCheck {
+    /// The files that its output goes to.
+    fn files(&self) -> impl Iterator<Item = &str> {
+        self.copies.iter().chain(&self.file).map(|file| file_name(file))
+    }
+}
+
 /// One command of a list.
 #[derive(Debug)]
 pub(super) struct CommandListItem {
@@ -100,6 +107,17 @@ impl EchoedLine {
     }
 }
 
+/// What writes to the output of a line, in the order of the line.
+#[derive(Debug)]
+pub(super) enum OutputEvent {
+    /// A check, by its number.
+    Check(usize),
+    /// An `echo` of a fixed text.
+    Marker(String),
+    /// A program that shows what other programs wrote before, such as `cat FILE`.
+    Reader(Vec<String>),
+}
+
 /// A check of a command line, and its surroundings.
 #[derive(Debug)]
 pub(super) struct PlacedCheck {
@@ -110,6 +128,8 @@ pub(super) struct PlacedCheck {
     pub(super) file: Option<String>,
     /// Other files that its output goes to.
     copies: Vec<String>,
+    /// Whether another program shows its output, from a file.
+    shown_later: bool,
     /// Whether its error output goes to a file.
     pub(super) errors_hidden: bool,
     /// Whether nothing waits for its end.
@@ -130,11 +150,77 @@ pub(super) struct CheckPlan {
     pub(super) plan: ExitCodeTree,
     pub(super) checks: Vec<PlacedCheck>,
     pub(super) echoes: Vec<EchoedLine>,
+    events: Vec<OutputEvent>,
     /// Whether the last of the echoes is the last command of the line.
     pub(super) ends_with_echo: bool,
 }
 
 impl CheckPlan {
+    /// Returns which lines may be the output of a check, if other programs show files. There are
+    /// none if that is not known.
+    pub(super) fn window(&self, check: usize, lines: &[&str]) -> std::ops::Range<usize> {
+        let all = 0..lines.len();
+        let own_files: Vec<&str> = self.checks.iter().flat_map(PlacedCheck::files).collect();
+        let foreign = |event: &OutputEvent| match event {
+            OutputEvent::Reader(words) => {
+                !words.iter().any(|word| own_files.contains(&file_name(word)))
+            }
+            _ => false,
+        };
+        let Some(place) = self.checks.get(check).filter(|_| self.events.iter().any(foreign)) else {
+            return all;
+        };
+        let files: Vec<&str> = place.files().collect();
+        let is_own = |event: &OutputEvent| match event {
+            OutputEvent::Check(number) => *number == check && !place.shown_later,
+            OutputEvent::Reader(words) => {
+                place.shown_later && words.iter().any(|word| files.contains(&file_name(word)))
+            }
+            OutputEvent::Marker(_) => false,
+        };
+        let Some(at) = self.events.iter().position(is_own) else { return 0..0 };
+        let line_of = |event: &OutputEvent| -> Option<usize> {
+            let OutputEvent::Marker(text) = event else { return None };
+            let mut same = lines.iter().enumerate().filter(|(_, line)| line.trim() == text);
+            let (number, _) = same.next()?;
+            same.next().is_none().then_some(number)
+        };
+        let (before, after) = self.events.split_at(at);
+        let after = after.get(1..).unwrap_or_default();
+        let start =
+            before.iter().enumerate().rev().find_map(|(at, event)| Some((at, line_of(event)?)));
+        let end = after.iter().enumerate().find_map(|(at, event)| Some((at, line_of(event)?)));
+        let between = before.get(start.map_or(0, |(at, _)| at)..).unwrap_or_default();
+        let follows = after.get(..end.map_or(after.len(), |(at, _)| at)).unwrap_or_default();
+        let range =
+            start.map_or(0, |(_, line)| line + 1)..end.map_or(lines.len(), |(_, line)| line);
+        if follows.iter().any(foreign) || range.start > range.end {
+            return 0..0;
+        }
+        if !between.iter().any(foreign) {
+            return range;
+        }
+        // The last lines are its own if it certainly printed them.
+        let ends = !follows
+            .iter()
+            .any(|event| matches!(event, OutputEvent::Check(_) | OutputEvent::Reader(_)));
+        let prints =
+            place.call.summary.is_some_and(|summary| !summary.silent && !summary.shapes.is_empty());
+        let printed = self.printed_after(follows);
+        match place.filters.last().and_then(OutputFilter::tail_lines) {
+            Some(count) if ends && prints => {
+                let end = range.end.saturating_sub(printed).max(range.start);
+                end.saturating_sub(count).max(range.start)..end
+            }
+            _ => 0..0,
+        }
+    }
+
+    /// How many lines these events print, at most.
+    fn printed_after(&self, events: &[OutputEvent]) -> usize {
+        events.iter().filter(|event| matches!(event, OutputEvent::Marker(_))).count()
+    }
+
     /// Whether an `echo` of the line prints this.
     pub(super) fn prints(&self, line: &str) -> bool {
         self.echoes.iter().any(|echo| match echo.after {
@@ -157,8 +243,8 @@ pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
         ),
         _ => false,
     };
-    let CheckPlanBuilder { checks, echoes, .. } = planner;
-    Some(CheckPlan { plan, checks, echoes, ends_with_echo })
+    let CheckPlanBuilder { checks, echoes, events, .. } = planner;
+    Some(CheckPlan { plan, checks, echoes, events, ends_with_echo })
 }
 
 /// The state of the shell at a command.
@@ -175,6 +261,8 @@ struct ShellContext {
     uncertain: bool,
     /// Whether the output goes to a file.
     redirected: bool,
+    /// Whether the input comes from another program.
+    fed: bool,
 }
 
 impl ShellContext {
@@ -192,6 +280,7 @@ impl ShellContext {
 struct CheckPlanBuilder {
     checks: Vec<PlacedCheck>,
     echoes: Vec<EchoedLine>,
+    events: Vec<OutputEvent>,
     shells: u32,
 }
 
@@ -275,9 +364,7 @@ impl CheckPlanBuilder {
             context.uncertain |= *background;
             let plan = self.node(node, context);
             context.uncertain = uncertain;
-            let waits = |(node, _): &(ShellNode, bool)| {
-                matches!(node, ShellNode::Command(command) if words(command).first() == Some(&"wait"))
-            };
+            let waits = |(node, _): &(ShellNode, bool)| matches!(node, ShellNode::Command(command) if words(command).first() == Some(&"wait"));
             if *background && !items.iter().skip(number + 1).any(waits) {
                 let checks = self.checks.get_mut(first..).unwrap_or_default();
                 checks.iter_mut().for_each(|check| check.goes_on = true);
@@ -344,6 +431,7 @@ impl CheckPlanBuilder {
                 check.file = Some(file);
             } else {
                 check.copies.push(file);
+                check.shown_later = true;
                 check.filters.extend(readers);
             }
         }
@@ -361,6 +449,7 @@ impl CheckPlanBuilder {
             let mut inside = context.clone();
             inside.filters.splice(0..0, after.iter().take(MAX_FILTERS).map(filter));
             inside.piped |= !after.is_empty();
+            inside.fed |= number > 0;
             inside.errexit = false;
             self.node(part, &mut inside)
         });
@@ -371,6 +460,11 @@ impl CheckPlanBuilder {
     fn command(&mut self, command: &ShellCommand, context: &mut ShellContext) -> ExitCodeTree {
         let words = words(command);
         let Some((program, arguments)) = words.split_first() else { return ExitCodeTree::Zero };
+        if !context.fed && !command.redirected && !context.redirected && shows_other_output(&words)
+        {
+            let words = words.iter().map(|word| (*word).to_owned());
+            self.events.push(OutputEvent::Reader(words.collect()));
+        }
         match *program {
             "set" | "setopt" => {
                 set(arguments, context);
@@ -398,6 +492,9 @@ impl CheckPlanBuilder {
                 let plain = command.words.iter().all(|word| !word.expands);
                 let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
+                if plain && visible && !context.repeats && !text.trim().is_empty() {
+                    self.events.push(OutputEvent::Marker(text.trim().to_owned()));
+                }
                 return match plain && visible && !text.trim().is_empty() && !text.starts_with('-') {
                     true => ExitCodeTree::Echo(text.trim().to_owned()),
                     false => ExitCodeTree::Zero,
@@ -428,15 +525,18 @@ impl CheckPlanBuilder {
             (Some(outer), Some(inner)) => Some(target::joined(outer, &inner)),
             (outer, inner) => inner.or(outer.map(str::to_owned)),
         };
-        let copied = context.filters.iter().filter(|filter| {
-            filter.words.first().is_some_and(|program| program == "tee")
-        });
+        let copied = context
+            .filters
+            .iter()
+            .filter(|filter| filter.words.first().is_some_and(|program| program == "tee"));
         let copies = copied.flat_map(|filter| filter.words.iter().skip(1).cloned()).collect();
+        self.events.push(OutputEvent::Check(self.checks.len()));
         self.checks.push(PlacedCheck {
             call,
             filters: context.filters.clone(),
             file: command.redirected.then(|| command.file.clone()),
             copies,
+            shown_later: false,
             errors_hidden: command.errors_redirected,
             goes_on: false,
             repeats: context.repeats,
@@ -599,6 +699,21 @@ fn shows_files(program: &str) -> bool {
         "tail", "head", "cat", "grep", "rg", "sed", "awk", "egrep", "fgrep", "less", "more", "bat",
     ];
     READERS.contains(&program)
+}
+
+/// Whether these words show what other programs wrote before.
+fn shows_other_output(words: &[&str]) -> bool {
+    match words {
+        ["sed", rest @ ..] => !rest.iter().any(|word| word.starts_with("-i")),
+        ["git", "show", ..] | ["gh", "run", ..] | ["journalctl" | "curl" | "zcat" | "jq", ..] => {
+            true
+        }
+        ["docker" | "podman" | "kubectl" | "docker-compose", rest @ ..] => {
+            rest.iter().take(3).any(|word| *word == "logs")
+        }
+        [program, _, ..] => shows_files(program),
+        _ => false,
+    }
 }
 
 /// Collects the commands in a part that show the contents of this file.

@@ -227,7 +227,7 @@ impl CheckJudge<'_> {
     fn evidence(&self, decisions: &[CheckDecision]) -> Vec<Option<bool>> {
         let checks = &self.line.checks;
         let found: Vec<Option<SummaryMatches>> =
-            checks.iter().map(|place| self.found(place)).collect();
+            checks.iter().enumerate().map(|(check, place)| self.found(check, place)).collect();
         let others = |check: usize, ran: bool| {
             let each = found.iter().zip(decisions).enumerate();
             each.filter(move |(other, (_, decision))| {
@@ -255,7 +255,7 @@ impl CheckJudge<'_> {
     }
 
     /// Finds what the lines of the output say about a check.
-    fn found(&self, place: &PlacedCheck) -> Option<SummaryMatches> {
+    fn found(&self, check: usize, place: &PlacedCheck) -> Option<SummaryMatches> {
         if place.file.is_some() {
             return None;
         }
@@ -280,17 +280,24 @@ impl CheckJudge<'_> {
         {
             return Some(SummaryMatches { passed: true, ..SummaryMatches::default() });
         }
+        let window = self.line.window(check, self.lines);
+        let mut own = self.lines.to_vec();
+        for (number, line) in own.iter_mut().enumerate() {
+            if !window.contains(&number) {
+                *line = "";
+            }
+        }
         let one_package = call.tool == "go" && one_package(&call.target);
         let mut found = match call.summary {
-            Some(summary) => summary::tool_matcher(summary)?.read(self.lines, seen, 0, one_package),
+            Some(summary) => summary::tool_matcher(summary)?.read(&own, seen, 0, one_package),
             None => {
                 // What else a script runs is not known: a pass counts only if it ends the output.
                 let matcher = summary::script_matcher()?;
-                let from = matcher.ending(self.lines, |line| self.line.prints(line));
+                let from = matcher.ending(&own, |line| self.line.prints(line));
                 if !seen.end {
                     seen.beginning = false;
                 }
-                matcher.read(self.lines, seen, from, false)
+                matcher.read(&own, seen, from, false)
             }
         };
         if call.summary.is_none() {

@@ -9,14 +9,7 @@ const fn summary(
     passing: &'static str,
     failing: &'static str,
 ) -> SummaryPatterns {
-    SummaryPatterns {
-        shapes,
-        silent: false,
-        in_scripts: true,
-        passing,
-        failing,
-        also_failing: &[],
-    }
+    SummaryPatterns { shapes, silent: false, in_scripts: true, passing, failing, also_failing: &[] }
 }
 
 /// The patterns of a tool that prints nothing if nothing is wrong.

@@ -347,11 +347,19 @@ fn a_part_of_a_script_passes_for_the_whole_only_at_its_end() {
         ("./scripts/check.sh 2>&1 | tail", "All checks passed!\nundocumented flag", "unknown"),
         ("bash ci.sh 2>&1 | tail", "BUILD SUCCESSFUL in 3s\nsmoke test failed", "unknown"),
         ("bash ci.sh | tail", "BUILD SUCCESSFUL in 3s\n3 actionable tasks: 3 executed", "passed"),
-        ("make ci | tail", "    Finished `dev` profile [x] target(s) in 1.20s\ncargo test", "unknown"),
+        (
+            "make ci | tail",
+            "    Finished `dev` profile [x] target(s) in 1.20s\ncargo test",
+            "unknown",
+        ),
         ("make ci | tail; echo done", "=== 3 passed in 1s ===\ndone", "passed"),
         // A failure counts wherever it is.
         ("make ci | tail; ls", "=== 1 failed in 1s ===\nAll checks passed!\na", "failed"),
-        ("npm test | tail -5", "Test Suites: 1 passed, 1 total\nTests: 1 passed, 1 total", "passed"),
+        (
+            "npm test | tail -5",
+            "Test Suites: 1 passed, 1 total\nTests: 1 passed, 1 total",
+            "passed",
+        ),
     ] {
         assert_eq!(status(line, 0, output), expected, "{line}: {output}");
     }
@@ -418,6 +426,44 @@ fn a_summary_does_not_hide_another_failure() {
         ("oxlint --deny-warnings | tail -1", "Found 0 warnings and 0 errors.", "passed"),
     ] {
         assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
+fn the_output_of_another_program_is_not_the_checks() {
+    let green = "test result: ok. 1 passed";
+    let red = "test result: FAILED. 1 passed; 1 failed";
+    for (line, output, expected) in [
+        ("cat old.log; cargo test 2>&1 | tail -1", format!("{red}\n{green}"), "passed"),
+        ("cat old.log; cargo test 2>&1 | tail -1", format!("{green}\n{red}"), "failed"),
+        ("cat old.log; cargo test; ls", format!("{red}\n{green}"), "unknown"),
+        ("cargo test | tail -1; cat old.log", format!("{green}\n{red}"), "unknown"),
+        ("tail -5 ../b/test.log; make test | tail -1", format!("{red}\nok"), "unknown"),
+        ("grep -r FAILED .; npx tsc | tail -1", "a.ts(3,7): error TS2322: x".to_owned(), "unknown"),
+        ("git show HEAD:log; cargo test; ls", red.to_owned(), "unknown"),
+        ("docker logs web; pytest; ls", "=== 1 failed in 1s ===".to_owned(), "unknown"),
+        (
+            "cat old.log; echo '--- test'; cargo test | tail; ls",
+            format!("{red}\n--- test\n{green}\na"),
+            "passed",
+        ),
+        ("cargo test | tail; echo ---; cat old.log", format!("{green}\n---\n{red}"), "passed"),
+        // The marker is not unique.
+        (
+            "cat old.log; echo ---; cargo test | cat; ls",
+            format!("{red}\n---\n---\n{green}"),
+            "unknown",
+        ),
+        ("cargo test > o.txt 2>&1; tail -1 old.txt", green.to_owned(), "unknown"),
+        ("cargo test > o.txt 2>&1; tail -1 ./o.txt", green.to_owned(), "passed"),
+        ("cargo test > o.txt 2>&1; tail -1 o.txt; cat b", format!("{green}\n{red}"), "unknown"),
+        ("cargo test > o.txt 2>&1; cat b; tail -1 o.txt", format!("{red}\n{green}"), "passed"),
+        ("cargo test | tee o.txt | tail -1; grep x o.txt", green.to_owned(), "passed"),
+        ("{ cargo test; } > o.txt 2>&1; cat old.txt", red.to_owned(), "unknown"),
+        ("ls | head -3; cargo test | tail -1; git status", green.to_owned(), "passed"),
+        ("sed -i s/a/b/ x; cargo test | tail -1; git status", green.to_owned(), "passed"),
+    ] {
+        assert_eq!(status(line, 0, &output), expected, "{line}: {output}");
     }
 }
 
