@@ -141,6 +141,15 @@ impl ShellParser {
         while self.take_keyword("!") {
             negated = !negated;
         }
+        // `time` before a group belongs to the shell.
+        let group = match self.tokens.get(self.at + 1) {
+            Some(ShellToken::Open) => true,
+            Some(ShellToken::Word(word)) => word.text == "{" && !word.quoted,
+            _ => false,
+        };
+        if group {
+            self.take_keyword("time");
+        }
         let mut parts = vec![self.command()];
         while self.take(&ShellToken::Pipe) {
             self.skip_ends();
@@ -349,6 +358,7 @@ mod tests {
             ("diff <(a) <(b; c) && d", "[diff && d]"),
             ("a &&\n b", "[a && b]"),
             ("X=1 a Y=2", "[a Y=2]"),
+            ("time (a; b) && time { c; }", "[([a; b]) && [c]]"),
             ("{ a; } 2>&1 >'b c' | d", "[[a] > b c | d]"),
             ("while a; do b; done 2> log > x; c", "[loop [a] [b] > x; c]"),
             ("'if' a", "[if a]"),

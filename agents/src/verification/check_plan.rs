@@ -1,6 +1,6 @@
 //! Parses a command line into its checks and the structure that determines its exit code.
 
-use super::check_call::{self, CheckCall, ClassifiedCommand};
+use super::check_call::{self, CheckCall, ClassifiedCommand, RunSurroundings};
 use super::target;
 use super::visibility::OutputFilter;
 use crate::shell::syntax_tree::{self, ChainOperator, ShellCommand, ShellNode};
@@ -12,6 +12,8 @@ pub(super) enum ExitCodeTree {
     Check(usize),
     /// A command that may end with any code.
     Any,
+    /// A command that ends with 0 or one of these codes.
+    Codes(&'static [i64]),
     /// A command that is assumed to end with 0.
     Zero,
     Nonzero,
@@ -53,7 +55,7 @@ pub(super) enum PipeCode {
 
 impl PlacedCheck {
     /// The files that its output goes to.
-    fn files(&self) -> impl Iterator<Item = &str> {
+    fn files(&self) -> impl Iterator<Item = String> {
         self.copies.iter().chain(&self.file).map(|file| file_name(file))
     }
 }
@@ -88,6 +90,8 @@ pub(super) struct EchoedLine {
     pub(super) after: Option<String>,
     /// Whether it certainly runs once, and in its order.
     pub(super) runs_once: bool,
+    /// Whether the variable is known to be an exit code.
+    pub(super) is_code: bool,
 }
 
 impl EchoedLine {
@@ -160,7 +164,7 @@ impl CheckPlan {
     /// none if that is not known.
     pub(super) fn window(&self, check: usize, lines: &[&str]) -> std::ops::Range<usize> {
         let all = 0..lines.len();
-        let own_files: Vec<&str> = self.checks.iter().flat_map(PlacedCheck::files).collect();
+        let own_files: Vec<String> = self.checks.iter().flat_map(PlacedCheck::files).collect();
         let foreign = |event: &OutputEvent| match event {
             OutputEvent::Reader(words) => {
                 !words.iter().any(|word| own_files.contains(&file_name(word)))
@@ -170,7 +174,7 @@ impl CheckPlan {
         let Some(place) = self.checks.get(check).filter(|_| self.events.iter().any(foreign)) else {
             return all;
         };
-        let files: Vec<&str> = place.files().collect();
+        let files: Vec<String> = place.files().collect();
         let is_own = |event: &OutputEvent| match event {
             OutputEvent::Check(number) => *number == check && !place.shown_later,
             OutputEvent::Reader(words) => {
@@ -263,6 +267,7 @@ struct ShellContext {
     redirected: bool,
     /// Whether the input comes from another program.
     fed: bool,
+    around: RunSurroundings,
 }
 
 impl ShellContext {
@@ -412,6 +417,9 @@ impl CheckPlanBuilder {
                     if let Some(item) = done.get_mut(of).filter(|_| checked.get(of) == Some(&true))
                     {
                         let of_first = of_first || first;
+                        if let Some(echo) = self.echoes.get_mut(echoed) {
+                            echo.is_code = true;
+                        }
                         item.printed.get_or_insert(PrintedExitCode { echo: echoed, of_first });
                     }
                 }
@@ -459,7 +467,9 @@ impl CheckPlanBuilder {
 
     fn command(&mut self, command: &ShellCommand, context: &mut ShellContext) -> ExitCodeTree {
         let words = words(command);
-        let Some((program, arguments)) = words.split_first() else { return ExitCodeTree::Zero };
+        let Some((program, arguments)) = words.split_first() else {
+            return self.assignment(command, context);
+        };
         if !context.fed && !command.redirected && !context.redirected && shows_other_output(&words)
         {
             let words = words.iter().map(|word| (*word).to_owned());
@@ -482,6 +492,10 @@ impl CheckPlanBuilder {
                     None | Some(&("$?" | "${?}")) => ExitCodeTree::ExitAsBefore,
                     Some(code) => ExitCodeTree::Exit(code.parse().ok()),
                 };
+            }
+            "export" => {
+                context.around.add_variables(arguments.iter().copied());
+                return ExitCodeTree::Zero;
             }
             "false" => return ExitCodeTree::Nonzero,
             "echo" => {
@@ -508,10 +522,18 @@ impl CheckPlanBuilder {
             ClassifiedCommand::Check(call) if self.checks.len() < MAX_CHECKS => {
                 self.check(*call, command, context)
             }
-            ClassifiedCommand::Line(line) if self.shells < MAX_SHELLS => {
-                self.inner(&line, command, context)
+            ClassifiedCommand::Line(line, around) if self.shells < MAX_SHELLS => {
+                let mut inside = context.clone();
+                let variables = command.assignments.iter().map(|word| word.text.as_str());
+                inside.around.add_variables(variables);
+                inside.around.extend(around);
+                self.inner(&line, command, &inside)
             }
-            _ => ExitCodeTree::Any,
+            _ => {
+                let program = program.rsplit('/').next().unwrap_or_default();
+                let known = KNOWN_CODES.iter().find(|(programs, _)| programs.contains(&program));
+                known.map_or(ExitCodeTree::Any, |(_, codes)| ExitCodeTree::Codes(codes))
+            }
         }
     }
 
@@ -525,6 +547,9 @@ impl CheckPlanBuilder {
             (Some(outer), Some(inner)) => Some(target::joined(outer, &inner)),
             (outer, inner) => inner.or(outer.map(str::to_owned)),
         };
+        let mut around = context.around.clone();
+        around.add_variables(command.assignments.iter().map(|word| word.text.as_str()));
+        around.apply(&mut call);
         let copied = context
             .filters
             .iter()
@@ -542,6 +567,24 @@ impl CheckPlanBuilder {
             repeats: context.repeats,
         });
         ExitCodeTree::Check(self.checks.len() - 1)
+    }
+
+    /// Parses an assignment of the output of a line: `out=$(cargo test)`. The variable is to it
+    /// what a file is to a redirection.
+    fn assignment(&mut self, command: &ShellCommand, context: &ShellContext) -> ExitCodeTree {
+        let inner = command.assignments.last().and_then(|word| {
+            let (name, value) = word.text.split_once('=')?;
+            let line = value.strip_prefix("$(")?.strip_suffix(')')?;
+            Some((format!("${name}"), line.to_owned()))
+        });
+        let Some((file, line)) = inner.filter(|_| self.shells < MAX_SHELLS) else {
+            return ExitCodeTree::Zero;
+        };
+        let command = ShellCommand { redirected: true, file, ..ShellCommand::default() };
+        match self.inner(&line, &command, context) {
+            ExitCodeTree::Any => ExitCodeTree::Zero,
+            plan => plan,
+        }
     }
 
     /// Parses a line that another shell runs.
@@ -578,8 +621,19 @@ const HARDLY_FAIL: &[&str] = &[
     "shopt", "clear", "alias", "trap", "wait", "tee", "sort", "uniq", "wc", "tr", "cut", "nl",
     "ts", "hash", "local", "declare", "readonly",
 ];
-/// Commands that fail only if a file cannot be read, which the output then says.
-const READERS: &[&str] = &["source", ".", "cat", "head", "tail", "sed", "awk"];
+/// Commands that fail only if a file cannot be read or changed, which the output then says.
+const READERS: &[&str] = &[
+    "source", ".", "cat", "head", "tail", "sed", "awk", "rm", "mkdir", "cp", "mv", "touch", "ln",
+    "chmod",
+];
+
+/// The exit codes with which these programs fail.
+const KNOWN_CODES: &[(&[&str], &[i64])] = &[
+    (&["cmake"], &[1]),
+    (&["git"], &[1, 128, 129, 141]),
+    (&["test", "[", "[["], &[1, 2]),
+    (&["pip", "pip3", "uv"], &[1, 2]),
+];
 
 fn words(command: &ShellCommand) -> Vec<&str> {
     command.words.iter().map(|word| word.text.as_str()).collect()
@@ -658,7 +712,7 @@ fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<EchoedLine> {
     let text = echoed_text(command)?;
     let text = text.rsplit("\\n").next().unwrap_or_default().trim();
     let Some((before, rest)) = text.split_once('$') else {
-        return Some(EchoedLine { before: text.to_owned(), after: None, runs_once });
+        return Some(EchoedLine { before: text.to_owned(), after: None, runs_once, is_code: true });
     };
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let after = match (rest.strip_prefix('{'), rest.strip_prefix('?')) {
@@ -668,7 +722,10 @@ fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<EchoedLine> {
     };
     let before = before.trim_start().to_owned();
     let after = (!after.contains('$')).then(|| after.to_owned())?;
-    Some(EchoedLine { before, after: Some(after), runs_once })
+    let is_code = ["?", "{?}", "{PIPESTATUS", "PIPESTATUS", "{pipestatus"]
+        .iter()
+        .any(|name| rest.starts_with(name));
+    Some(EchoedLine { before, after: Some(after), runs_once, is_code })
 }
 
 /// Whether this command prints the exit code in a variable: `Some(true)` if it is the code of the
@@ -689,8 +746,9 @@ fn printed_code(command: &ShellCommand, name: &str) -> Option<bool> {
 }
 
 /// The form of a file name in which two names of one file are equal.
-fn file_name(name: &str) -> &str {
-    name.trim_start_matches("./")
+fn file_name(name: &str) -> String {
+    let braced = name.strip_prefix("${").and_then(|name| name.strip_suffix('}'));
+    braced.map_or_else(|| name.trim_start_matches("./").to_owned(), |name| format!("${name}"))
 }
 
 /// Whether this program shows the contents of the files in its arguments.
@@ -722,7 +780,9 @@ fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {
     match node {
         ShellNode::Command(command) => {
             let words: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
-            let shows = words.first().is_some_and(|program| shows_files(program));
+            let shows = words.first().is_some_and(|program| {
+                shows_files(program) || (file.starts_with('$') && program == "echo")
+            });
             let of_file = |word: &String| file_name(word) == file_name(file);
             if shows && !file.is_empty() && words.iter().skip(1).any(of_file) {
                 found.push(OutputFilter { words });

@@ -4,6 +4,7 @@ use super::RecordedCommandEnd;
 use super::check_call::RunLimits;
 use super::check_plan::{self, MAX_CHECKS, PlacedCheck};
 use super::outcome_solver::{self, FAILED, NOT_RUN, OK, RemainingOutcomes, SolverEvidence};
+use super::runner_failure;
 use super::summary::{self, SummaryMatches};
 use super::tools::ExitCodeMeaning;
 use super::visibility::OutputVisibility;
@@ -91,6 +92,12 @@ impl CheckJudge<'_> {
                 || line.contains("syntax error: unexpected end of file")
                 || line.contains("unexpected EOF while looking for matching")
         };
+        // A message about a script has the name of the script in front.
+        let says = |line: &&str| {
+            let by = line.split(':').next().unwrap_or_default().rsplit('/').next();
+            says(line)
+                && matches!(by, Some("bash" | "sh" | "zsh" | "dash" | "ksh" | "eval" | "(eval)"))
+        };
         let first = self.lines.iter().find(|line| !line.trim().is_empty());
         self.failed() && first.is_some_and(says)
     }
@@ -98,10 +105,20 @@ impl CheckJudge<'_> {
     /// Whether the output begins with an error of a command that could not enter a folder or read a
     /// file.
     fn not_entered(&self) -> bool {
-        const COMMANDS: [&str; 9] =
-            ["cd:", ":cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:"];
-        const REASONS: [&str; 4] =
-            ["no such file or directory", "not a directory", "can't cd to", "permission denied"];
+        const COMMANDS: [&str; 17] = [
+            "cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:", ": .:", ":.:",
+            "rm:", "mkdir:", "cp:", "mv:", "touch:", "ln:", "chmod:",
+        ];
+        const REASONS: [&str; 8] = [
+            "no such file",
+            "not a directory",
+            "can't cd to",
+            "permission denied",
+            "cannot ",
+            "can't open",
+            "file exists",
+            "missing operand",
+        ];
         let complains = |line: &&str| {
             let low = line.to_ascii_lowercase();
             COMMANDS.iter().any(|command| low.contains(command))
@@ -147,7 +164,14 @@ impl CheckJudge<'_> {
                 let own = self.ended.exit_code.filter(|_| left.author == Some(check));
                 let printed = left.codes.get(check).copied().flatten().filter(|code| *code != 0);
                 let code = printed.or(own);
-                Ok(Some(code.map_or("failed", |code| status_of_exit_code(place.call.exit, code))))
+                let status = code.map_or("failed", |code| {
+                    let runner = runner_failure::is_runner_code(&place.call, code);
+                    if runner && !self.counted(check, place) {
+                        return "error";
+                    }
+                    status_of_exit_code(place.call.exit, code)
+                });
+                Ok(Some(status))
             }
             _ => Err(()),
         }
@@ -192,7 +216,29 @@ impl CheckJudge<'_> {
                 }
             }
         }
-        decisions.into_iter().map(|it| it.unwrap_or(Some("unknown"))).collect()
+        let each = decisions.into_iter().zip(checks).enumerate();
+        let status = |(check, (decision, place)): (usize, (CheckDecision, &PlacedCheck))| {
+            let status = decision.unwrap_or(Some("unknown"));
+            match status {
+                Some("failed" | "unknown") if self.never_ran(check, place) => Some("error"),
+                status => status,
+            }
+        };
+        each.map(status).collect()
+    }
+
+    /// Whether the output says that the check could not be run.
+    fn never_ran(&self, check: usize, place: &PlacedCheck) -> bool {
+        let alone = self.line.checks.len() == 1;
+        place.file.is_none()
+            && runner_failure::says_not_started(&place.call, self.lines, alone)
+            && !self.counted(check, place)
+    }
+
+    /// Whether the summary of the check's own tool is visible.
+    fn counted(&self, check: usize, place: &PlacedCheck) -> bool {
+        let found = place.call.summary.and_then(|_| self.found(check, place));
+        found.is_some_and(|found| !found.failed.is_empty() || !found.runs.is_empty())
     }
 
     /// Makes checks undecided that passed by a printed code if their summaries say that they failed.

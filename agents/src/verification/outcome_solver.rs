@@ -84,7 +84,8 @@ pub(super) fn solve(
     exit_code: Option<i64>,
     known: &SolverEvidence<'_>,
 ) -> Option<RemainingOutcomes> {
-    let mut solver = OutcomeSolver { line, known, codes: [None; MAX_CHECKS] };
+    let succeeded = succeeded(&line.plan, exit_code);
+    let mut solver = OutcomeSolver { line, known, succeeded, codes: [None; MAX_CHECKS] };
     let ways = solver.part(&line.plan);
     let zero = either(ways.zero, ways.exit_zero);
     let nonzero = either(ways.nonzero, ways.exit_nonzero);
@@ -98,6 +99,28 @@ pub(super) fn solve(
         _ => None,
     };
     Some(RemainingOutcomes { outcomes: way.outcomes, author, codes: solver.codes })
+}
+
+/// Returns the commands of an `&&` chain at the end of a line that cannot have ended the line with
+/// this exit code.
+fn succeeded(plan: &ExitCodeTree, exit_code: Option<i64>) -> Vec<&ExitCodeTree> {
+    let last = match plan {
+        ExitCodeTree::List(items) => items.last(),
+        _ => None,
+    };
+    let chain = match last.map(|item| (&item.plan, item.background)) {
+        Some((ExitCodeTree::Chain(links), false)) => links.as_slice(),
+        _ => &[],
+    };
+    let Some(exit_code) = exit_code.filter(|code| *code != 0) else { return Vec::new() };
+    if chain.iter().any(|(link, _)| *link != ChainOperator::And) {
+        return Vec::new();
+    }
+    let others = |plan: &&ExitCodeTree| match plan {
+        ExitCodeTree::Codes(codes) => !codes.contains(&exit_code),
+        _ => false,
+    };
+    chain.iter().map(|(_, plan)| plan).filter(others).collect()
 }
 
 fn either(a: Option<PossibleEnd>, b: Option<PossibleEnd>) -> Option<PossibleEnd> {
@@ -166,6 +189,8 @@ impl PossibleEnds {
 
 struct OutcomeSolver<'k> {
     line: &'k CheckPlan,
+    /// The commands that are known to have ended with 0 if they ran.
+    succeeded: Vec<&'k ExitCodeTree>,
     known: &'k SolverEvidence<'k>,
     codes: [Option<i64>; MAX_CHECKS],
 }
@@ -175,7 +200,10 @@ impl OutcomeSolver<'_> {
         let any = Some(NOTHING);
         match plan {
             ExitCodeTree::Check(check) => self.check(*check),
-            ExitCodeTree::Any => {
+            ExitCodeTree::Codes(_) if self.succeeded.iter().any(|it| std::ptr::eq(*it, plan)) => {
+                PossibleEnds::ZERO
+            }
+            ExitCodeTree::Any | ExitCodeTree::Codes(_) => {
                 PossibleEnds { zero: any, nonzero: any, ..PossibleEnds::default() }
             }
             ExitCodeTree::Enter if self.known.not_entered => {
@@ -329,11 +357,14 @@ impl OutcomeSolver<'_> {
         if self.line.ends_with_echo && printed.echo + 1 == echoes.len() && self.known.end_recorded {
             return form.code_in(lines.iter().rev().find(|line| !line.trim().is_empty())?);
         }
-        let mut alike = echoes.iter().enumerate().filter(|(_, echo)| form.is_like(echo));
+        let mut sure = echoes
+            .iter()
+            .enumerate()
+            .filter(|(_, echo)| echo.runs_once && echo.is_code && form.is_like(echo));
         let codes: Vec<i64> = lines.iter().filter_map(|line| form.code_in(line)).collect();
-        let place = alike.clone().position(|(number, _)| number == printed.echo)?;
-        let certain = alike.clone().count() == codes.len() && alike.all(|(_, echo)| echo.runs_once);
-        codes.get(place).copied().filter(|_| certain && self.known.all_recorded)
+        let as_many = sure.clone().count() == codes.len();
+        let place = sure.position(|(number, _)| number == printed.echo)?;
+        codes.get(place).copied().filter(|_| as_many && self.known.all_recorded)
     }
 
     fn chain(&mut self, links: &[(ChainOperator, ExitCodeTree)]) -> PossibleEnds {

@@ -61,7 +61,7 @@ pub(super) struct SummaryMatches {
 const MAX_LINE: usize = 1000;
 
 /// The pattern with ASCII character classes; Unicode classes are many times as large.
-fn ascii(pattern: &str) -> String {
+pub(super) fn ascii(pattern: &str) -> String {
     let replaced = pattern.replace(r"\d", "[0-9]").replace(r"\s", r"[ \t]");
     replaced.replace(r"\S", r"[^ \t]").replace(r"\b", r"(?-u:\b)")
 }

@@ -360,6 +360,27 @@ summaries! {
         "3 tests, 0 failures",
         "3 tests, 1 failure",
     );
+    BEHAVE = summary(
+        &[
+            (r"^\d+ (?:features?|scenarios?) passed, (\d+) failed(?:, (\d+) errors?)?, \d+ skipped", Counts(Run)),
+            (r"^\d+ steps? passed, (\d+) failed(?:, (\d+) errors?)?, \d+ skipped(?:, (\d+) undefined)?", Counts(Run)),
+        ],
+        "3 scenarios passed, 0 failed, 0 skipped",
+        "2 scenarios passed, 1 failed, 0 skipped",
+    );
+    CUCUMBER = summary(
+        &[
+            (r"^\d+ scenarios? \((?:.*, )?[1-9]\d* (?:failed|undefined|ambiguous|pending|unknown)\b", Failed),
+            (r"^\d+ scenarios? \(\d+ passed\)$", Passed(Run)),
+        ],
+        "3 scenarios (3 passed)",
+        "3 scenarios (1 failed, 2 passed)",
+    );
+    ROBOT = summary(
+        &[(r"^\d+ tests?, \d+ passed, (\d+) failed", Counts(SoFar))],
+        "3 tests, 3 passed, 0 failed",
+        "3 tests, 2 passed, 1 failed",
+    );
     JASMINE = summary(
         &[(r"^(?:Executed )?\d+ specs?, (\d+) failures?", Counts(SoFar))],
         "3 specs, 0 failures",

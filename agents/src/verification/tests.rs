@@ -92,6 +92,27 @@ fn known_commands_are_found_at_any_position() {
         ("make -C sub test", "make test"),
         ("cargo test; rc=$?; exit $rc", "cargo test"),
         ("ssh -p 22 host 'cd a && cargo test'", "cargo test"),
+        ("npx nyc mocha", "mocha"),
+        ("npx c8 -r lcov node --test", "node --test"),
+        ("git diff --name-only | xargs -n 5 npx eslint", "eslint"),
+        ("out=$(cargo test 2>&1); echo $?", "cargo test"),
+        ("time (cargo test)", "cargo test"),
+        ("powershell.exe -NoProfile -Command \"npm test\"", "npm test"),
+        ("pwsh -c cargo test", "cargo test"),
+        ("cmd.exe /s /c npm test", "npm test"),
+        ("su - app -c 'pytest'", "pytest"),
+        ("runuser -u app -- pytest", "pytest"),
+        ("eval 'cargo test'", "cargo test"),
+        ("dotenv -e .env -- npx jest", "jest"),
+        ("sbt 'testOnly a.B'", "sbt testOnly"),
+        ("yarn workspaces foreach -A run test", "yarn test"),
+        ("behave", "behave"),
+        ("npx cucumber-js", "cucumber-js"),
+        ("robot tests", "robot"),
+        ("devcontainer exec --workspace-folder . cargo test", "cargo test"),
+        ("files=$(git ls-files); echo $files", ""),
+        ("pwsh -File a.ps1", ""),
+        ("su app", ""),
         ("ls; git status", ""),
         ("echo 'cargo test'", ""),
         ("go run -", ""),
@@ -313,6 +334,9 @@ fn a_printed_code_belongs_to_its_own_echo() {
             "exit=0\nexit=1",
             "1:passed 2:failed",
         ),
+        ("out=$(cargo test 2>&1); echo $?; echo \"$out\" | tail -1", "101\nx", "1:failed"),
+        ("out=$(cargo test 2>&1); echo \"$out\" | tail -1", red, "1:failed"),
+        ("out=$(cargo test 2>&1); echo \"$none\" | tail -1", red, "1:unknown"),
         // A failure that is visible is not overruled.
         ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 0"), "1:unknown"),
         ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 101"), "1:failed"),
@@ -468,6 +492,68 @@ fn the_output_of_another_program_is_not_the_checks() {
 }
 
 #[test]
+fn a_check_that_its_runner_could_not_start_is_an_error() {
+    for (line, code, output, expected) in [
+        ("python3 -m pytest -q", 1, "/usr/bin/python3: No module named pytest", "error"),
+        ("python3 -m pytest -q | tail", 0, "/usr/bin/python3: No module named pytest", "error"),
+        ("python3 -m pytest -q", 1, "E  ModuleNotFoundError: No module named 'a'", "failed"),
+        ("ssh host 'cd /srv && pytest -q'", 255, "ssh: connect to host host port 22: x", "error"),
+        ("ssh host pytest", 255, "=== 1 failed in 1s ===", "failed"),
+        ("ssh host pytest", 1, "x", "failed"),
+        ("docker run --rm img pytest", 125, "docker: Error response from daemon: x", "error"),
+        ("docker compose exec web pytest", 1, "service \"web\" is not running", "error"),
+        ("npm test", 1, "npm error Missing script: \"test\"", "error"),
+        ("npm test", 1, "> a\nnpm error Missing script: \"inner\"", "failed"),
+        ("make test", 2, "make: *** No rule to make target 'test'.  Stop.", "error"),
+        (
+            "make test",
+            2,
+            "make: *** No rule to make target 'a.c', needed by 'test'.  Stop.",
+            "failed",
+        ),
+        ("timeout 10x pytest", 125, "timeout: invalid time interval '10x'", "error"),
+        ("poetry run pytest", 1, "Command not found: pytest", "error"),
+        ("uv run pytest", 2, "error: Failed to spawn: `pytest`", "error"),
+        ("cargo nextest run", 101, "error: no such command: `nextest`", "error"),
+        ("cargo test", 101, "error: could not find `Cargo.toml` in `/w` or any parent", "error"),
+        ("npm ci && cargo +beta test", 1, "error: toolchain 'beta' is not installed", "error"),
+        ("yarn jest", 1, "error Command \"jest\" not found.", "error"),
+        ("just test", 1, "error: Justfile does not contain recipe `test`", "error"),
+        // The file of the environment is not there, so the check did not run.
+        (". .venv/bin/activate && pytest", 1, "sh: 1: .: cannot open .venv/bin/activate", ""),
+        ("source v/a && pytest", 1, "bash: v/a: No such file or directory", ""),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
+    }
+}
+
+#[test]
+fn a_script_that_is_no_shell_failed_its_syntax_check() {
+    let message = "line 3: syntax error near unexpected token `fi'";
+    assert_eq!(status("bash -n a.sh", 2, &format!("a.sh: {message}")), "failed");
+    assert_eq!(status("bash ci.sh", 2, &format!("ci.sh: {message}")), "failed");
+    assert_eq!(status("bash -n fi", 2, &format!("/bin/bash: -c: {message}")), "");
+    assert_eq!(status("bash -n fi", 2, &format!("bash: eval: {message}")), "");
+}
+
+#[test]
+fn preparations_fail_only_if_they_say_so() {
+    for (line, code, output, expected) in [
+        ("rm -rf target && cargo test", 101, "x", "failed"),
+        ("rm target && cargo test", 1, "rm: cannot remove 'target': No such file or directory", ""),
+        ("mkdir -p build && cd build && ctest", 8, "x", "failed"),
+        ("mkdir -p b && cd b && cmake .. && ctest", 8, "x", "failed"),
+        ("cmake .. && ctest", 1, "x", "unknown"),
+        ("cmake .. && ctest || exit 8", 8, "x", "unknown"),
+        ("git pull && cargo test", 101, "x", "failed"),
+        ("git pull && cargo test", 1, "x", "unknown"),
+        ("mkdir build && ctest", 1, "mkdir: cannot create directory 'build': File exists", ""),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
+    }
+}
+
+#[test]
 fn a_run_that_may_go_on_has_not_passed() {
     let green = "test result: ok. 1 passed";
     let red = "test result: FAILED. 1 passed; 1 failed";
@@ -609,7 +695,25 @@ fn identity(line: &str) -> String {
 fn what_was_checked_has_one_form() {
     for (line, expected) in [
         ("cargo test", "cargo [test]  in /w"),
-        ("cargo test -q --release -- --nocapture", "cargo [test]  in /w"),
+        ("cargo test -q -- --nocapture", "cargo [test]  in /w"),
+        ("cargo test --release", "cargo [test] =--release in /w"),
+        ("pre-commit run --all-files", "pre-commit [run] +--all-files in /w"),
+        ("go test -tags integration ./...", "go [test] +...,=-tags integration in /w"),
+        ("cargo build --no-default-features", "cargo [build] =--no-default-features in /w"),
+        ("cargo build --target wasm32", "cargo [build] =--target wasm32 in /w"),
+        ("cargo +nightly build", "cargo [build] =+nightly in /w"),
+        ("rustup run nightly cargo build", "cargo [build] =+nightly in /w"),
+        ("RUSTFLAGS='-D warnings' CI=1 cargo check", "cargo [check] =RUSTFLAGS=-D warnings in /w"),
+        ("export A=1; cargo check", "cargo [check] =A=1 in /w"),
+        ("env A=1 cargo check", "cargo [check] =A=1 in /w"),
+        ("bash -c 'A=1 cargo check'", "cargo [check] =A=1 in /w"),
+        ("ruff check --select ALL .", "ruff [check] =--select ALL in /w"),
+        ("ssh -p 22 prod pytest", "pytest [] =ssh prod in /w"),
+        ("ssh prod 'cd a; pytest'", "pytest [] =ssh prod in /w/a"),
+        ("docker compose run --rm -e A=b web pytest", "pytest [] =A=b,=container web in /w"),
+        ("docker exec -it web sh -c 'pytest'", "pytest [] =container web in /w"),
+        ("uv run --python 3.11 pytest", "pytest [] =--python 3.11 in /w"),
+        ("timeout 60 sudo pytest --lf", "pytest [] --lf in /w"),
         ("cargo test -p a --test it foo", "cargo [test] --test it,-p a,foo in /w"),
         ("cargo test --workspace", "cargo [test] +--workspace in /w"),
         ("cd sub && cargo test", "cargo [test]  in /w/sub"),

@@ -38,7 +38,8 @@ impl OutputVisibility {
             let Some((program, arguments)) = filter.words.split_first() else { continue };
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             match program.rsplit('/').next().unwrap_or_default() {
-                "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf" => {}
+                "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf"
+                | "echo" => {}
                 "tail" => match limit(&arguments) {
                     Some(LineLimit::Lines(lines)) => seen.beginning &= (shown as u64) < lines,
                     _ => seen.beginning = false,
