@@ -99,7 +99,7 @@ fn is_run_by(call: &CheckCall, programs: &[&str]) -> bool {
                 runner == known || (*known == "python" && runner.starts_with("python"))
             })
     };
-    programs.iter().any(|known| of(&known))
+    programs.iter().any(of)
 }
 
 /// Whether this exit code is that of a runner which failed itself.
