@@ -82,7 +82,7 @@ fn name_apart(list: &mut [LastCheckResult]) {
         if counts.get(&result.of.name).is_some_and(|count| *count > 1) {
             for word in &result.of.target {
                 result.text.push(' ');
-                result.text.push_str(word.trim_start_matches('+'));
+                result.text.push_str(word.trim_start_matches(['+', '=']));
             }
         }
     }
@@ -114,12 +114,13 @@ impl CheckIdentity {
 }
 
 /// Returns whether a run on one target includes the run on another. A word that begins with `+`
-/// widens a run, one that begins with `-` narrows it; any other word limits the run to that thing.
+/// widens a run, one that begins with `-` narrows it, and one that begins with `=` makes it another
+/// run; any other word limits the run to that thing.
 fn covers(wide: &[String], narrow: &[String]) -> bool {
     let of = |target: &[String], sign: Option<char>| -> Vec<String> {
         let words = target.iter().filter(|word| match sign {
             Some(sign) => word.starts_with(sign),
-            None => !word.starts_with(['+', '-']),
+            None => !word.starts_with(['+', '-', '=']),
         });
         words.cloned().collect()
     };
@@ -133,7 +134,10 @@ fn covers(wide: &[String], narrow: &[String]) -> bool {
             })
         })
     };
-    within(&of(narrow, Some('+')), &of(wide, Some('+')))
+    let (same, other) = (of(wide, Some('=')), of(narrow, Some('=')));
+    within(&same, &other)
+        && within(&other, &same)
+        && within(&of(narrow, Some('+')), &of(wide, Some('+')))
         && within(&of(wide, Some('-')), &of(narrow, Some('-')))
         && (things.is_empty() || (!limited.is_empty() && limited.iter().all(includes)))
 }
@@ -192,6 +196,7 @@ mod tests {
             ("tests/a.py::b", "tests/a.py"),
             ("a/b/.", "+..."),
             ("a/b/.", "a"),
+            ("=--release,foo", "=--release"),
         ] {
             let results =
                 [("cargo test", failed, W, "failed"), ("cargo test", passed, W, "passed")];
@@ -205,6 +210,9 @@ mod tests {
             ("foo", "foo,-p a"),
             ("tests/ab.py", "tests/a"),
             ("a/b/.", "a/."),
+            ("=--release", ""),
+            ("", "=--release"),
+            ("=ssh a", "=ssh b"),
         ] {
             let results =
                 [("cargo test", failed, W, "failed"), ("cargo test", passed, W, "passed")];

@@ -43,8 +43,10 @@ pub(crate) struct ShellWord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ShellToken {
     Word(ShellWord),
-    /// The output is redirected to a file.
-    Redirected,
+    /// The output is redirected to the file of this name; the name is empty if it is not a word.
+    Redirected(String),
+    /// The error output is redirected to a file.
+    ErrorsRedirected,
     /// `|`
     Pipe,
     /// `&&`
@@ -75,7 +77,10 @@ pub(crate) fn split(line: &str) -> Vec<SimpleCommand> {
                 continue;
             }
             // A group ends like its last command.
-            ShellToken::Redirected | ShellToken::Open | ShellToken::Close => continue,
+            ShellToken::Redirected(_)
+            | ShellToken::ErrorsRedirected
+            | ShellToken::Open
+            | ShellToken::Close => continue,
             ShellToken::Pipe => CommandSeparator::Pipe,
             ShellToken::And => CommandSeparator::And,
             ShellToken::Or | ShellToken::End | ShellToken::Background => CommandSeparator::Other,
@@ -103,6 +108,8 @@ struct ShellLexer<'a> {
     word: Option<ShellWord>,
     /// Whether the next word is the target of a redirection.
     redirected: bool,
+    /// The index of the token that gets the name of the file.
+    file_of: Option<usize>,
     /// The end words of the here-documents that begin on this line.
     heredocs: Vec<String>,
     /// The nesting depth of substitutions.
@@ -252,10 +259,12 @@ impl<'a> ShellLexer<'a> {
         let number =
             self.word.as_ref().filter(|word| word.text.bytes().all(|b| b.is_ascii_digit()));
         let stdout = direction == '>' && number.is_none_or(|number| number.text == "1");
+        let stderr = direction == '>' && number.is_some_and(|number| number.text == "2");
         if number.is_some() {
             self.word = None;
         }
         self.end_word();
+        self.file_of = None;
         if direction == '<' && self.eat("<") {
             if !self.eat("<") {
                 self.heredoc_word();
@@ -270,7 +279,10 @@ impl<'a> ShellLexer<'a> {
             }
         }
         if stdout {
-            self.done.push(ShellToken::Redirected);
+            self.file_of = Some(self.done.len());
+            self.done.push(ShellToken::Redirected(String::new()));
+        } else if stderr {
+            self.done.push(ShellToken::ErrorsRedirected);
         }
         self.redirected = true;
     }
@@ -298,14 +310,20 @@ impl<'a> ShellLexer<'a> {
 
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
+        let file_of = self.file_of.take();
         if !std::mem::take(&mut self.redirected) {
             self.done.push(ShellToken::Word(word));
+        } else if let Some(ShellToken::Redirected(file)) =
+            file_of.and_then(|index| self.done.get_mut(index))
+        {
+            *file = word.text;
         }
     }
 
     fn operator(&mut self, operator: ShellToken) {
         self.end_word();
         self.redirected = false;
+        self.file_of = None;
         self.done.push(operator);
     }
 }

@@ -18,6 +18,10 @@ pub(crate) struct ShellCommand {
     pub(crate) words: Vec<ShellWord>,
     /// Whether its output is redirected to a file.
     pub(crate) redirected: bool,
+    /// The name of that file; empty if it is not known.
+    pub(crate) file: String,
+    /// Whether its error output is redirected to a file.
+    pub(crate) errors_redirected: bool,
 }
 
 /// A part of a command line.
@@ -31,6 +35,8 @@ pub(crate) enum ShellNode {
     Not(Box<ShellNode>),
     /// `( ... )`: an `exit` in it ends only itself.
     Subshell(Box<ShellNode>),
+    /// A group whose output is redirected to the file of this name.
+    Redirected(Box<ShellNode>, String),
     If {
         arms: Vec<(ShellNode, ShellNode)>,
         otherwise: Option<Box<ShellNode>>,
@@ -135,6 +141,15 @@ impl ShellParser {
         while self.take_keyword("!") {
             negated = !negated;
         }
+        // `time` before a group belongs to the shell.
+        let group = match self.tokens.get(self.at + 1) {
+            Some(ShellToken::Open) => true,
+            Some(ShellToken::Word(word)) => word.text == "{" && !word.quoted,
+            _ => false,
+        };
+        if group {
+            self.take_keyword("time");
+        }
         let mut parts = vec![self.command()];
         while self.take(&ShellToken::Pipe) {
             self.skip_ends();
@@ -158,8 +173,7 @@ impl ShellParser {
         if self.take(&ShellToken::Open) {
             let inner = self.list();
             self.take(&ShellToken::Close);
-            self.skip_redirections();
-            return ShellNode::Subshell(Box::new(inner));
+            return self.redirected(ShellNode::Subshell(Box::new(inner)));
         }
         let node = match self.keyword() {
             "{" => {
@@ -190,12 +204,24 @@ impl ShellParser {
             }
             _ => return self.simple(),
         };
-        self.skip_redirections();
-        node
+        self.redirected(node)
     }
 
-    fn skip_redirections(&mut self) {
-        while self.take(&ShellToken::Redirected) {}
+    /// Parses the redirections after a group.
+    fn redirected(&mut self, node: ShellNode) -> ShellNode {
+        let mut to = None;
+        loop {
+            match self.tokens.get(self.at) {
+                Some(ShellToken::Redirected(file)) => to = Some(file.clone()),
+                Some(ShellToken::ErrorsRedirected) => {}
+                _ => break,
+            }
+            self.at += 1;
+        }
+        match to {
+            Some(file) => ShellNode::Redirected(Box::new(node), file),
+            None => node,
+        }
     }
 
     fn condition(&mut self) -> ShellNode {
@@ -231,7 +257,11 @@ impl ShellParser {
                         command.words.push(word.clone());
                     }
                 }
-                Some(ShellToken::Redirected) => command.redirected = true,
+                Some(ShellToken::Redirected(file)) => {
+                    command.redirected = true;
+                    command.file.clone_from(file);
+                }
+                Some(ShellToken::ErrorsRedirected) => command.errors_redirected = true,
                 Some(ShellToken::Open) if !command.words.is_empty() => {
                     if self.brackets() == 2 && command.words.len() == 1 {
                         // A function is defined, not run.
@@ -298,6 +328,7 @@ mod tests {
             ShellNode::Pipe(parts) => joined(&mut parts.iter().map(shown), " | "),
             ShellNode::Not(inner) => format!("not {}", shown(inner)),
             ShellNode::Subshell(inner) => format!("({})", shown(inner)),
+            ShellNode::Redirected(inner, file) => format!("{} > {file}", shown(inner)),
             ShellNode::If { arms, otherwise } => {
                 let mut arms =
                     arms.iter().map(|(when, then)| format!("{}?{}", shown(when), shown(then)));
@@ -318,7 +349,7 @@ mod tests {
             ("a | b 2>&1 | c", "[a | b | c]"),
             ("! ! a", "[a]"),
             ("! { a; b; }", "[not [a; b]]"),
-            ("(cd x && make) > out.txt; y", "[([cd x && make]); y]"),
+            ("(cd x && make) > out.txt; y", "[([cd x && make]) > out.txt; y]"),
             ("if a; then b; elif c; then d; else e; fi && f", "[if [a]?[b] [c]?[d] else [e] && f]"),
             ("for x in 1 2; do a $x; done; b", "[loop  [a $x]; b]"),
             ("while ! a; do b; done", "[loop [not a] [b]]"),
@@ -327,6 +358,9 @@ mod tests {
             ("diff <(a) <(b; c) && d", "[diff && d]"),
             ("a &&\n b", "[a && b]"),
             ("X=1 a Y=2", "[a Y=2]"),
+            ("time (a; b) && time { c; }", "[([a; b]) && [c]]"),
+            ("{ a; } 2>&1 >'b c' | d", "[[a] > b c | d]"),
+            ("while a; do b; done 2> log > x; c", "[loop [a] [b] > x; c]"),
             ("'if' a", "[if a]"),
             ("fi; a; }; b )", "[a; b]"),
         ] {

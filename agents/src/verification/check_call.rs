@@ -8,6 +8,7 @@ use super::tools::{
     SCRIPTS, ScriptTool, TOOLS,
 };
 use super::wrapper::{self, WrappedCommand};
+use crate::shell::is_assignment;
 
 /// A check in a command line.
 #[derive(Clone, Debug)]
@@ -24,15 +25,115 @@ pub(super) struct CheckCall {
     /// The directory in its arguments.
     pub(super) directory: Option<String>,
     pub(super) exit: ExitCodeMeaning,
+    /// The programs that run it, outermost first.
+    pub(super) runners: Vec<String>,
+    /// Whether it can fail although its summary counts no failure.
+    pub(super) limits: RunLimits,
     /// The summary patterns of the tool; `None` for a script, whose content is not known.
     pub(super) summary: Option<&'static SummaryPatterns>,
+}
+
+/// The limits by which a run can fail although its summary counts no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunLimits {
+    None,
+    /// It measures coverage, for which its configuration may have a limit.
+    Coverage,
+    /// An option limits the warnings or demands a coverage.
+    Threshold,
+}
+
+impl RunLimits {
+    fn of(arguments: &[&str]) -> Self {
+        const THRESHOLDS: [&str; 14] = [
+            "--max-warnings",
+            "--cov-fail-under",
+            "--fail-under",
+            "--fail-on",
+            "--failOn",
+            "--error-on-warnings",
+            "--deny-warnings",
+            "--warnings-as-errors",
+            "--check-coverage",
+            "--coverageThreshold",
+            "--coverage.thresholds",
+            "--threshold",
+            "--minimum",
+            "--fatal-",
+        ];
+        let has = |options: &[&str]| {
+            arguments.iter().any(|word| options.iter().any(|option| word.starts_with(option)))
+        };
+        if has(&THRESHOLDS) {
+            Self::Threshold
+        } else if has(&["--cov"]) && !has(&["--coverage=false"]) {
+            Self::Coverage
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// What is around the words of a check.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RunSurroundings {
+    /// The programs that run it, outermost first.
+    pub(super) runners: Vec<String>,
+    /// The host, the toolchain and the variables, as words of a target.
+    pub(super) places: Vec<String>,
+    /// The limits that a runner sets.
+    limits: Option<RunLimits>,
+}
+
+impl RunSurroundings {
+    /// Adds the words of a runner before the command that it runs.
+    fn add(&mut self, words: &[&str]) {
+        let Some(program) = words.first() else { return };
+        self.add_runner(words);
+        self.add_variables(words.iter().copied());
+        if matches!(program_name(program), "nyc" | "c8") {
+            let limits = RunLimits::of(words);
+            let none = limits == RunLimits::None;
+            self.limits = Some(if none { RunLimits::Coverage } else { limits });
+        }
+    }
+
+    /// Adds the program in these words and its place.
+    fn add_runner(&mut self, words: &[&str]) {
+        self.runners.extend(words.first().map(|program| program_name(program).to_owned()));
+        self.places.extend(wrapper::place_of(words).map(|place| format!("={place}")));
+    }
+
+    /// Adds the assignments among these words.
+    pub(super) fn add_variables<'w>(&mut self, words: impl Iterator<Item = &'w str>) {
+        let variables = words.filter(|word| is_assignment(word));
+        let variables = variables.filter(|word| !target::is_noise_variable(word));
+        self.places.extend(variables.map(|word| format!("={word}")));
+    }
+
+    pub(super) fn extend(&mut self, inner: Self) {
+        self.runners.extend(inner.runners);
+        self.places.extend(inner.places);
+        self.limits = inner.limits.or(self.limits);
+    }
+
+    /// Adds it to a check.
+    pub(super) fn apply(self, call: &mut CheckCall) {
+        call.runners.splice(0..0, self.runners);
+        call.target.extend(self.places);
+        if let Some(limits) = self.limits.filter(|_| call.limits == RunLimits::None) {
+            call.limits = limits;
+        }
+        call.target.sort_unstable();
+        call.target.dedup();
+    }
 }
 
 /// What the words of a command run.
 pub(super) enum ClassifiedCommand {
     Check(Box<CheckCall>),
     /// A command line of its own, which another shell runs.
-    Line(String),
+    Line(String, RunSurroundings),
     Other,
 }
 
@@ -67,23 +168,30 @@ const NON_CHECKING_OPTIONS: &[&str] = &[
 pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
     let mut words: Vec<&str> = words.to_vec();
     let mut directory = None;
+    let mut around = RunSurroundings::default();
     for _ in 0..MAX_RUNNERS {
         if let Some(mut call) = matched(&words) {
             call.directory = match (directory, call.directory) {
                 (Some(outer), Some(inner)) => Some(target::joined(outer, &inner)),
                 (outer, inner) => inner.or(outer.map(str::to_owned)),
             };
+            around.apply(&mut call);
             return ClassifiedCommand::Check(Box::new(call));
         }
         let mut scratch = Vec::new();
         let next = match wrapper::inner(&words, &mut scratch) {
             None => return ClassifiedCommand::Other,
-            Some(WrappedCommand::Line(line)) => return ClassifiedCommand::Line(line),
+            Some(WrappedCommand::Line(line)) => {
+                around.add_runner(&words);
+                return ClassifiedCommand::Line(line, around);
+            }
             Some(WrappedCommand::Words(inner, changed)) => {
                 directory = changed.or(directory);
                 inner.to_vec()
             }
         };
+        let before = if scratch.is_empty() { &words } else { &scratch };
+        around.add(before.get(..before.len().saturating_sub(next.len())).unwrap_or_default());
         if next.is_empty() || next == words {
             return ClassifiedCommand::Other;
         }
@@ -104,12 +212,23 @@ fn program_name(word: &str) -> &str {
 fn matched(words: &[&str]) -> Option<CheckCall> {
     let (first, arguments) = words.split_first()?;
     let program = program_name(first);
+    // sbt takes a command with its arguments as one word.
+    let split: Vec<&str>;
+    let arguments = if program == "sbt" {
+        split = arguments.iter().flat_map(|word| word.split(' ')).collect();
+        &split
+    } else {
+        arguments
+    };
     let tools = TOOLS.iter().filter(|tool| tool.programs.contains(&program));
     let mut found = tools.flat_map(|tool| tool.calls.iter().map(move |call| (tool, *call)));
     let found =
         found.find_map(|(tool, call)| Some((tool, call, rest_of(program, call, arguments)?)));
     if let Some((tool, call, rest)) = found {
-        return tool_call(tool, program, call, &rest);
+        let mut found = tool_call(tool, program, call, &rest)?;
+        let toolchain = arguments.first().filter(|word| word.starts_with('+'));
+        found.target.extend(toolchain.map(|word| format!("={word}")));
+        return Some(found);
     }
     if let Some(scripts) = SCRIPTS.iter().find(|scripts| scripts.programs.contains(&program)) {
         return script_call(scripts, program, arguments);
@@ -182,6 +301,8 @@ fn tool_call(
         target,
         directory,
         exit: tool.exit,
+        runners: Vec::new(),
+        limits: RunLimits::of(rest),
         summary: Some(tool.summary),
     })
 }
@@ -231,6 +352,8 @@ fn script_call(
         target,
         directory,
         exit: ExitCodeMeaning::Decides,
+        runners: Vec::new(),
+        limits: RunLimits::of(&rest),
         summary: None,
     })
 }
@@ -274,6 +397,13 @@ fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a
     // `yarn workspace NAME test`
     if tool == "yarn" && plain.first().is_some_and(|(_, word)| *word == "workspace") {
         plain.drain(..2.min(plain.len()));
+    }
+    // `yarn workspaces foreach -A run test`
+    if tool == "yarn"
+        && plain.first().is_some_and(|(_, word)| *word == "workspaces")
+        && let Some(run) = plain.iter().position(|(_, word)| *word == "run")
+    {
+        plain.drain(..=run);
     }
     plain
 }
@@ -356,6 +486,8 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
         target,
         directory: None,
         exit: ExitCodeMeaning::Decides,
+        runners: Vec::new(),
+        limits: RunLimits::of(rest),
         summary: None,
     })
 }

@@ -1,15 +1,14 @@
 //! Decides the status of each check of a command line, by the order of evidence.
 
 use super::RecordedCommandEnd;
+use super::check_call::RunLimits;
 use super::check_plan::{self, MAX_CHECKS, PlacedCheck};
 use super::outcome_solver::{self, FAILED, NOT_RUN, OK, RemainingOutcomes, SolverEvidence};
+use super::runner_failure;
 use super::summary::{self, SummaryMatches};
 use super::tools::ExitCodeMeaning;
 use super::visibility::OutputVisibility;
 use std::collections::HashSet;
-
-/// How many of the last lines are searched for a script's result.
-const LAST_LINES: usize = 12;
 
 /// Returns the status of each check of a line; `None` for one that did not run.
 pub(super) fn statuses(
@@ -93,6 +92,12 @@ impl CheckJudge<'_> {
                 || line.contains("syntax error: unexpected end of file")
                 || line.contains("unexpected EOF while looking for matching")
         };
+        // A message about a script has the name of the script in front.
+        let says = |line: &&str| {
+            let by = line.split(':').next().unwrap_or_default().rsplit('/').next();
+            says(line)
+                && matches!(by, Some("bash" | "sh" | "zsh" | "dash" | "ksh" | "eval" | "(eval)"))
+        };
         let first = self.lines.iter().find(|line| !line.trim().is_empty());
         self.failed() && first.is_some_and(says)
     }
@@ -100,10 +105,20 @@ impl CheckJudge<'_> {
     /// Whether the output begins with an error of a command that could not enter a folder or read a
     /// file.
     fn not_entered(&self) -> bool {
-        const COMMANDS: [&str; 9] =
-            ["cd:", ":cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:"];
-        const REASONS: [&str; 4] =
-            ["no such file or directory", "not a directory", "can't cd to", "permission denied"];
+        const COMMANDS: [&str; 17] = [
+            "cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:", ": .:", ":.:",
+            "rm:", "mkdir:", "cp:", "mv:", "touch:", "ln:", "chmod:",
+        ];
+        const REASONS: [&str; 8] = [
+            "no such file",
+            "not a directory",
+            "can't cd to",
+            "permission denied",
+            "cannot ",
+            "can't open",
+            "file exists",
+            "missing operand",
+        ];
         let complains = |line: &&str| {
             let low = line.to_ascii_lowercase();
             COMMANDS.iter().any(|command| low.contains(command))
@@ -119,19 +134,20 @@ impl CheckJudge<'_> {
             lines: self.lines,
             texts: &self.texts,
             whole: self.ended.exit_code.is_some() && self.cut == OutputVisibility::ALL,
+            all_recorded: self.cut == OutputVisibility::ALL,
+            end_recorded: self.cut.end,
             not_entered: self.not_entered(),
         };
         for (decides, place) in known.decides.iter_mut().zip(&self.line.checks) {
             *decides = place.call.exit != ExitCodeMeaning::OnlyOutput;
         }
-        let plan = &self.line.plan;
-        if let Some(left) = outcome_solver::solve(plan, self.ended.exit_code, &known) {
+        if let Some(left) = outcome_solver::solve(self.line, self.ended.exit_code, &known) {
             return Some(left);
         }
         // The output contradicts the line, so it is ignored.
         known.lines = &[];
         known.whole = false;
-        outcome_solver::solve(plan, self.ended.exit_code, &known)
+        outcome_solver::solve(self.line, self.ended.exit_code, &known)
     }
 
     /// Decides the status of a check if only one outcome is possible.
@@ -146,8 +162,16 @@ impl CheckJudge<'_> {
             NOT_RUN => Ok(None),
             FAILED => {
                 let own = self.ended.exit_code.filter(|_| left.author == Some(check));
-                let code = left.codes.get(check).copied().flatten().or(own);
-                Ok(Some(code.map_or("failed", |code| status_of_exit_code(place.call.exit, code))))
+                let printed = left.codes.get(check).copied().flatten().filter(|code| *code != 0);
+                let code = printed.or(own);
+                let status = code.map_or("failed", |code| {
+                    let runner = runner_failure::is_runner_code(&place.call, code);
+                    if runner && !self.counted(check, place) {
+                        return "error";
+                    }
+                    status_of_exit_code(place.call.exit, code)
+                });
+                Ok(Some(status))
             }
             _ => Err(()),
         }
@@ -162,28 +186,69 @@ impl CheckJudge<'_> {
             each.map(|(check, place)| self.decision(left.ok_or(())?, check, place)).collect()
         };
         let mut decisions = decide(first.as_ref());
+        let printed = first.as_ref().map_or([None; MAX_CHECKS], |left| left.codes);
+        if printed.contains(&Some(0)) {
+            self.contradict_printed(&mut decisions, &printed);
+        }
         if decisions.iter().any(|it| matches!(it, Err(()) | Ok(Some("unknown")))) {
             let evidence = self.evidence(&decisions);
             let mut allowed = [every; MAX_CHECKS];
             for (check, allowed) in allowed.iter_mut().enumerate().take(checks.len()) {
                 *allowed = match (decisions.get(check), evidence.get(check).copied().flatten()) {
                     (Some(Err(())), Some(true)) => OK,
-                    (Some(Err(()) | Ok(Some("unknown"))), Some(false)) => FAILED,
+                    (Some(Err(()) | Ok(Some("unknown"))), Some(false))
+                        if printed.get(check) != Some(&Some(0)) =>
+                    {
+                        FAILED
+                    }
                     _ => first.as_ref().map_or(every, |left| left.outcomes_of(check)),
                 };
             }
             let again = decide(self.solve(allowed).as_ref());
-            for ((decision, again), evidence) in decisions.iter_mut().zip(again).zip(evidence) {
+            let each = decisions.iter_mut().zip(again).zip(evidence).zip(&printed);
+            for (((decision, again), evidence), code) in each {
                 match decision {
                     Err(()) => *decision = again,
-                    Ok(Some("unknown")) if evidence == Some(false) => {
+                    Ok(Some("unknown")) if evidence == Some(false) && *code != Some(0) => {
                         *decision = Ok(Some("failed"));
                     }
                     Ok(_) => {}
                 }
             }
         }
-        decisions.into_iter().map(|it| it.unwrap_or(Some("unknown"))).collect()
+        let each = decisions.into_iter().zip(checks).enumerate();
+        let status = |(check, (decision, place)): (usize, (CheckDecision, &PlacedCheck))| {
+            let status = decision.unwrap_or(Some("unknown"));
+            match status {
+                Some("failed" | "unknown") if self.never_ran(check, place) => Some("error"),
+                status => status,
+            }
+        };
+        each.map(status).collect()
+    }
+
+    /// Whether the output says that the check could not be run.
+    fn never_ran(&self, check: usize, place: &PlacedCheck) -> bool {
+        let alone = self.line.checks.len() == 1;
+        place.file.is_none()
+            && runner_failure::says_not_started(&place.call, self.lines, alone)
+            && !self.counted(check, place)
+    }
+
+    /// Whether the summary of the check's own tool is visible.
+    fn counted(&self, check: usize, place: &PlacedCheck) -> bool {
+        let found = place.call.summary.and_then(|_| self.found(check, place));
+        found.is_some_and(|found| !found.failed.is_empty() || !found.runs.is_empty())
+    }
+
+    /// Makes checks undecided that passed by a printed code if their summaries say that they failed.
+    fn contradict_printed(&self, decisions: &mut [CheckDecision], codes: &[Option<i64>]) {
+        let evidence = self.evidence(decisions);
+        for ((decision, code), evidence) in decisions.iter_mut().zip(codes).zip(evidence) {
+            if *code == Some(0) && evidence == Some(false) && *decision == Ok(Some("passed")) {
+                *decision = Ok(Some("unknown"));
+            }
+        }
     }
 
     /// The statuses for a line that was stopped. A failure that was reported before counts. The
@@ -208,7 +273,7 @@ impl CheckJudge<'_> {
     fn evidence(&self, decisions: &[CheckDecision]) -> Vec<Option<bool>> {
         let checks = &self.line.checks;
         let found: Vec<Option<SummaryMatches>> =
-            checks.iter().map(|place| self.found(place)).collect();
+            checks.iter().enumerate().map(|(check, place)| self.found(check, place)).collect();
         let others = |check: usize, ran: bool| {
             let each = found.iter().zip(decisions).enumerate();
             each.filter(move |(other, (_, decision))| {
@@ -236,41 +301,74 @@ impl CheckJudge<'_> {
     }
 
     /// Finds what the lines of the output say about a check.
-    fn found(&self, place: &PlacedCheck) -> Option<SummaryMatches> {
-        if place.hidden {
+    fn found(&self, check: usize, place: &PlacedCheck) -> Option<SummaryMatches> {
+        if place.file.is_some() {
             return None;
         }
         let call = &place.call;
-        let failing = call.summary.map_or("", |summary| summary.failing);
-        let through = OutputVisibility::through(&place.filters, self.lines.len(), &[failing]);
+        let mut failing = vec![call.summary.map_or("", |summary| summary.failing)];
+        failing.extend(call.summary.into_iter().flat_map(|summary| summary.also_failing));
+        let through = OutputVisibility::through(&place.filters, self.lines.len(), &failing);
         let mut seen = OutputVisibility {
             beginning: through.beginning && self.cut.beginning,
             end: through.end && self.cut.end,
         };
+        if place.errors_hidden {
+            seen = OutputVisibility { beginning: false, end: false };
+        }
         let printed = self.lines.iter().filter(|line| !line.trim().is_empty()).count();
         let silent = call.summary.is_some_and(|summary| summary.silent);
         if silent
             && printed == 0
+            && !place.goes_on
             && seen == OutputVisibility::ALL
             && self.ended.exit_code == Some(0)
         {
             return Some(SummaryMatches { passed: true, ..SummaryMatches::default() });
         }
+        let window = self.line.window(check, self.lines);
+        let mut own = self.lines.to_vec();
+        for (number, line) in own.iter_mut().enumerate() {
+            if !window.contains(&number) {
+                *line = "";
+            }
+        }
         let one_package = call.tool == "go" && one_package(&call.target);
         let mut found = match call.summary {
-            Some(summary) => summary::tool_matcher(summary)?.read(self.lines, seen, 0, one_package),
+            Some(summary) => summary::tool_matcher(summary)?.read(&own, seen, 0, one_package),
             None => {
-                // What else a script runs is not known: only its last lines count.
-                let from = last_lines(self.lines);
+                // What else a script runs is not known: a pass counts only if it ends the output.
+                let matcher = summary::script_matcher()?;
+                let from = matcher.ending(&own, |line| self.line.prints(line));
                 if !seen.end {
                     seen.beginning = false;
                 }
-                summary::script_matcher()?.read(self.lines, seen, from, false)
+                matcher.read(&own, seen, from, false)
             }
         };
         if call.summary.is_none() {
             found.passed &= seen.end;
         }
+        let shows = |text: &str| self.lines.iter().any(|line| line.starts_with(text));
+        found.passed &= !place.goes_on;
+        found.passed &= match call.limits {
+            RunLimits::None => true,
+            // The end of a coverage table and what follows it are visible.
+            RunLimits::Coverage => {
+                seen == OutputVisibility::ALL
+                    || shows("TOTAL ")
+                    || self.lines.iter().any(|line| line.contains("-|-"))
+            }
+            RunLimits::Threshold => {
+                let none = |line: &usize| {
+                    self.lines.get(*line).is_some_and(|line| line.contains("0 warnings"))
+                };
+                found.runs.iter().any(none)
+                    || self.lines.iter().any(|line| {
+                        line.starts_with("Required test coverage of") && line.contains(" reached")
+                    })
+            }
+        };
         if place.repeats {
             found.passed &= seen == OutputVisibility::ALL;
         }
@@ -283,10 +381,4 @@ fn one_package(target: &[String]) -> bool {
     let mut packages = target.iter().filter(|word| !word.starts_with('-'));
     let first = packages.next();
     first.is_some_and(|word| word == "." || word.ends_with("/.")) && packages.next().is_none()
-}
-
-/// The index at which the last non-blank lines begin.
-fn last_lines(lines: &[&str]) -> usize {
-    let filled = lines.iter().enumerate().rev().filter(|(_, line)| !line.trim().is_empty());
-    filled.take(LAST_LINES).last().map_or(0, |(number, _)| number)
 }

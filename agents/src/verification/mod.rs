@@ -14,6 +14,7 @@ mod check_call;
 mod check_plan;
 mod judge;
 mod outcome_solver;
+mod runner_failure;
 mod summary;
 mod summary_table;
 mod target;

@@ -4,7 +4,9 @@
 //! check are combined from its parts. Evidence (the exit code, a printed code, a summary)
 //! excludes ways. A check with one remaining outcome is decided.
 
-use super::check_plan::{CommandListItem, ExitCodeTree, MAX_CHECKS, PrintedExitCode};
+use super::check_plan::{
+    CheckPlan, CommandListItem, ExitCodeTree, MAX_CHECKS, PipeCode, PrintedExitCode,
+};
 use crate::shell::syntax_tree::ChainOperator;
 use std::collections::HashSet;
 
@@ -51,6 +53,9 @@ pub(super) struct SolverEvidence<'a> {
     pub(super) texts: &'a HashSet<&'a str>,
     /// Whether the output is complete, so that a text that is not in it was not printed.
     pub(super) whole: bool,
+    /// Whether no lines were left out of the output, and none at its end.
+    pub(super) all_recorded: bool,
+    pub(super) end_recorded: bool,
     /// Whether the output says that a folder could not be entered.
     pub(super) not_entered: bool,
 }
@@ -75,12 +80,13 @@ impl RemainingOutcomes {
 /// Computes the outcomes that agree with the exit code of the line. There are none if the line
 /// cannot have ended this way.
 pub(super) fn solve(
-    plan: &ExitCodeTree,
+    line: &CheckPlan,
     exit_code: Option<i64>,
     known: &SolverEvidence<'_>,
 ) -> Option<RemainingOutcomes> {
-    let mut solver = OutcomeSolver { known, codes: [None; MAX_CHECKS] };
-    let ways = solver.part(plan);
+    let succeeded = succeeded(&line.plan, exit_code);
+    let mut solver = OutcomeSolver { line, known, succeeded, codes: [None; MAX_CHECKS] };
+    let ways = solver.part(&line.plan);
     let zero = either(ways.zero, ways.exit_zero);
     let nonzero = either(ways.nonzero, ways.exit_nonzero);
     let way = match exit_code {
@@ -93,6 +99,28 @@ pub(super) fn solve(
         _ => None,
     };
     Some(RemainingOutcomes { outcomes: way.outcomes, author, codes: solver.codes })
+}
+
+/// Returns the commands of an `&&` chain at the end of a line that cannot have ended the line with
+/// this exit code.
+fn succeeded(plan: &ExitCodeTree, exit_code: Option<i64>) -> Vec<&ExitCodeTree> {
+    let last = match plan {
+        ExitCodeTree::List(items) => items.last(),
+        _ => None,
+    };
+    let chain = match last.map(|item| (&item.plan, item.background)) {
+        Some((ExitCodeTree::Chain(links), false)) => links.as_slice(),
+        _ => &[],
+    };
+    let Some(exit_code) = exit_code.filter(|code| *code != 0) else { return Vec::new() };
+    if chain.iter().any(|(link, _)| *link != ChainOperator::And) {
+        return Vec::new();
+    }
+    let others = |plan: &&ExitCodeTree| match plan {
+        ExitCodeTree::Codes(codes) => !codes.contains(&exit_code),
+        _ => false,
+    };
+    chain.iter().map(|(_, plan)| plan).filter(others).collect()
 }
 
 fn either(a: Option<PossibleEnd>, b: Option<PossibleEnd>) -> Option<PossibleEnd> {
@@ -160,6 +188,9 @@ impl PossibleEnds {
 }
 
 struct OutcomeSolver<'k> {
+    line: &'k CheckPlan,
+    /// The commands that are known to have ended with 0 if they ran.
+    succeeded: Vec<&'k ExitCodeTree>,
     known: &'k SolverEvidence<'k>,
     codes: [Option<i64>; MAX_CHECKS],
 }
@@ -169,7 +200,10 @@ impl OutcomeSolver<'_> {
         let any = Some(NOTHING);
         match plan {
             ExitCodeTree::Check(check) => self.check(*check),
-            ExitCodeTree::Any => {
+            ExitCodeTree::Codes(_) if self.succeeded.iter().any(|it| std::ptr::eq(*it, plan)) => {
+                PossibleEnds::ZERO
+            }
+            ExitCodeTree::Any | ExitCodeTree::Codes(_) => {
                 PossibleEnds { zero: any, nonzero: any, ..PossibleEnds::default() }
             }
             ExitCodeTree::Enter if self.known.not_entered => {
@@ -196,7 +230,7 @@ impl OutcomeSolver<'_> {
             }
             ExitCodeTree::List(items) => self.list(items),
             ExitCodeTree::Chain(links) => self.chain(links),
-            ExitCodeTree::Pipe { parts, pipefail } => self.pipe(parts, *pipefail, None),
+            ExitCodeTree::Pipe { parts, code } => self.pipe(parts, *code, None),
             ExitCodeTree::Not(inner) => {
                 let ways = self.part(inner);
                 let not = |way: Option<PossibleEnd>| {
@@ -284,13 +318,15 @@ impl OutcomeSolver<'_> {
 
     /// The ways of one command of a list, with its exit code if the output contains it.
     fn item(&mut self, item: &CommandListItem) -> PossibleEnds {
-        let code = item.printed.as_ref().and_then(|printed| self.printed(printed));
-        let (Some(code), Some(printed)) = (code, &item.printed) else {
+        let code = item.printed.and_then(|printed| self.printed(printed));
+        let (Some(code), Some(printed)) = (code, item.printed) else {
             return self.part(&item.plan);
         };
         if printed.of_first {
             return match &item.plan {
-                ExitCodeTree::Pipe { parts, pipefail } => self.pipe(parts, *pipefail, Some(code)),
+                ExitCodeTree::Pipe { parts, code: decides } => {
+                    self.pipe(parts, *decides, Some(code))
+                }
                 plan => self.part(plan),
             };
         }
@@ -300,30 +336,35 @@ impl OutcomeSolver<'_> {
 
     /// Limits the ways of a part to those with this code and without an `exit`.
     fn with_code(&mut self, ways: PossibleEnds, code: i64) -> PossibleEnds {
-        if code == 0 {
-            return PossibleEnds { zero: ways.zero, ..PossibleEnds::default() };
-        }
-        if let Some(PossibleEnd { author: ExitCodeSource::Check(check), .. }) = ways.nonzero
+        let way = if code == 0 { ways.zero } else { ways.nonzero };
+        if let Some(PossibleEnd { author: ExitCodeSource::Check(check), .. }) = way
             && let Some(known) = self.codes.get_mut(check)
         {
             *known = Some(code);
         }
-        PossibleEnds { nonzero: ways.nonzero, ..PossibleEnds::default() }
+        match code {
+            0 => PossibleEnds { zero: way, ..PossibleEnds::default() },
+            _ => PossibleEnds { nonzero: way, ..PossibleEnds::default() },
+        }
     }
 
-    /// The exit code in the last line of this form.
-    fn printed(&self, printed: &PrintedExitCode) -> Option<i64> {
-        let of = |line: &&str| {
-            let rest = line.trim().strip_prefix(printed.before.as_str())?;
-            let code = rest.strip_suffix(printed.after.as_str())?;
-            code.bytes().all(|byte| byte.is_ascii_digit()).then(|| code.parse().ok())?
-        };
-        let mut lines = self.known.lines.iter().rev().filter(|line| !line.trim().is_empty());
-        if printed.before.is_empty() && printed.after.is_empty() {
-            // A number alone may be anything; as the last line it is what was printed last.
-            return lines.next().and_then(of);
+    /// The exit code that an `echo` printed. The lines of its form belong to the echoes of that form
+    /// in their order; if there are more or fewer of them, it is not known which is which.
+    fn printed(&self, printed: PrintedExitCode) -> Option<i64> {
+        let echoes = &self.line.echoes;
+        let form = echoes.get(printed.echo)?;
+        let lines = &self.known.lines;
+        if self.line.ends_with_echo && printed.echo + 1 == echoes.len() && self.known.end_recorded {
+            return form.code_in(lines.iter().rev().find(|line| !line.trim().is_empty())?);
         }
-        lines.find_map(of)
+        let mut sure = echoes
+            .iter()
+            .enumerate()
+            .filter(|(_, echo)| echo.runs_once && echo.is_code && form.is_like(echo));
+        let codes: Vec<i64> = lines.iter().filter_map(|line| form.code_in(line)).collect();
+        let as_many = sure.clone().count() == codes.len();
+        let place = sure.position(|(number, _)| number == printed.echo)?;
+        codes.get(place).copied().filter(|_| as_many && self.known.all_recorded)
     }
 
     fn chain(&mut self, links: &[(ChainOperator, ExitCodeTree)]) -> PossibleEnds {
@@ -349,17 +390,26 @@ impl OutcomeSolver<'_> {
     }
 
     /// The ways of a pipeline. `first` is the exit code of its first program, if known.
-    fn pipe(&mut self, parts: &[ExitCodeTree], pipefail: bool, first: Option<i64>) -> PossibleEnds {
+    fn pipe(
+        &mut self,
+        parts: &[ExitCodeTree],
+        decides: PipeCode,
+        first: Option<i64>,
+    ) -> PossibleEnds {
         let mut done: Vec<PossibleEnds> = Vec::with_capacity(parts.len());
         for (number, part) in parts.iter().enumerate() {
             let ways = self.part(part).contained();
             let code = first.filter(|_| number == 0);
             done.push(code.map_or(ways, |code| self.with_code(ways, code)));
         }
-        let Some((last, others)) = done.split_last() else { return PossibleEnds::ZERO };
+        let part = match decides {
+            PipeCode::First => done.split_first(),
+            _ => done.split_last(),
+        };
+        let Some((last, others)) = part else { return PossibleEnds::ZERO };
         let any = |ways: &PossibleEnds| ways.all().map(|way| way.outcomes);
         let before = together(others.iter().map(any));
-        if !pipefail {
+        if decides != PipeCode::AnyFailed {
             return PossibleEnds {
                 zero: with_outcomes(last.zero, before),
                 nonzero: with_outcomes(last.nonzero, before),

@@ -42,6 +42,8 @@ pub(super) struct SummaryPatterns {
     pub(super) passing: &'static str,
     /// The last line of a run that failed.
     pub(super) failing: &'static str,
+    /// Other lines of a failure, which a filter must let through for a pass to count.
+    pub(super) also_failing: &'static [&'static str],
 }
 
 /// What the output says about the runs of one tool.
@@ -59,7 +61,7 @@ pub(super) struct SummaryMatches {
 const MAX_LINE: usize = 1000;
 
 /// The pattern with ASCII character classes; Unicode classes are many times as large.
-fn ascii(pattern: &str) -> String {
+pub(super) fn ascii(pattern: &str) -> String {
     let replaced = pattern.replace(r"\d", "[0-9]").replace(r"\s", r"[ \t]");
     replaced.replace(r"\S", r"[^ \t]").replace(r"\b", r"(?-u:\b)")
 }
@@ -98,6 +100,18 @@ impl SummaryMatcher {
             }
         }
         passed
+    }
+
+    /// The index from which on the lines of an output are only passes, blank, or what tools and the
+    /// line itself (`own`) print after a summary.
+    pub(super) fn ending(&self, lines: &[&str], own: impl Fn(&str) -> bool) -> usize {
+        let follows = |line: &str| {
+            line.trim().is_empty()
+                || own(line)
+                || trailer_patterns().is_some_and(|trailers| trailers.is_match(line))
+                || matches!(self.line(line), Some(Ok(_)))
+        };
+        lines.iter().rposition(|line| !follows(line)).map_or(0, |last| last + 1)
     }
 
     /// Evaluates the lines of an output. Passes count only in the lines from `from` on. If the run
@@ -154,6 +168,13 @@ pub(super) fn script_matcher() -> Option<Arc<SummaryMatcher>> {
     let known =
         super::summary_table::SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
     SHAPES.get_or_init(|| SummaryMatcher::new(known).map(Arc::new)).clone()
+}
+
+/// Returns the patterns of the lines that tools print after the summary of a run.
+fn trailer_patterns() -> Option<&'static RegexSet> {
+    static TRAILERS: OnceLock<Option<RegexSet>> = OnceLock::new();
+    let patterns = super::summary_table::TRAILERS.iter().map(|pattern| ascii(pattern));
+    TRAILERS.get_or_init(|| RegexSet::new(patterns).ok()).as_ref()
 }
 
 /// The lines of an output that may be summaries, without colours.

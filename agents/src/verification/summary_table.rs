@@ -9,7 +9,7 @@ const fn summary(
     passing: &'static str,
     failing: &'static str,
 ) -> SummaryPatterns {
-    SummaryPatterns { shapes, silent: false, in_scripts: true, passing, failing }
+    SummaryPatterns { shapes, silent: false, in_scripts: true, passing, failing, also_failing: &[] }
 }
 
 /// The patterns of a tool that prints nothing if nothing is wrong.
@@ -17,12 +17,43 @@ const fn silent(
     shapes: &'static [(&'static str, LineVerdict)],
     failing: &'static str,
 ) -> SummaryPatterns {
-    SummaryPatterns { shapes, silent: true, in_scripts: true, passing: "", failing }
+    SummaryPatterns { silent: true, ..summary(shapes, "", failing) }
 }
 
 /// The patterns of a tool that is judged only by its exit code.
 pub(super) static EXIT_CODE: SummaryPatterns =
-    SummaryPatterns { shapes: &[], silent: false, in_scripts: false, passing: "", failing: "" };
+    SummaryPatterns { in_scripts: false, ..summary(&[], "", "") };
+
+/// What coverage tools print if too little is covered.
+const COVERAGE: &str = r"^ERROR: Coverage for \S+ \([\d.]+%\) does not meet ";
+
+/// What tools print after the summary of a run.
+pub(super) static TRAILERS: &[&str] = &[
+    // Jest, Vitest, node, Bun
+    r"^\s*(?:Tests|Snapshots|Time|Test Suites):\s+\S",
+    r"^Ran all test suites",
+    r"^\s*(?:Tests|Snapshots|Start at|Duration|Type Errors)  +\S",
+    r"^(?:#|ℹ) (?:tests|suites|pass|cancelled|skipped|todo|duration_ms) [\d.]+$",
+    r"^\s*\d+ (?:pass|skip|todo|filtered out|expect\(\) calls)$",
+    r"^Ran \d+ tests? across \d+ files?",
+    // Gradle, Maven, .NET, Bazel
+    r"^\d+ actionable tasks?:",
+    r"^\[INFO\]\s*(?:-+|Total time: .*|Finished at: .*)?$",
+    r"^Time Elapsed ",
+    r"^\s*0 (?:Warning|Error)\(s\)$",
+    r"^Executed \d+ out of \d+ tests?: \d+ tests? pass(?:es)?\.$",
+    r"^//\S+\s+(?:\(cached\) )?PASSED in ",
+    // RSpec, Pest
+    r"^(?:Finished in |Randomized with seed \d)",
+    r"^\s*Duration: +[\d.]+",
+    // The runners of scripts
+    r"^\s*(?:Cached|Time): +\S",
+    r"^(?:✨ +)?Done in [\d.]+ ?m?s",
+    r"^(?:\[[^\]]+\] )?Finished in [\d.]+",
+    r"^g?make(?:\[\d+\])?: Leaving directory ",
+    r"^npm notice",
+    r"^[-=─]+$",
+];
 
 macro_rules! summaries {
     ($($(#[$doc:meta])* $name:ident = $summary:expr;)*) => {
@@ -197,7 +228,9 @@ summaries! {
     RUFF_FORMAT = summary(
         &[
             (r"^\d+ files? would be reformatted", Failed),
-            (r"^\d+ files? already formatted$", Passed(Run)),
+            (r"^error: Failed to (?:parse|read|format) ", Failed),
+            // It is also printed after a file that cannot be parsed.
+            (r"^\d+ files? already formatted$", Passed(Part)),
         ],
         "3 files already formatted",
         "1 file would be reformatted, 2 files already formatted",
@@ -206,6 +239,7 @@ summaries! {
         &[
             (r"^\d+ files? would be reformatted", Failed),
             (r"^would reformat \S+", Failed),
+            (r"^error: cannot format \S+", Failed),
             (r"^\d+ files? would be left unchanged\.$", Passed(Run)),
         ],
         "3 files would be left unchanged.",
@@ -235,7 +269,7 @@ summaries! {
             ">> Issue: [B101:assert_used] Use of assert detected.",
         )
     };
-    JEST = summary(
+    JEST = SummaryPatterns { also_failing: &["Test Suites: 1 failed, 1 total"], ..summary(
         &[
             (r"^\s*Test Suites: +[1-9]\d* failed", Failed),
             (r"^\s*Tests: +[1-9]\d* failed", Failed),
@@ -247,9 +281,10 @@ summaries! {
         ],
         "Test Suites: 1 passed, 1 total",
         "Tests:       2 failed, 3 passed, 5 total",
-    );
-    VITEST = summary(
+    ) };
+    VITEST = SummaryPatterns { also_failing: &[" Test Files  1 failed (1)", "     Errors  1 error"], ..summary(
         &[
+            (COVERAGE, Failed),
             (r"^\s*Test Files +[1-9]\d* failed", Failed),
             (r"^\s*Tests +[1-9]\d* failed", Failed),
             (r"^\s*Errors +[1-9]\d* errors?", Failed),
@@ -258,10 +293,11 @@ summaries! {
         ],
         " Test Files  1 passed (1)",
         "      Tests  1 failed | 2 passed (3)",
-    );
+    ) };
     MOCHA = summary(
         &[
             (r"^\s*[1-9]\d* failing$", Failed),
+            (COVERAGE, Failed),
             (r"^\s*[1-9]\d* passing \(\d", Passed(SoFar)),
         ],
         "  3 passing (10ms)",
@@ -287,6 +323,7 @@ summaries! {
     NODE_TEST = summary(
         &[
             (r"^(?:#|ℹ) (?:fail|cancelled) [1-9]\d*$", Failed),
+            (COVERAGE, Failed),
             (r"^(?:#|ℹ) fail 0$", Passed(SoFar)),
         ],
         "# fail 0",
@@ -322,6 +359,27 @@ summaries! {
         ],
         "3 tests, 0 failures",
         "3 tests, 1 failure",
+    );
+    BEHAVE = summary(
+        &[
+            (r"^\d+ (?:features?|scenarios?) passed, (\d+) failed(?:, (\d+) errors?)?, \d+ skipped", Counts(Run)),
+            (r"^\d+ steps? passed, (\d+) failed(?:, (\d+) errors?)?, \d+ skipped(?:, (\d+) undefined)?", Counts(Run)),
+        ],
+        "3 scenarios passed, 0 failed, 0 skipped",
+        "2 scenarios passed, 1 failed, 0 skipped",
+    );
+    CUCUMBER = summary(
+        &[
+            (r"^\d+ scenarios? \((?:.*, )?[1-9]\d* (?:failed|undefined|ambiguous|pending|unknown)\b", Failed),
+            (r"^\d+ scenarios? \(\d+ passed\)$", Passed(Run)),
+        ],
+        "3 scenarios (3 passed)",
+        "3 scenarios (1 failed, 2 passed)",
+    );
+    ROBOT = summary(
+        &[(r"^\d+ tests?, \d+ passed, (\d+) failed", Counts(SoFar))],
+        "3 tests, 3 passed, 0 failed",
+        "3 tests, 2 passed, 1 failed",
     );
     JASMINE = summary(
         &[(r"^(?:Executed )?\d+ specs?, (\d+) failures?", Counts(SoFar))],
@@ -374,13 +432,20 @@ summaries! {
         "svelte-check found 1 error and 0 warnings in 1 file",
     );
     ESLINT = silent(
-        &[(r"^✖ \d+ problems? \((\d+) errors?, \d+ warnings?\)", Counts(Run))],
+        &[
+            (r"^✖ \d+ problems? \((\d+) errors?, \d+ warnings?\)", Counts(Run)),
+            (r"^ESLint found too many warnings \(maximum: \d+\)", Failed),
+        ],
         "✖ 2 problems (1 error, 1 warning)",
     );
     PRETTIER = summary(
         &[
             (r"^\[warn\] Code style issues (?:found|in)", Failed),
-            (r"^All matched files use Prettier code style!", Passed(Run)),
+            (r"^\[error\] \S+: \S*Error: ", Failed),
+            (r"^\[error\] No (?:files matching|parser could be inferred)", Failed),
+            (r"^Error occurred when checking code style in", Failed),
+            // It is also printed after a file that cannot be parsed.
+            (r"^All matched files use Prettier code style!", Passed(Part)),
         ],
         "All matched files use Prettier code style!",
         "[warn] Code style issues found in the above file. Run Prettier with --write to fix.",

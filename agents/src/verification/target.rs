@@ -1,8 +1,9 @@
 //! The target of a check, in a form in which two runs can be compared.
 //!
 //! A word that begins with `+` widens a run (`+--workspace`), one that begins with `-` narrows it
-//! (`-p a`); any other word is a file, a folder, a package or a name to which the run is limited.
-//! Options that change only what is printed are left out.
+//! (`-p a`), and one that begins with `=` makes it another run (`=--release`, `=ssh host`). Any other
+//! word is a file, a folder, a package or a name to which the run is limited. Options that change
+//! only what is printed are left out.
 
 /// Options of tools that take the next word and are placed before or next to a subcommand.
 pub(super) const VALUED: &[(&str, &[&str])] = &[
@@ -125,9 +126,7 @@ const NOISE: &[&str] = &[
     "--single-run",
     "--no-progress",
     "--output-on-failure",
-    "--release",
     "--if-present",
-    "--lf",
     "--ff",
     "-ra",
     "-rA",
@@ -158,20 +157,94 @@ const NOISE_VALUED: &[&str] = &[
     "-coverprofile",
     "-covermode",
     "-coverpkg",
-    "-W",
-    "--config-file",
 ];
 /// Options that widen the run.
 const WIDENS: &[&str] = &[
     "--workspace",
     "--all",
+    "--all-files",
     "--all-targets",
-    "--all-features",
     "-race",
     "--strict",
     "-r",
     "--recursive",
     "--include-ignored",
+];
+/// Options that narrow the run.
+const NARROWS: &[&str] = &[
+    "-p",
+    "--package",
+    "-k",
+    "-m",
+    "--test",
+    "--tests",
+    "--lib",
+    "--bin",
+    "--bins",
+    "--example",
+    "--examples",
+    "--bench",
+    "--benches",
+    "--doc",
+    "--exclude",
+    "-E",
+    "--filterset",
+    "--filter-expr",
+    "-run",
+    "-skip",
+    "--skip",
+    "--exact",
+    "--ignored",
+    "-short",
+    "-t",
+    "--testNamePattern",
+    "--testPathPattern",
+    "--testPathPatterns",
+    "--testPathIgnorePatterns",
+    "--grep",
+    "--fgrep",
+    "-g",
+    "-f",
+    "--filter",
+    "-F",
+    "--project",
+    "--projects",
+    "-pl",
+    "--scope",
+    "--since",
+    "--changed",
+    "--onlyChanged",
+    "--changedSince",
+    "--findRelatedTests",
+    "--related",
+    "-o",
+    "--shard",
+    "--partition",
+    "--only",
+    "--ignore",
+    "--deselect",
+    "--lf",
+    "--last-failed",
+    "--sw",
+    "--stepwise",
+    "--files",
+    "--from-ref",
+    "--to-ref",
+    "--staged",
+    "--tag",
+    "--tags",
+    "--group",
+    "--testsuite",
+    "--suite",
+    "--spec",
+    "-R",
+    "-L",
+    "-only-testing",
+    "-skip-testing",
+    "--testfile",
+    "--workspace-filter",
+    "-Dtest",
+    "-am",
 ];
 const WIDENS_VALUED: &[&str] = &["-D", "--max-warnings", "--cov-fail-under"];
 
@@ -208,7 +281,13 @@ pub(super) fn normalized_target(
             // This option does not change what is checked.
         } else {
             let widens = flag || WIDENS_VALUED.contains(&option);
-            let sign = if widens { "+" } else { "" };
+            let other_build = tool == "go" && option == "--tags";
+            let narrows = targets || (NARROWS.contains(&option) && !other_build);
+            let sign = match (widens, narrows) {
+                (true, _) => "+",
+                (_, true) => "",
+                _ => "=",
+            };
             let value = value.map_or(String::new(), |value| format!(" {value}"));
             words.push(format!("{sign}{option}{value}"));
         }
@@ -219,6 +298,57 @@ pub(super) fn normalized_target(
     words.sort_unstable();
     words.dedup();
     (words, directory)
+}
+
+/// Variables that change what is printed, the speed or where files are, not what is checked.
+const NOISE_VARIABLES: &[&str] = &[
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "RUST_LIB_BACKTRACE",
+    "RUST_TEST_THREADS",
+    "CARGO_TERM_",
+    "CARGO_INCREMENTAL",
+    "CARGO_TARGET_DIR",
+    "CARGO_BUILD_JOBS",
+    "CARGO_HOME",
+    "CARGO_NET_",
+    "NEXTEST_",
+    "CI",
+    "FORCE_COLOR",
+    "NO_COLOR",
+    "CLICOLOR",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "PATH",
+    "HOME",
+    "PWD",
+    "TMPDIR",
+    "TEMP",
+    "PAGER",
+    "GIT_PAGER",
+    "LOG_LEVEL",
+    "DEBUG",
+    "VERBOSE",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONFAULTHANDLER",
+    "UV_CACHE_DIR",
+    "NPM_CONFIG_",
+    "npm_config_",
+    "GOCACHE",
+    "GOMAXPROCS",
+    "GOTMPDIR",
+    "MAKEFLAGS",
+    "DISPLAY",
+];
+
+/// Whether an assignment changes nothing about what is checked.
+pub(super) fn is_noise_variable(assignment: &str) -> bool {
+    let name = assignment.split('=').next().unwrap_or_default();
+    NOISE_VARIABLES
+        .iter()
+        .any(|known| name == *known || (known.ends_with('_') && name.starts_with(known)))
 }
 
 /// Whether a word is an option with a number, such as `-j4` for `-j`.

@@ -92,6 +92,27 @@ fn known_commands_are_found_at_any_position() {
         ("make -C sub test", "make test"),
         ("cargo test; rc=$?; exit $rc", "cargo test"),
         ("ssh -p 22 host 'cd a && cargo test'", "cargo test"),
+        ("npx nyc mocha", "mocha"),
+        ("npx c8 -r lcov node --test", "node --test"),
+        ("git diff --name-only | xargs -n 5 npx eslint", "eslint"),
+        ("out=$(cargo test 2>&1); echo $?", "cargo test"),
+        ("time (cargo test)", "cargo test"),
+        ("powershell.exe -NoProfile -Command \"npm test\"", "npm test"),
+        ("pwsh -c cargo test", "cargo test"),
+        ("cmd.exe /s /c npm test", "npm test"),
+        ("su - app -c 'pytest'", "pytest"),
+        ("runuser -u app -- pytest", "pytest"),
+        ("eval 'cargo test'", "cargo test"),
+        ("dotenv -e .env -- npx jest", "jest"),
+        ("sbt 'testOnly a.B'", "sbt testOnly"),
+        ("yarn workspaces foreach -A run test", "yarn test"),
+        ("behave", "behave"),
+        ("npx cucumber-js", "cucumber-js"),
+        ("robot tests", "robot"),
+        ("devcontainer exec --workspace-folder . cargo test", "cargo test"),
+        ("files=$(git ls-files); echo $files", ""),
+        ("pwsh -File a.ps1", ""),
+        ("su app", ""),
         ("ls; git status", ""),
         ("echo 'cargo test'", ""),
         ("go run -", ""),
@@ -290,7 +311,267 @@ fn every_check_of_a_list_has_its_own_status() {
 }
 
 #[test]
-fn a_summary_counts_if_enough_of_it_is_visible() {
+fn a_printed_code_belongs_to_its_own_echo() {
+    let red = "test result: FAILED. 1 passed; 1 failed";
+    let two = "cargo test; echo \"exit $?\"; cargo clippy; echo \"exit $?\"";
+    for (line, output, expected) in [
+        (two, "x\nexit 101\nexit 0", "1:failed 2:passed"),
+        (two, "exit 0\nexit 101", "1:passed 2:failed"),
+        (&format!("{two}; ls"), "exit 0\nexit 101", "1:passed 2:failed"),
+        // One of these lines is not an echo's, or one is missing.
+        (&format!("{two}; ls"), "exit 0\nexit 0\nexit 101", "1:unknown 2:unknown"),
+        (&format!("{two}; ls"), "exit 0", "1:unknown 2:unknown"),
+        ("cargo test; echo $?; ls; echo $?", "101\nx\n0", "1:failed"),
+        ("cargo test; echo $?; wc -l < a", "101\n3", "1:unknown"),
+        ("cargo test; echo $?; ls", "101\nx", "1:failed"),
+        ("wc -l < a; cargo test; echo $?", "3\n101", "1:failed"),
+        ("cargo test; echo \"exit $?\"; false || echo \"exit 1\"", "exit 0\nexit 1", "1:unknown"),
+        ("for p in a b; do cargo test; echo \"exit $?\"; done", "exit 0", "1:unknown"),
+        ("cargo test & echo $?", "0", "1:unknown"),
+        ("bash -c 'cargo test; echo e=$?'; mypy a; echo e=$?", "e=1\ne=0", "1:failed 2:passed"),
+        (
+            "npm run lint > l 2>&1; echo \"exit=$?\"; npm test > t 2>&1; echo \"exit=$?\"",
+            "exit=0\nexit=1",
+            "1:passed 2:failed",
+        ),
+        ("out=$(cargo test 2>&1); echo $?; echo \"$out\" | tail -1", "101\nx", "1:failed"),
+        ("out=$(cargo test 2>&1); echo \"$out\" | tail -1", red, "1:failed"),
+        ("out=$(cargo test 2>&1); echo \"$none\" | tail -1", red, "1:unknown"),
+        // A failure that is visible is not overruled.
+        ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 0"), "1:unknown"),
+        ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 101"), "1:failed"),
+        ("(cargo test; echo EXIT $?) 2>&1 | tail -2", "x\nEXIT 101", "1:failed"),
+        ("(cargo test; echo EXIT $?) 2>&1 | sed s/101/0/", "x\nEXIT 0", "1:unknown"),
+        ("(cargo test; echo EXIT $?) > log", "x\nEXIT 0", "1:unknown"),
+        ("cargo test | tail; rc=${PIPESTATUS[0]}; echo rc=$rc", "x\nrc=101", "1:failed"),
+        ("cargo test | tail; rc=$?; echo rc=$rc", "x\nrc=0", "1:unknown"),
+    ] {
+        assert_eq!(ended(line, "finished", Some(0), output), expected, "{line}: {output}");
+    }
+    for (line, code, expected) in [
+        ("cargo test | tail -3; exit ${PIPESTATUS[0]}", 101, "failed"),
+        ("cargo test | tail -3; exit ${PIPESTATUS[0]}", 0, "passed"),
+        ("cargo test | tail -3; rc=${PIPESTATUS[0]}; ls; exit $rc", 101, "failed"),
+        ("cargo test | tail -3; exit $?", 101, "unknown"),
+    ] {
+        assert_eq!(status(line, code, "x"), expected, "{line} {code}");
+    }
+}
+
+#[test]
+fn a_part_of_a_script_passes_for_the_whole_only_at_its_end() {
+    let vitest = " Test Files  1 passed (1)\n      Tests  3 passed (3)\n   Start at  12:00:00";
+    for (line, output, expected) in [
+        ("npm run ci 2>&1 | tail -6", vitest, "passed"),
+        (
+            "npm run ci 2>&1 | tail -6",
+            &format!("{vitest}\n\n> node size.js\nBundle too large: 300 kB > 250 kB"),
+            "unknown",
+        ),
+        ("./scripts/check.sh 2>&1 | tail", "All checks passed!\nundocumented flag", "unknown"),
+        ("bash ci.sh 2>&1 | tail", "BUILD SUCCESSFUL in 3s\nsmoke test failed", "unknown"),
+        ("bash ci.sh | tail", "BUILD SUCCESSFUL in 3s\n3 actionable tasks: 3 executed", "passed"),
+        (
+            "make ci | tail",
+            "    Finished `dev` profile [x] target(s) in 1.20s\ncargo test",
+            "unknown",
+        ),
+        ("make ci | tail; echo done", "=== 3 passed in 1s ===\ndone", "passed"),
+        // A failure counts wherever it is.
+        ("make ci | tail; ls", "=== 1 failed in 1s ===\nAll checks passed!\na", "failed"),
+        (
+            "npm test | tail -5",
+            "Test Suites: 1 passed, 1 total\nTests: 1 passed, 1 total",
+            "passed",
+        ),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
+fn a_summary_does_not_hide_another_failure() {
+    let vitest = " Test Files  2 passed (2)\n      Tests  3 passed (3)\n";
+    let low = "ERROR: Coverage for lines (50%) does not meet global threshold (80%)";
+    let table = "TOTAL     10   5   50%\n3 passed in 0.1s";
+    for (line, output, expected) in [
+        (
+            "npx eslint . --max-warnings 0 | tail -5",
+            "✖ 1 problem (0 errors, 1 warning)\n\nESLint found too many warnings (maximum: 0).",
+            "failed",
+        ),
+        ("npx eslint . --max-warnings 0 | head -1", "✖ 1 problem (0 errors, 1 warning)", "unknown"),
+        ("npx eslint . | tail -1", "✖ 1 problem (0 errors, 1 warning)", "passed"),
+        ("npx eslint . --max-warnings 0 | tail -5", "", "passed"),
+        ("npx vitest run --coverage 2>&1 | tail -4", &format!("{vitest}\n{low}"), "failed"),
+        ("npx vitest run --coverage 2>&1 | tail -2", vitest, "unknown"),
+        ("npx vitest run 2>&1 | tail -2", vitest, "passed"),
+        ("npx vitest run 2>/dev/null | tail -2", vitest, "unknown"),
+        ("npx vitest run | grep Tests", "      Tests  3 passed (3)", "unknown"),
+        ("npm test | tail -3", low, "failed"),
+        ("pytest --cov=a --cov-fail-under=80 | tail -1", "3 passed in 0.10s", "unknown"),
+        ("pytest --cov=a | tail -1", "3 passed in 0.10s", "unknown"),
+        ("pytest --cov=a | tail -2", table, "passed"),
+        ("pytest --cov=a --cov-fail-under=80 | tail -2", table, "unknown"),
+        (
+            "pytest --cov=a --cov-fail-under=80 | tail -2",
+            "Required test coverage of 80% reached. Total coverage: 91.00%\n3 passed in 0.10s",
+            "passed",
+        ),
+        (
+            "pytest --cov=a --cov-fail-under=80 | tail -2",
+            "FAIL Required test coverage of 80% not reached.\n3 passed in 0.10s",
+            "failed",
+        ),
+        ("npx jest 2>&1 | grep 'Tests:'", "Tests:       3 passed, 3 total", "unknown"),
+        ("npx jest 2>&1 | grep -E 'Tests:|Suites:'", "Test Suites: 1 passed, 1 total", "passed"),
+        (
+            "prettier --check . 2>&1 | tail -2",
+            "[error] a.ts: SyntaxError: x\nAll matched files use Prettier code style!",
+            "failed",
+        ),
+        (
+            "prettier --check . 2>&1 | tail -1",
+            "All matched files use Prettier code style!",
+            "unknown",
+        ),
+        (
+            "prettier --check . 2>&1 | tail",
+            "Checking formatting...\nAll matched files use Prettier code style!",
+            "passed",
+        ),
+        (
+            "ruff format --check . 2>&1 | tail -2",
+            "error: Failed to parse a.py:1:5: x\n2 files already formatted",
+            "failed",
+        ),
+        ("ruff format --check . 2>&1 | tail -1", "2 files already formatted", "unknown"),
+        ("oxlint --deny-warnings | tail -1", "Found 2 warnings and 0 errors.", "unknown"),
+        ("oxlint --deny-warnings | tail -1", "Found 0 warnings and 0 errors.", "passed"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
+fn the_output_of_another_program_is_not_the_checks() {
+    let green = "test result: ok. 1 passed";
+    let red = "test result: FAILED. 1 passed; 1 failed";
+    for (line, output, expected) in [
+        ("cat old.log; cargo test 2>&1 | tail -1", format!("{red}\n{green}"), "passed"),
+        ("cat old.log; cargo test 2>&1 | tail -1", format!("{green}\n{red}"), "failed"),
+        ("cat old.log; cargo test; ls", format!("{red}\n{green}"), "unknown"),
+        ("cargo test | tail -1; cat old.log", format!("{green}\n{red}"), "unknown"),
+        ("tail -5 ../b/test.log; make test | tail -1", format!("{red}\nok"), "unknown"),
+        ("grep -r FAILED .; npx tsc | tail -1", "a.ts(3,7): error TS2322: x".to_owned(), "unknown"),
+        ("git show HEAD:log; cargo test; ls", red.to_owned(), "unknown"),
+        ("docker logs web; pytest; ls", "=== 1 failed in 1s ===".to_owned(), "unknown"),
+        (
+            "cat old.log; echo '--- test'; cargo test | tail; ls",
+            format!("{red}\n--- test\n{green}\na"),
+            "passed",
+        ),
+        ("cargo test | tail; echo ---; cat old.log", format!("{green}\n---\n{red}"), "passed"),
+        // The marker is not unique.
+        (
+            "cat old.log; echo ---; cargo test | cat; ls",
+            format!("{red}\n---\n---\n{green}"),
+            "unknown",
+        ),
+        ("cargo test > o.txt 2>&1; tail -1 old.txt", green.to_owned(), "unknown"),
+        ("cargo test > o.txt 2>&1; tail -1 ./o.txt", green.to_owned(), "passed"),
+        ("cargo test > o.txt 2>&1; tail -1 o.txt; cat b", format!("{green}\n{red}"), "unknown"),
+        ("cargo test > o.txt 2>&1; cat b; tail -1 o.txt", format!("{red}\n{green}"), "passed"),
+        ("cargo test | tee o.txt | tail -1; grep x o.txt", green.to_owned(), "passed"),
+        ("{ cargo test; } > o.txt 2>&1; cat old.txt", red.to_owned(), "unknown"),
+        ("ls | head -3; cargo test | tail -1; git status", green.to_owned(), "passed"),
+        ("sed -i s/a/b/ x; cargo test | tail -1; git status", green.to_owned(), "passed"),
+    ] {
+        assert_eq!(status(line, 0, &output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
+fn a_check_that_its_runner_could_not_start_is_an_error() {
+    for (line, code, output, expected) in [
+        ("python3 -m pytest -q", 1, "/usr/bin/python3: No module named pytest", "error"),
+        ("python3 -m pytest -q | tail", 0, "/usr/bin/python3: No module named pytest", "error"),
+        ("python3 -m pytest -q", 1, "E  ModuleNotFoundError: No module named 'a'", "failed"),
+        ("ssh host 'cd /srv && pytest -q'", 255, "ssh: connect to host host port 22: x", "error"),
+        ("ssh host pytest", 255, "=== 1 failed in 1s ===", "failed"),
+        ("ssh host pytest", 1, "x", "failed"),
+        ("docker run --rm img pytest", 125, "docker: Error response from daemon: x", "error"),
+        ("docker compose exec web pytest", 1, "service \"web\" is not running", "error"),
+        ("npm test", 1, "npm error Missing script: \"test\"", "error"),
+        ("npm test", 1, "> a\nnpm error Missing script: \"inner\"", "failed"),
+        ("make test", 2, "make: *** No rule to make target 'test'.  Stop.", "error"),
+        (
+            "make test",
+            2,
+            "make: *** No rule to make target 'a.c', needed by 'test'.  Stop.",
+            "failed",
+        ),
+        ("timeout 10x pytest", 125, "timeout: invalid time interval '10x'", "error"),
+        ("poetry run pytest", 1, "Command not found: pytest", "error"),
+        ("uv run pytest", 2, "error: Failed to spawn: `pytest`", "error"),
+        ("cargo nextest run", 101, "error: no such command: `nextest`", "error"),
+        ("cargo test", 101, "error: could not find `Cargo.toml` in `/w` or any parent", "error"),
+        ("npm ci && cargo +beta test", 1, "error: toolchain 'beta' is not installed", "error"),
+        ("yarn jest", 1, "error Command \"jest\" not found.", "error"),
+        ("just test", 1, "error: Justfile does not contain recipe `test`", "error"),
+        // The file of the environment is not there, so the check did not run.
+        (". .venv/bin/activate && pytest", 1, "sh: 1: .: cannot open .venv/bin/activate", ""),
+        ("source v/a && pytest", 1, "bash: v/a: No such file or directory", ""),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
+    }
+}
+
+#[test]
+fn a_script_that_is_no_shell_failed_its_syntax_check() {
+    let message = "line 3: syntax error near unexpected token `fi'";
+    assert_eq!(status("bash -n a.sh", 2, &format!("a.sh: {message}")), "failed");
+    assert_eq!(status("bash ci.sh", 2, &format!("ci.sh: {message}")), "failed");
+    assert_eq!(status("bash -n fi", 2, &format!("/bin/bash: -c: {message}")), "");
+    assert_eq!(status("bash -n fi", 2, &format!("bash: eval: {message}")), "");
+}
+
+#[test]
+fn preparations_fail_only_if_they_say_so() {
+    for (line, code, output, expected) in [
+        ("rm -rf target && cargo test", 101, "x", "failed"),
+        ("rm target && cargo test", 1, "rm: cannot remove 'target': No such file or directory", ""),
+        ("mkdir -p build && cd build && ctest", 8, "x", "failed"),
+        ("mkdir -p b && cd b && cmake .. && ctest", 8, "x", "failed"),
+        ("cmake .. && ctest", 1, "x", "unknown"),
+        ("cmake .. && ctest || exit 8", 8, "x", "unknown"),
+        ("git pull && cargo test", 101, "x", "failed"),
+        ("git pull && cargo test", 1, "x", "unknown"),
+        ("mkdir build && ctest", 1, "mkdir: cannot create directory 'build': File exists", ""),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
+    }
+}
+
+#[test]
+fn a_run_that_may_go_on_has_not_passed() {
+    let green = "test result: ok. 1 passed";
+    let red = "test result: FAILED. 1 passed; 1 failed";
+    for (line, output, expected) in [
+        ("nohup cargo test > t.txt 2>&1 &\nsleep 1; cat t.txt", green, "unknown"),
+        ("nohup cargo test > t.txt 2>&1 &\nsleep 1; cat t.txt", red, "failed"),
+        ("(cargo test > o.txt 2>&1) & sleep 5; tail -1 o.txt", green, "unknown"),
+        ("{ cargo test; } &> o.txt & sleep 5; tail -1 o.txt", red, "failed"),
+        ("(cargo test > o.txt &); sleep 5; tail -1 o.txt", green, "unknown"),
+        ("cargo test > o.txt 2>&1 & wait; tail -1 o.txt", green, "passed"),
+        ("npx tsc --noEmit & sleep 5", "", "unknown"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
+fn a_summary_counts_by_what_is_visible_of_it() {
     for (line, output, expected) in [
         ("cargo test | tail", "x\ntest result: ok. 1 passed", "passed"),
         ("cargo test | tail -1", "test result: ok. 1 passed", "passed"),
@@ -414,7 +695,25 @@ fn identity(line: &str) -> String {
 fn targets_are_normalised() {
     for (line, expected) in [
         ("cargo test", "cargo [test]  in /w"),
-        ("cargo test -q --release -- --nocapture", "cargo [test]  in /w"),
+        ("cargo test -q -- --nocapture", "cargo [test]  in /w"),
+        ("cargo test --release", "cargo [test] =--release in /w"),
+        ("pre-commit run --all-files", "pre-commit [run] +--all-files in /w"),
+        ("go test -tags integration ./...", "go [test] +...,=-tags integration in /w"),
+        ("cargo build --no-default-features", "cargo [build] =--no-default-features in /w"),
+        ("cargo build --target wasm32", "cargo [build] =--target wasm32 in /w"),
+        ("cargo +nightly build", "cargo [build] =+nightly in /w"),
+        ("rustup run nightly cargo build", "cargo [build] =+nightly in /w"),
+        ("RUSTFLAGS='-D warnings' CI=1 cargo check", "cargo [check] =RUSTFLAGS=-D warnings in /w"),
+        ("export A=1; cargo check", "cargo [check] =A=1 in /w"),
+        ("env A=1 cargo check", "cargo [check] =A=1 in /w"),
+        ("bash -c 'A=1 cargo check'", "cargo [check] =A=1 in /w"),
+        ("ruff check --select ALL .", "ruff [check] =--select ALL in /w"),
+        ("ssh -p 22 prod pytest", "pytest [] =ssh prod in /w"),
+        ("ssh prod 'cd a; pytest'", "pytest [] =ssh prod in /w/a"),
+        ("docker compose run --rm -e A=b web pytest", "pytest [] =A=b,=container web in /w"),
+        ("docker exec -it web sh -c 'pytest'", "pytest [] =container web in /w"),
+        ("uv run --python 3.11 pytest", "pytest [] =--python 3.11 in /w"),
+        ("timeout 60 sudo pytest --lf", "pytest [] --lf in /w"),
         ("cargo test -p a --test it foo", "cargo [test] --test it,-p a,foo in /w"),
         ("cargo test --workspace", "cargo [test] +--workspace in /w"),
         ("cd sub && cargo test", "cargo [test]  in /w/sub"),

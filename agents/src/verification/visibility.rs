@@ -15,6 +15,18 @@ pub(super) struct OutputFilter {
     pub(super) words: Vec<String>,
 }
 
+impl OutputFilter {
+    /// How many lines it lets through, if it is a `tail`.
+    pub(super) fn tail_lines(&self) -> Option<usize> {
+        let (program, arguments) = self.words.split_first()?;
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match limit(&arguments)? {
+            LineLimit::Lines(lines) if program == "tail" => lines.try_into().ok(),
+            _ => None,
+        }
+    }
+}
+
 impl OutputVisibility {
     pub(super) const ALL: Self = Self { beginning: true, end: true };
 
@@ -26,7 +38,8 @@ impl OutputVisibility {
             let Some((program, arguments)) = filter.words.split_first() else { continue };
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             match program.rsplit('/').next().unwrap_or_default() {
-                "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf" => {}
+                "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf"
+                | "echo" => {}
                 "tail" => match limit(&arguments) {
                     Some(LineLimit::Lines(lines)) => seen.beginning &= (shown as u64) < lines,
                     _ => seen.beginning = false,

@@ -92,6 +92,22 @@ const UV: &[&str] = &[
 const PYTHON: &[&str] = &["-W", "-X"];
 const NODE: &[&str] = &["-r", "--require", "--import", "--loader", "--env-file"];
 const SSH: &[&str] = &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"];
+const COVERAGE: &[&str] = &[
+    "-r",
+    "--reporter",
+    "-n",
+    "--include",
+    "-x",
+    "--exclude",
+    "-o",
+    "--report-dir",
+    "--src",
+    "--lines",
+    "--branches",
+    "--functions",
+    "--statements",
+    "--temp-directory",
+];
 const CONDA: &[&str] = &["-n", "--name", "-p", "--prefix", "--cwd"];
 
 /// The runners; of two with the same beginning, the longer one is first.
@@ -116,6 +132,29 @@ const RUNNERS: &[WrapperProgram] = &[
     with(&["caffeinate"], &["-t", "-w"]),
     over(&["timeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
     over(&["gtimeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
+    with(&["runuser"], &["-u", "--user", "-g", "--group"]),
+    with(
+        &["xargs"],
+        &[
+            "-n",
+            "-I",
+            "-P",
+            "-L",
+            "-d",
+            "-a",
+            "-s",
+            "-E",
+            "--max-args",
+            "--max-procs",
+            "--arg-file",
+        ],
+    ),
+    with(&["nyc"], COVERAGE),
+    with(&["c8"], COVERAGE),
+    with(
+        &["devcontainer", "exec"],
+        &["--workspace-folder", "--config", "--container-id", "--id-label", "--remote-env"],
+    ),
     with(&["npx"], &["-p", "--package"]),
     plain(&["bunx"]),
     plain(&["pnpx"]),
@@ -158,7 +197,7 @@ const RUNNERS: &[WrapperProgram] = &[
     over(&["rustup", "run"], &[], 1),
     with(&["coverage", "run"], &["--source", "--rcfile", "--omit", "--include"]),
     plain(&["dotenv", "run"]),
-    plain(&["dotenv"]),
+    with(&["dotenv"], &["-e", "-f", "-p", "--file"]),
     plain(&["doppler", "run"]),
     plain(&["op", "run"]),
     plain(&["cross-env"]),
@@ -188,8 +227,16 @@ pub(super) fn inner<'w, 'a>(
     scratch: &'w mut Vec<&'a str>,
 ) -> Option<WrappedCommand<'w, 'a>> {
     let (first, rest) = words.split_first()?;
-    let program = first.rsplit('/').next()?;
+    let program = first.rsplit(['/', '\\']).next()?;
+    let program = program.strip_suffix(".exe").unwrap_or(program);
     match program {
+        "powershell" | "pwsh" => return other_shell(rest, &["-c", "-command"]),
+        "cmd" => return other_shell(rest, &["/c", "/k"]),
+        "eval" => return Some(WrappedCommand::Line(rest.join(" "))),
+        "su" | "runuser" if rest.iter().any(|word| matches!(*word, "-c" | "--command")) => {
+            let at = rest.iter().position(|word| matches!(*word, "-c" | "--command"))?;
+            return Some(WrappedCommand::Line((*rest.get(at + 1)?).to_owned()));
+        }
         "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" => return shell(rest),
         "nix" | "nix-shell" => return nix(rest),
         "ssh" => {
@@ -228,6 +275,32 @@ pub(super) fn inner<'w, 'a>(
     let mut command = after_options(rest, runner.valued);
     command = command.get(runner.operands..).unwrap_or_default();
     Some(WrappedCommand::Words(after_options(command, &[]), directory))
+}
+
+/// Returns the host, the container or the toolchain in the words of a runner.
+pub(super) fn place_of(words: &[&str]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    let after = |option: &str| {
+        let at = rest.iter().position(|word| *word == option)?;
+        rest.get(at + 1).copied()
+    };
+    match program.rsplit('/').next()? {
+        "ssh" => Some(format!("ssh {}", after_options(rest, SSH).first()?)),
+        "docker" | "podman" | "docker-compose" | "kubectl" => {
+            let operand =
+                rest.iter().rev().find(|word| **word != "--" && !word.starts_with('-'))?;
+            Some(format!("container {operand}"))
+        }
+        "xargs" => Some("xargs".to_owned()),
+        "devcontainer" => Some("devcontainer".to_owned()),
+        "rustup" => Some(format!("+{}", rest.last()?)),
+        "nvm" => Some(format!("nvm {}", rest.last()?)),
+        "conda" | "mamba" | "micromamba" => {
+            Some(format!("conda {}", after("-n").or_else(|| after("--name"))?))
+        }
+        "uv" | "uvx" => Some(format!("--python {}", after("--python").or_else(|| after("-p"))?)),
+        _ => None,
+    }
 }
 
 fn is_version(text: &str) -> bool {
@@ -279,6 +352,14 @@ fn shell<'w, 'a>(words: &[&'a str]) -> Option<WrappedCommand<'w, 'a>> {
         }
     }
     None
+}
+
+/// The command line that a shell of Windows gets after one of these options.
+fn other_shell<'w, 'a>(words: &[&'a str], options: &[&str]) -> Option<WrappedCommand<'w, 'a>> {
+    let is_option = |word: &&str| options.contains(&word.to_ascii_lowercase().as_str());
+    let at = words.iter().position(is_option)?;
+    let line = words.get(at + 1..).filter(|line| !line.is_empty())?.join(" ");
+    Some(WrappedCommand::Line(line))
 }
 
 /// The command that a Nix shell runs.

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NOT_YET};
-use crate::output::progress::Progress;
+use crate::output::progress::ProgressIndicator;
 use crate::report::purge::SecretPurgeReport;
 use crate::transcript::open_plain;
 use crate::workspace::{self, StoreAccess};
@@ -74,7 +74,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
     let store = workspace::open_store(context, access)?;
     let act = workspace::write_context(context, "purge");
-    let progress = Progress::new(&context.out, "MB searched", None);
+    let progress = ProgressIndicator::new(&context.out, "MB searched", None);
     let read = &|bytes: u64| progress.reach(bytes / 1_000_000);
     if let Some(pattern) = &args.pattern {
         let seek = SecretDetector::pattern(pattern).map_err(CommandError::invalid)?;

@@ -1,0 +1,144 @@
+//! Recognises runs in which the checker never started, because the program that runs it failed.
+
+use super::check_call::CheckCall;
+use regex::Regex;
+
+/// A way in which a program says that it could not run a command.
+struct RunnerFailure {
+    /// The programs.
+    programs: &'static [&'static str],
+    /// The line that it prints. `{}` is the name of what it should have run.
+    message: &'static str,
+}
+
+const fn says(programs: &'static [&'static str], message: &'static str) -> RunnerFailure {
+    RunnerFailure { programs, message }
+}
+
+const CONTAINERS: &[&str] =
+    &["docker", "docker-compose", "podman", "podman-compose", "kubectl", "devcontainer"];
+const NODE: &[&str] = &["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"];
+const MAKE: &[&str] = &["make", "gmake"];
+
+static FAILURES: &[RunnerFailure] = &[
+    says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
+    says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
+    says(&["ssh"], r"^ssh: |^Host key verification failed|: Permission denied \(publickey"),
+    says(CONTAINERS, r"^(?:docker: )?(?:Error response from daemon|Cannot connect to the Docker)"),
+    says(
+        CONTAINERS,
+        r#"^(?:service "?\S+"? is not running|no such service: |no configuration file)"#,
+    ),
+    says(CONTAINERS, r"^Error: (?:No such container|no container with name)|^Unable to find image"),
+    says(
+        &["kubectl"],
+        r"^(?:Error from server|error: unable to upgrade connection|The connection to)",
+    ),
+    says(
+        &["sudo"],
+        r"^sudo: (?:a password is required|a terminal is required|\S+: command not found)",
+    ),
+    says(NODE, r#"^npm (?:ERR!|error) Missing script: "{}""#),
+    says(
+        NODE,
+        r"^npm (?:ERR!|error) (?:could not determine executable|enoent Could not read package)",
+    ),
+    says(NODE, r"^\s*ERR_PNPM_(?:NO_SCRIPT|NO_IMPORTER_MANIFEST_FOUND)\b"),
+    says(NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
+    says(NODE, r#"^(?:Usage Error: Couldn't find a script named|error: Script not found) "{}""#),
+    says(NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
+    says(MAKE, r"^g?make(?:\[\d+\])?: \*\*\* No rule to make target ['`‘]{}['’]\.\s+Stop"),
+    says(MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
+    says(
+        &["just"],
+        r"^error: (?:[Jj]ustfile does not contain recipe [`']{}[`']|No justfile found)",
+    ),
+    says(&["task", "go-task"], r#"^task: (?:Task "{}" does not exist|No Taskfile found)"#),
+    says(&["mise", "rtx"], r"^(?:mise )?(?:ERROR )?no task(?:s)? .*\b{}\b.* found"),
+    says(&["gradle", "gradlew"], r"^Task '{}' not found in "),
+    says(&["rake"], r"^(?:rake aborted!\s*)?Don't know how to build task '{}'"),
+    says(&["composer"], r#"Command "{}" is not defined"#),
+    says(&["deno"], r"^Task not found: {}"),
+    says(&["poetry"], r"^Command not found: {}|^Poetry could not find a pyproject\.toml"),
+    says(&["uv", "uvx"], r"^error: Failed to spawn: `{}`"),
+    says(&["pipenv"], r"^Error: the command {} could not be found"),
+    says(&["pdm"], r"Command '{}' is not found in your PATH"),
+    says(
+        &["bundle"],
+        r"^bundler: (?:command not found|failed to load command): {}|^Could not locate Gemfile",
+    ),
+    says(&["conda", "mamba"], r"^EnvironmentLocationNotFound: "),
+    says(&["cargo"], r"^error: no such (?:sub)?command: `{}`"),
+    says(&["cargo"], r"^error: could not find `Cargo\.toml` in "),
+    says(&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
+    says(&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
+    says(&["go"], r"^go: (?:go\.mod file not found|cannot find main module)"),
+    says(&["dotnet"], r"^Could not execute because the (?:specified|application)"),
+    says(&["timeout", "gtimeout"], r"^g?timeout: (?:invalid|failed to run)"),
+    says(&["xvfb-run"], r"^xvfb-run: error: "),
+    says(&["direnv"], r"^direnv: error "),
+    says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
+];
+
+/// The exit codes with which runners say that they failed themselves.
+const CODES: &[(&[&str], i64)] = &[
+    (&["ssh"], 255),
+    (&["docker", "docker-compose", "podman"], 125),
+    (&["timeout", "gtimeout", "env", "nice", "nohup", "stdbuf", "chroot", "xvfb-run"], 125),
+];
+
+/// How many of the first lines are searched for a message without a name.
+const FIRST_LINES: usize = 4;
+
+fn is_run_by(call: &CheckCall, programs: &[&str]) -> bool {
+    let own = call.name.split(' ').next().unwrap_or_default();
+    let own = own.rsplit('/').next().unwrap_or_default();
+    let of = |known: &&str| {
+        *known == own
+            || call.runners.iter().any(|runner| {
+                runner == known || (*known == "python" && runner.starts_with("python"))
+            })
+    };
+    programs.iter().any(of)
+}
+
+/// Whether this exit code is that of a runner which failed itself.
+pub(super) fn is_runner_code(call: &CheckCall, code: i64) -> bool {
+    CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
+}
+
+/// Whether the output says that a runner or the tool itself could not run the check. A message
+/// without a name counts only if the line has one check (`alone`).
+pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) -> bool {
+    let own = call.name.split(' ').next().unwrap_or_default();
+    let first = call.call.split(' ').next().unwrap_or_default();
+    let mut names: Vec<String> = [own, call.tool, call.call.as_str(), first]
+        .into_iter()
+        .filter(|name| !name.is_empty())
+        .map(regex::escape)
+        .collect();
+    names.dedup();
+    let names = format!("(?:{})", names.join("|"));
+    let filled = lines.iter().filter(|line| !line.trim().is_empty());
+    FAILURES.iter().filter(|failure| is_run_by(call, failure.programs)).any(|failure| {
+        let named = failure.message.contains("{}");
+        let pattern = failure.message.replace("{}", &names);
+        let Ok(regex) = Regex::new(&super::summary::ascii(&pattern)) else { return false };
+        let count = if named { usize::MAX } else { FIRST_LINES };
+        (named || alone) && filled.clone().take(count).any(|line| regex.is_match(line))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_is_a_pattern() {
+        for failure in FAILURES {
+            let pattern = super::super::summary::ascii(&failure.message.replace("{}", "(?:a|b)"));
+            assert!(Regex::new(&pattern).is_ok(), "{pattern}");
+            assert!(!failure.programs.is_empty(), "{pattern}");
+        }
+    }
+}
