@@ -202,7 +202,11 @@ impl PieceBuilder<'_> {
         let outcome = match status {
             "completed" => "finished",
             "failed" => "failed",
-            "killed" | "stopped" if end.summary.contains("time limit") => "timed_out",
+            "killed" | "stopped"
+                if after_description(end.summary).is_some_and(|end| end.contains("time limit")) =>
+            {
+                "timed_out"
+            }
             "killed" | "stopped" => "interrupted",
             _ => return,
         };
@@ -261,16 +265,23 @@ fn notices(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// The part of a summary after the quoted description of the command, which a person or an agent
+/// wrote and which may name an exit code of its own.
+fn after_description(summary: &str) -> Option<&str> {
+    let (_, end) = summary.rsplit_once('"')?;
+    Some(end.trim_start())
+}
+
 /// The exit code in "... failed with exit code 3" or "... completed (exit code 0)".
 fn exit_code(summary: &str) -> Option<i64> {
-    let (_, rest) = summary.rsplit_once("exit code ")?;
+    let (_, rest) = after_description(summary)?.split_once("exit code ")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
     rest.get(..end)?.parse().ok()
 }
 
 /// The status in a summary, for a notice without a status field.
 fn status_in(summary: &str) -> Option<&'static str> {
-    let (_, end) = summary.rsplit_once('"')?;
+    let end = after_description(summary)?;
     [
         ("completed", "completed"),
         ("finished", "completed"),
@@ -278,7 +289,7 @@ fn status_in(summary: &str) -> Option<&'static str> {
         ("was stopped", "killed"),
     ]
     .iter()
-    .find_map(|(word, status)| end.trim_start().starts_with(word).then_some(*status))
+    .find_map(|(word, status)| end.starts_with(word).then_some(*status))
 }
 
 #[cfg(test)]
@@ -292,6 +303,9 @@ mod tests {
             ("Background command \"exit code 9\" completed (exit code 0)", Some(0)),
             ("Background command \"grep\" completed (exit code 1: No matches found)", Some(1)),
             ("Background command \"x\" was stopped", None),
+            ("Background command \"check exit code 0 of cargo\" failed", None),
+            ("Background command \"say \"exit code 0\" twice\" failed with exit code 2", Some(2)),
+            ("the check of exit code 0 failed", None),
         ] {
             assert_eq!(exit_code(summary), expected, "{summary}");
         }

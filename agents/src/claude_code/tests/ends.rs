@@ -48,6 +48,22 @@ fn a_background_command_ends_with_its_notice() {
 }
 
 #[test]
+fn the_description_of_a_command_is_no_report_of_its_end() {
+    for (status, words, outcome) in [
+        ("failed", "check exit code 0 of cargo\" failed", "failed"),
+        ("stopped", "retry on exit code 75\" was stopped", "interrupted"),
+        ("killed", "wait for the time limit\" was stopped", "interrupted"),
+    ] {
+        let text = notice(status, "").replace("run\" ", words);
+        let piece = started("cargo test").line("user", notified(&text)).read();
+        let last = &of_kind(&piece, Kind::Command)[1].value;
+        assert_eq!((self::text(last, "outcome"), last.field("exit_code")), (Some(outcome), None));
+        let check = &of_kind(&piece, Kind::Verification)[1].value;
+        assert_eq!(self::text(check, "status"), Some("unknown"), "{words}");
+    }
+}
+
+#[test]
 fn repeated_notices_end_a_command_once() {
     let text = notice("failed", "failed with exit code 3");
     let queued =
