@@ -5,7 +5,7 @@ use super::call_result::{ClaudeCallResult, ToolUseResult};
 use super::line_context::{LineContext, PieceBuilder, fields};
 use super::message::parsed;
 use super::transcript_state::{CallRequest, OpenCall};
-use crate::lenient::{LenientId, LenientList, LenientText};
+use crate::lenient::{LenientBool, LenientId, LenientList, LenientText};
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -62,7 +62,7 @@ struct CreatedTask {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TaskUpdated {
-    success: Option<bool>,
+    success: LenientBool,
 }
 
 /// What a call does to the task list. `at` leads to its block.
@@ -127,7 +127,7 @@ impl PieceBuilder<'_> {
                 self.task(scene, &id, task);
             }
             CallRequest::TaskChange { id, fields } => {
-                if answer.object::<TaskUpdated>().success == Some(false) {
+                if answer.object::<TaskUpdated>().success.0 == Some(false) {
                     return;
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();
