@@ -8,7 +8,7 @@ use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
 use crate::output::progress::Progress;
 use crate::report::import::{FoundTranscript, Transcripts, table};
-use crate::transcript::{How, Importer, form_of, mistaken};
+use crate::transcript::{How, Importer, form_of, mistaken, no_text};
 use crate::workplace::{self, Access};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
@@ -166,8 +166,8 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
                 trajectory::run(author, &args, context)?;
             }
             Some(FileFormat::Events) => events::run(&EventsArgs { file: file.clone() }, context)?,
-            found => {
-                let found = found.unwrap_or(FileFormat::Other);
+            None => return Err(no_text(file)),
+            Some(found) => {
                 return Err(mistaken(
                     file,
                     FileFormat::Transcript(TranscriptDialect::ClaudeCode),
@@ -261,6 +261,13 @@ pub fn take(
     for path in files {
         match importer.file(path) {
             Ok(one) => {
+                if let (Some(other), Some(own)) = (&one.other_session, &one.agent_session) {
+                    context.out.warn(&format!(
+                        "{} begins with the session '{other}' and ends with '{own}': only what the \
+                         last one says is taken as its own, prompts of others are taken for copies",
+                        one.file
+                    ));
+                }
                 for skipped in one.skipped.iter().take(SHOWN) {
                     context
                         .out

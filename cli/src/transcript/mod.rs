@@ -3,7 +3,7 @@
 mod reading;
 mod source;
 
-pub use source::{Opened, form_of, mistaken, open_plain, read_at};
+pub use source::{Opened, form_of, mistaken, no_text, open_plain, read_at};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::report::import::{Skipped, TranscriptReport};
@@ -126,6 +126,11 @@ impl<'a> Importer<'a> {
             return self.unnamed(opened, report, path);
         };
         let Opened { file, bytes, document, .. } = opened;
+        if self.dialect == TranscriptDialect::ClaudeCode && !self.how.live {
+            let other = source::other_session(&file, &id);
+            let other = other.map_err(|error| Failure::from(error).within_file(path))?;
+            report.other_session = other.map(|other| self.store.without_secrets(&other));
+        }
         let id = self.store.without_secrets(&id);
         report.agent_session = Some(id.clone());
         let source = source_name(agent_name(self.dialect), path, &id);
@@ -184,6 +189,10 @@ impl<'a> Importer<'a> {
         path: &Path,
     ) -> Result<TranscriptReport, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
+        let damage = opened.damage(path).map_err(|error| Failure::from(error).within_file(path))?;
+        if let Some(error) = damage.filter(|_| !self.how.live) {
+            return Err(error);
+        }
         let begun = opened.is_begun().map_err(|error| Failure::from(error).within_file(path))?;
         let unlike = opened.form.filter(|form| *form != wanted && !begun);
         report.begun = begun;
@@ -530,6 +539,7 @@ impl TranscriptReport {
             line: skipped.line,
             offset: skipped.offset,
             reason: skipped.reason.clone(),
+            read: skipped.read,
         }));
     }
 }
