@@ -7,6 +7,7 @@ use super::transcript_state::{LastLineState, TranscriptState};
 use crate::piece::{SkippedLine, TranscriptPiece};
 use crate::{codex, gemini, long_text};
 use forge_store::model::Timestamp;
+use std::borrow::Cow;
 use std::io::BufRead;
 
 /// The agent that wrote a transcript. All of these agents append JSON objects, one per line.
@@ -236,14 +237,10 @@ impl TranscriptReader {
             let whole = String::from_utf8_lossy(text);
             match self.record(&whole, place, recorded_at, piece) {
                 Ok(()) => {
-                    return match std::str::from_utf8(text) {
-                        Ok(_) => Ok(()),
-                        Err(error) => {
-                            let at = error.valid_up_to();
-                            let reason = format!("is not UTF-8 at its byte {at}: read with U+FFFD");
-                            self.note(piece, start, reason, true)
-                        }
-                    };
+                    let Cow::Owned(_) = whole else { return Ok(()) };
+                    let at = text.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+                    let reason = format!("is not UTF-8 at its byte {at}: read with U+FFFD");
+                    return self.note(piece, start, reason, true);
                 }
                 Err(UnreadRecord::Message(reason)) => return self.skip(piece, start, reason),
                 Err(UnreadRecord::Json(_)) => {}
