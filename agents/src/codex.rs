@@ -21,7 +21,7 @@ mod tests;
 mod tool;
 
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
-use crate::lenient::{LenientFlag, LenientInteger, LenientText};
+use crate::lenient::{LenientFlag, LenientInteger, LenientText, object};
 use crate::long_text::{self, SourceSpan};
 use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
@@ -144,6 +144,18 @@ struct CodexLineMetadata {
 struct CodexTurnId<'a> {
     #[serde(borrow)]
     turn_id: LenientText<'a>,
+}
+
+/// Whether an event names its text as one of Codex's own, as early versions did.
+fn is_own_text(event: &RawValue) -> bool {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct UserMessageEvent<'a> {
+        #[serde(borrow)]
+        kind: LenientText<'a>,
+    }
+    let event: UserMessageEvent<'_> = object(Some(event));
+    event.kind.text().is_some_and(|kind| kind != "plain")
 }
 
 /// The types of lines that are read.
@@ -327,7 +339,7 @@ fn event(
     let started = payload.started_at_ms.0.map(|it| Timestamp::from_micros(it.saturating_mul(1000)));
     match payload.kind.text().unwrap_or_default() {
         "user_message" => {
-            if let (Some(text), false) = (payload.message.text(), copied) {
+            if let (Some(text), false) = (payload.message.text(), copied || is_own_text(raw)) {
                 prompt::push_event_prompt(work, scene, id, text, "/message", prompt::source::EVENT);
             }
         }

@@ -105,6 +105,19 @@ impl<'de> Deserialize<'de> for LenientFlag {
     }
 }
 
+/// `true` or `false`; absent if the field holds anything else.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct LenientBool(pub(crate) Option<bool>);
+
+impl<'de> Deserialize<'de> for LenientBool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match deserializer.deserialize_any(ScalarVisitor)? {
+            LenientScalar::Bool(flag) => Some(flag),
+            _ => None,
+        }))
+    }
+}
+
 /// A whole number; absent if the field holds anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LenientInteger(pub(crate) Option<i64>);
@@ -184,6 +197,7 @@ mod tests {
         word: LenientText<'a>,
         name: LenientId,
         flag: LenientFlag,
+        either: LenientBool,
         whole: LenientInteger,
     }
 
@@ -191,11 +205,12 @@ mod tests {
     fn a_field_of_another_type_reads_as_absent() {
         for other in ["null", "1.5", "[1,[2]]", r#"{"a":{"b":1}}"#] {
             let text = format!(
-                r#"{{"word":{other},"name":{other},"flag":{other},"whole":{other},"more":{other}}}"#
+                r#"{{"word":{other},"name":{other},"flag":{other},"either":{other},"whole":{other},"more":{other}}}"#
             );
             let fields: Fields<'_> = serde_json::from_str(&text).unwrap();
             assert_eq!((fields.word, fields.name), (LenientText(None), LenientId(None)));
             assert_eq!((fields.flag, fields.whole), (LenientFlag(false), LenientInteger(None)));
+            assert_eq!(fields.either, LenientBool(None));
         }
     }
 
@@ -233,10 +248,11 @@ mod tests {
 
     #[test]
     fn a_field_of_its_type_is_read() {
-        let text = r#"{"word":"a\nb","name":7,"flag":true,"whole":-3}"#;
+        let text = r#"{"word":"a\nb","name":7,"flag":true,"either":false,"whole":-3}"#;
         let fields: Fields<'_> = serde_json::from_str(text).unwrap();
         assert_eq!(fields.word.text(), Some("a\nb"));
         assert_eq!(fields.name, LenientId(Some("7".to_owned())));
         assert_eq!((fields.flag, fields.whole), (LenientFlag(true), LenientInteger(Some(-3))));
+        assert_eq!(fields.either, LenientBool(Some(false)));
     }
 }

@@ -106,8 +106,9 @@ pub fn resolve_each<'p>(
     document: &[u8],
     pointers: impl IntoIterator<Item = &'p str>,
 ) -> Vec<Option<String>> {
-    let document = std::str::from_utf8(document).ok().map(replace_lone_surrogates);
-    let document = document.and_then(|json| serde_json::from_str::<serde_json::Value>(&json).ok());
+    let document = String::from_utf8_lossy(document);
+    let document = replace_lone_surrogates(&document);
+    let document = serde_json::from_str::<serde_json::Value>(&document).ok();
     let texts = pointers.into_iter().map(|pointer| found(document.as_ref()?, pointer));
     texts.collect()
 }
@@ -146,7 +147,10 @@ fn value_text(value: &serde_json::Value) -> Option<String> {
             });
             Some(join(texts))
         }
-        object => Some(EditDescription::deserialize(object).ok()?.patch()?.text),
+        object => {
+            let json = object.to_string();
+            Some(serde_json::from_str::<EditDescription<'_>>(&json).ok()?.patch()?.text)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Edits as unified patches.
 
-use crate::lenient::LenientText;
+use crate::lenient::{LenientInteger, LenientList, LenientText};
 use serde::Deserialize;
 
 /// The description of an edit in a call's input or its result.
@@ -12,11 +12,11 @@ pub(crate) struct EditDescription<'a> {
     #[serde(borrow, alias = "filePath", alias = "notebook_path")]
     file_path: LenientText<'a>,
     #[serde(borrow, alias = "structuredPatch")]
-    structured_patch: Option<Vec<PatchHunk<'a>>>,
+    structured_patch: LenientList<PatchHunk<'a>>,
     #[serde(borrow)]
     content: LenientText<'a>,
     #[serde(borrow)]
-    edits: Option<Vec<TextReplacement<'a>>>,
+    edits: LenientList<TextReplacement<'a>>,
     #[serde(borrow, alias = "oldString")]
     old_string: LenientText<'a>,
     #[serde(borrow, alias = "newString")]
@@ -37,12 +37,12 @@ pub(crate) struct EditDescription<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct PatchHunk<'a> {
-    old_start: u64,
-    old_lines: u64,
-    new_start: u64,
-    new_lines: u64,
+    old_start: LenientInteger,
+    old_lines: LenientInteger,
+    new_start: LenientInteger,
+    new_lines: LenientInteger,
     #[serde(borrow)]
-    lines: Vec<LenientText<'a>>,
+    lines: LenientList<LenientText<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -74,11 +74,18 @@ impl EditDescription<'_> {
     pub(crate) fn patch(&self) -> Option<UnifiedPatch> {
         let path = self.path().unwrap_or("file");
         let mut patch = UnifiedPatch::default();
-        let hunks = self.structured_patch.as_deref().unwrap_or_default();
-        let edits = self.edits.as_deref().unwrap_or_default();
-        if !hunks.is_empty() {
+        // An element that cannot be read has no lines and no texts.
+        let hunks = self.structured_patch.0.iter().filter(|hunk| !hunk.lines.0.is_empty());
+        let mut hunks = hunks.peekable();
+        let edits = self
+            .edits
+            .0
+            .iter()
+            .filter(|edit| edit.old_string.0.is_some() || edit.new_string.0.is_some());
+        let mut edits = edits.peekable();
+        if hunks.peek().is_some() {
             patch.heading(path, path);
-            hunks.iter().for_each(|hunk| patch.hunk(hunk));
+            hunks.for_each(|hunk| patch.hunk(hunk));
         } else if let Some(content) = self.file_text.text() {
             patch.heading("/dev/null", path);
             patch.new_file(content);
@@ -96,7 +103,7 @@ impl EditDescription<'_> {
         } else if let Some(content) = &self.content.0 {
             patch.heading("/dev/null", path);
             patch.new_file(content);
-        } else if !edits.is_empty() {
+        } else if edits.peek().is_some() {
             patch.heading(path, path);
             for edit in edits {
                 patch.replacement(edit.old_string.text(), edit.new_string.text());
@@ -131,12 +138,12 @@ impl UnifiedPatch {
     }
 
     fn hunk(&mut self, hunk: &PatchHunk<'_>) {
-        self.text.push_str(&format!(
-            "@@ -{},{} +{},{} @@\n",
-            hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines
-        ));
-        for line in &hunk.lines {
-            let line = line.0.as_deref().unwrap_or_default();
+        let [old_start, old_lines, new_start, new_lines] =
+            [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines]
+                .map(|number| number.0.map_or_else(|| "?".to_owned(), |number| number.to_string()));
+        let place = format!("@@ -{old_start},{old_lines} +{new_start},{new_lines} @@\n");
+        self.text.push_str(&place);
+        for line in hunk.lines.0.iter().filter_map(|line| line.0.as_deref()) {
             let mut characters = line.chars();
             if let Some(mark) = characters.next() {
                 self.line(mark, characters.as_str());
@@ -206,6 +213,21 @@ mod tests {
         .unwrap();
         assert_eq!(made.text, "--- /a.rs\n+++ /a.rs\n@@ -3,2 +3,2 @@\n same\n-old \"x\"\n+new\n");
         assert_eq!((made.added, made.removed), (1, 1));
+    }
+
+    #[test]
+    fn a_bad_element_does_not_lose_the_others() {
+        let hunks = patch(
+            r#"{"filePath":"/a","edits":[null],"structuredPatch":[null,3,{"oldStart":null,"oldLines":1,
+                "newStart":7,"newLines":1,"lines":["-a",null,"+b"]},{"lines":null}]}"#,
+        );
+        assert_eq!(hunks.unwrap().text, "--- /a\n+++ /a\n@@ -?,1 +7,1 @@\n-a\n+b\n");
+        let edits = patch(
+            r#"{"file_path":"/a","edits":[null,{"old_string":"a","new_string":"b"},"x"],
+                "structuredPatch":[null]}"#,
+        );
+        assert_eq!(edits.unwrap().text, "--- /a\n+++ /a\n@@ -?,1 +?,1 @@\n-a\n+b\n");
+        assert_eq!(patch(r#"{"edits":[null],"structuredPatch":{}}"#), None);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct CheckpointDraft {
     pub key: String,
 }
 
-/// An unreadable line.
+/// A line that is not readable as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedLine {
     /// Its line number in the file, from 1.
@@ -44,6 +44,8 @@ pub struct SkippedLine {
     pub offset: u64,
     /// What is wrong with it.
     pub reason: String,
+    /// Whether it was read all the same, with U+FFFD in place of bytes that are not UTF-8.
+    pub read: bool,
 }
 
 /// The result of reading one block of bytes.
@@ -57,6 +59,6 @@ pub struct TranscriptPiece {
     pub facts: Vec<Fact>,
     /// The moments that get a checkpoint, in the order of the file.
     pub checkpoints: Vec<CheckpointDraft>,
-    /// The unreadable lines.
+    /// The lines that are not readable as they are.
     pub skipped: Vec<SkippedLine>,
 }

@@ -87,9 +87,7 @@ impl PieceBuilder<'_> {
         let (cwd, git_branch) = (session.cwd.clone(), session.git_branch.clone());
         let here =
             LineContext { cwd: cwd.as_deref(), git_branch: git_branch.as_deref(), ..scene.clone() };
-        if words.is_none() {
-            self.notices(&here, text, "/content");
-        }
+        self.notices(&here, text, "/content");
         let prompt = words.as_ref().map(|words| {
             let mut prompt = fields_of(&here, words, "/content");
             if is_slash(words.text()) {

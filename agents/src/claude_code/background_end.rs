@@ -31,6 +31,8 @@ struct TaskEnd<'t> {
     status: Option<&'t str>,
     summary: &'t str,
     exit_code: Option<i64>,
+    /// Whether the client says what the exit code means for this program.
+    interpreted: bool,
     duration_ms: Option<i64>,
     tokens: Option<i64>,
     output_file: Option<&'t str>,
@@ -86,7 +88,8 @@ impl PieceBuilder<'_> {
                 call: name("tool-use-id"),
                 status: name("status").or_else(|| status_in(summary)),
                 summary,
-                exit_code: exit_code(summary),
+                exit_code: exit_code(summary).map(|(code, _)| code),
+                interpreted: exit_code(summary).is_some_and(|(_, interpreted)| interpreted),
                 duration_ms: name("duration_ms").and_then(|number| number.parse().ok()),
                 tokens: name("subagent_tokens").and_then(|number| number.parse().ok()),
                 output_file: name("output-file"),
@@ -186,9 +189,16 @@ impl PieceBuilder<'_> {
         status: &str,
     ) {
         let outcome = match status {
+            "completed" if end.exit_code.is_some_and(|code| code != 0) && !end.interpreted => {
+                "failed"
+            }
             "completed" => "finished",
             "failed" => "failed",
-            "killed" | "stopped" if end.summary.contains("time limit") => "timed_out",
+            "killed" | "stopped"
+                if after_description(end.summary).is_some_and(|end| end.contains("time limit")) =>
+            {
+                "timed_out"
+            }
             "killed" | "stopped" => "interrupted",
             _ => return,
         };
@@ -247,16 +257,25 @@ fn notices(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The exit code in "... failed with exit code 3" or "... completed (exit code 0)".
-fn exit_code(summary: &str) -> Option<i64> {
-    let (_, rest) = summary.rsplit_once("exit code ")?;
+/// The part of a summary after the quoted description of the command, which a person or an agent
+/// wrote and which may name an exit code of its own.
+fn after_description(summary: &str) -> Option<&str> {
+    let (_, end) = summary.rsplit_once('"')?;
+    Some(end.trim_start())
+}
+
+/// The exit code in "... failed with exit code 3" or "... completed (exit code 0)", and whether the
+/// client says what it means: "(exit code 1: No matches found)".
+fn exit_code(summary: &str) -> Option<(i64, bool)> {
+    let (_, rest) = after_description(summary)?.split_once("exit code ")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-    rest.get(..end)?.parse().ok()
+    let (code, after) = rest.split_at(end);
+    Some((code.parse().ok()?, after.starts_with(':')))
 }
 
 /// The status in a summary, for a notice without a status field.
 fn status_in(summary: &str) -> Option<&'static str> {
-    let (_, end) = summary.rsplit_once('"')?;
+    let end = after_description(summary)?;
     [
         ("completed", "completed"),
         ("finished", "completed"),
@@ -264,7 +283,7 @@ fn status_in(summary: &str) -> Option<&'static str> {
         ("was stopped", "killed"),
     ]
     .iter()
-    .find_map(|(word, status)| end.trim_start().starts_with(word).then_some(*status))
+    .find_map(|(word, status)| end.starts_with(word).then_some(*status))
 }
 
 #[cfg(test)]
@@ -274,10 +293,19 @@ mod tests {
     #[test]
     fn an_exit_code_is_read_from_the_summary() {
         for (summary, expected) in [
-            ("Background command \"Run\" failed with exit code 101", Some(101)),
-            ("Background command \"exit code 9\" completed (exit code 0)", Some(0)),
-            ("Background command \"grep\" completed (exit code 1: No matches found)", Some(1)),
+            ("Background command \"Run\" failed with exit code 101", Some((101, false))),
+            ("Background command \"exit code 9\" completed (exit code 0)", Some((0, false))),
+            (
+                "Background command \"grep\" completed (exit code 1: No matches found)",
+                Some((1, true)),
+            ),
             ("Background command \"x\" was stopped", None),
+            ("Background command \"check exit code 0 of cargo\" failed", None),
+            (
+                "Background command \"say \"exit code 0\" twice\" failed with exit code 2",
+                Some((2, false)),
+            ),
+            ("the check of exit code 0 failed", None),
         ] {
             assert_eq!(exit_code(summary), expected, "{summary}");
         }

@@ -19,6 +19,9 @@ pub(crate) enum CallFailure {
     Interrupted,
     /// The record says that the outcome is not known.
     Unknown,
+    /// It is a command, and the text is no known one: neither the output of a command that ran, nor
+    /// a refusal.
+    NotRecognised,
 }
 
 impl CallFailure {
@@ -27,17 +30,23 @@ impl CallFailure {
             Self::Failed => "failed",
             Self::Refused => super::command::REFUSED,
             Self::Interrupted => "interrupted",
-            Self::Unknown => "unknown",
+            Self::Unknown | Self::NotRecognised => "unknown",
         }
     }
 }
 
 /// Beginnings of results of calls that never started.
-const NEVER_STARTED: [&str; 19] = [
+const NEVER_STARTED: [&str; 25] = [
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
     "User rejected tool use",
-    "User denied permission",
+    "User denied ",
+    "Permission denied by hook",
+    "Permission denied by PermissionRequest hook",
+    "Tool permission request failed",
+    "Tool permission stream closed",
+    "Tool use aborted",
+    "Command contains ",
     "Permission for this ",
     "This command requires approval",
     "Claude requested permissions to ",
@@ -61,6 +70,8 @@ const NOT_KNOWN: [&str; 4] = [
     "[Tool call did not complete",
     "A safety monitor blocked this turn",
 ];
+/// Beginnings of errors of a shell that could not be started.
+const NOT_STARTED: [&str; 1] = ["spawn "];
 /// Appears in a refusal of a call that did run for a while.
 const STOPPED_WHILE_RUNNING: &str = "this call was stopped while running";
 /// Text before a person's reason.
@@ -82,12 +93,15 @@ pub(crate) fn classify_failure(
         return CallFailure::Refused;
     }
     let stopped = text.contains(STOPPED_WHILE_RUNNING);
+    let default = if is_command { CallFailure::NotRecognised } else { CallFailure::Failed };
     match denial.kind.text() {
         Some(_) if denial.after_run => CallFailure::Failed,
+        None if denial.rejected && stopped => CallFailure::Interrupted,
+        None if denial.rejected && !denial.after_run => CallFailure::Refused,
         Some("user-rejected") if stopped => CallFailure::Interrupted,
         Some("interrupted") => failure_from_text(text, is_command).unwrap_or(CallFailure::Unknown),
         Some(_) => CallFailure::Refused,
-        None => failure_from_text(text, is_command).unwrap_or(CallFailure::Failed),
+        None => failure_from_text(text, is_command).unwrap_or(default),
     }
 }
 
@@ -112,16 +126,20 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     let first = text.lines().next().unwrap_or_default();
     let permission = text.starts_with("Permission to ") && first.contains(" denied");
     let hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
-        || first.starts_with("Hook PreToolUse:");
+        || first.starts_with("Hook PreToolUse:")
+        || first.contains(" operation blocked by hook");
     // The client checks a command before it starts; a command that ran has its exit code in front.
-    let check = is_command && checked.is_some() && !text.starts_with("Error calling tool");
+    let approval = ["requires approval", "require approval", "requires explicit approval"];
+    let check = is_command && checked.is_some() && !text.starts_with("Error calling tool")
+        || is_command && approval.iter().any(|words| first.contains(words))
+        || first.starts_with("This ") && first.contains(" command contains multiple operations");
     // An access to a folder outside the allowed ones; the text begins with the name of the command.
     let folder = first.contains(" was blocked. For security, Claude Code ");
     if begins(&NEVER_STARTED) || permission || hook || check || folder {
         let stopped = text.contains(STOPPED_WHILE_RUNNING);
         return Some(if stopped { CallFailure::Interrupted } else { CallFailure::Refused });
     }
-    None
+    (is_command && begins(&NOT_STARTED)).then_some(CallFailure::Failed)
 }
 
 /// Returns the part of a refusal that a person typed as the reason, or else the whole text without
@@ -186,8 +204,11 @@ mod tests {
             "Permission denied (publickey).",
             "Error calling tool",
         ] {
-            assert_eq!(ended(text), CallFailure::Failed, "{text}");
+            assert_eq!(ended(text), CallFailure::NotRecognised, "{text}");
+            let of_a_tool = classify_failure(&CallDenial::default(), text, false);
+            assert_eq!(of_a_tool, CallFailure::Failed, "{text}");
         }
+        assert_eq!(ended("spawn /bin/zsh ENOENT"), CallFailure::Failed);
     }
 
     #[test]
@@ -207,7 +228,14 @@ mod tests {
             kind: LenientText(Some(kind.into())),
             before_run,
             after_run,
+            rejected: false,
         };
+        let rejected = CallDenial { rejected: true, ..CallDenial::default() };
+        assert_eq!(classify_failure(&rejected, "some words", true), CallFailure::Refused);
+        assert_eq!(
+            classify_failure(&rejected, STOPPED_WHILE_RUNNING, true),
+            CallFailure::Interrupted
+        );
         for (denial, expected) in [
             (denial("permission-rule", false, false), CallFailure::Refused),
             (denial("automode-blocked", false, false), CallFailure::Refused),

@@ -217,10 +217,12 @@ fn outcome(
 ) -> &'static str {
     // A result with an exit code comes from a command that ran, whatever it printed.
     let failure = if code.is_some() { None } else { answer.failure(true) };
+    // The client writes this after the output, or between the exit code and the output.
     let stopped = |text: &str| {
-        let text = text.trim_end();
-        text.ends_with("[Request interrupted by user]")
-            || text.ends_with("[Request interrupted by user for tool use]")
+        let (_, start) = exit_code(text, true);
+        let first = text.get(start..).and_then(|text| text.lines().next()).unwrap_or_default();
+        let marks = ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
+        marks.iter().any(|mark| first == *mark || text.trim_end().ends_with(mark))
     };
     let late = |text: &str| {
         let (_, start) = exit_code(text, true);
@@ -256,7 +258,13 @@ fn streams(
             let part = call_failure::reason(&text);
             scene.part(&text, part, pointer)
         });
-        return (fields([("reason", reason.into())]), String::new());
+        // A text that is not known may be an output, with the summary of a check.
+        let output = match answer.failure(true) {
+            Some(CallFailure::NotRecognised) => answer.text(),
+            _ => None,
+        };
+        let output = output.and_then(|(text, _)| text.get(start..).map(str::to_owned));
+        return (fields([("reason", reason.into())]), output.unwrap_or_default());
     }
     let merged = if matches!(answer.tool_use_result, ToolUseResult::Object(_)) {
         None

@@ -73,6 +73,8 @@ pub(crate) struct ClaudeLine<'a> {
     pub(crate) tool_denial_after_run: LenientFlag,
     #[serde(borrow)]
     pub(crate) tool_call_ended: LenientText<'a>,
+    #[serde(borrow)]
+    pub(crate) permission_decision: Option<&'a RawValue>,
     // Lines that are not messages.
     #[serde(borrow)]
     pub(crate) attachment: Option<&'a RawValue>,
@@ -91,6 +93,7 @@ impl<'a> ClaudeLine<'a> {
             kind: self.tool_denial_kind.clone(),
             before_run: self.tool_denial_before_run.0 || self.tool_call_ended.is("not_started"),
             after_run: self.tool_denial_after_run.0,
+            rejected: self.permission_decision.is_some_and(is_rejection),
         }
     }
 }
@@ -101,6 +104,28 @@ pub(crate) struct CallDenial<'a> {
     pub(crate) kind: LenientText<'a>,
     pub(crate) before_run: bool,
     pub(crate) after_run: bool,
+    /// Whether the permission was not given.
+    pub(crate) rejected: bool,
+}
+
+/// Whether a `permissionDecision` says that the call was not permitted: a word, or an object with
+/// the word.
+fn is_rejection(raw: &RawValue) -> bool {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct PermissionDecision<'a> {
+        #[serde(borrow)]
+        decision: LenientText<'a>,
+        #[serde(borrow)]
+        behavior: LenientText<'a>,
+    }
+    let word: LenientText<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+    let fields: PermissionDecision<'_> = lenient::object(Some(raw));
+    let words = [word.text(), fields.decision.text(), fields.behavior.text()];
+    words
+        .into_iter()
+        .flatten()
+        .any(|word| matches!(word, "reject" | "rejected" | "deny" | "denied"))
 }
 
 /// The metadata of a compaction boundary.

@@ -7,6 +7,7 @@ use super::transcript_state::{LastLineState, TranscriptState};
 use crate::piece::{SkippedLine, TranscriptPiece};
 use crate::{codex, gemini, long_text};
 use forge_store::model::Timestamp;
+use std::borrow::Cow;
 use std::io::BufRead;
 
 /// The agent that wrote a transcript. All of these agents append JSON objects, one per line.
@@ -194,11 +195,22 @@ impl TranscriptReader {
         offset: u64,
         reason: String,
     ) -> Result<(), UnreadableLine> {
+        self.note(piece, offset, reason, false)
+    }
+
+    /// Notes what is wrong with a line; with `strict` it is an error, even if the line was read.
+    fn note(
+        &self,
+        piece: &mut TranscriptPiece,
+        offset: u64,
+        reason: String,
+        read: bool,
+    ) -> Result<(), UnreadableLine> {
         let line = self.carry.lines;
         if self.options.strict {
             return Err(UnreadableLine { line, offset, reason });
         }
-        piece.skipped.push(SkippedLine { line, offset, reason });
+        piece.skipped.push(SkippedLine { line, offset, reason, read });
         Ok(())
     }
 
@@ -220,12 +232,16 @@ impl TranscriptReader {
             }
             return Ok(());
         }
-        if text.starts_with(b"{")
-            && !nests_too_deep(text)
-            && let Ok(text) = std::str::from_utf8(text)
-        {
-            match self.record(text, start, recorded_at, piece) {
-                Ok(()) => return Ok(()),
+        if text.starts_with(b"{") && !nests_too_deep(text) {
+            let place = (start, text.len() as u64);
+            let whole = String::from_utf8_lossy(text);
+            match self.record(&whole, place, recorded_at, piece) {
+                Ok(()) => {
+                    let Cow::Owned(_) = whole else { return Ok(()) };
+                    let at = text.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+                    let reason = format!("is not UTF-8 at its byte {at}: read with U+FFFD");
+                    return self.note(piece, start, reason, true);
+                }
                 Err(UnreadRecord::Message(reason)) => return self.skip(piece, start, reason),
                 Err(UnreadRecord::Json(_)) => {}
             }
@@ -242,7 +258,7 @@ impl TranscriptReader {
                     let read = if nests_too_deep(text.as_bytes()) {
                         Err(UnreadRecord::Message(too_deep()))
                     } else {
-                        self.record(text, start, recorded_at, piece)
+                        self.record(text, (start, text.len() as u64), recorded_at, piece)
                     };
                     if let Err(UnreadRecord::Message(reason) | UnreadRecord::Json(reason)) = read {
                         self.skip(piece, start, reason)?;
@@ -253,15 +269,14 @@ impl TranscriptReader {
         Ok(())
     }
 
-    /// Reads one JSON object, which begins at this offset of the file.
+    /// Reads one JSON object, which is at this place of the file.
     fn record(
         &mut self,
         text: &str,
-        offset: u64,
+        place: long_text::SourceSpan,
         recorded_at: Timestamp,
         piece: &mut TranscriptPiece,
     ) -> Result<(), UnreadRecord> {
-        let place = (offset, text.len() as u64);
         let text = long_text::replace_lone_surrogates(text);
         let first = piece.facts.len();
         let mut work = PieceBuilder {

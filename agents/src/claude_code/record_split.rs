@@ -52,7 +52,8 @@ pub(super) fn all_whole(line: &[u8]) -> bool {
     if !text.starts_with(b"{") || !text.ends_with(b"}") || nests_too_deep(text) {
         return false;
     }
-    let Ok(mut rest) = std::str::from_utf8(text) else { return false };
+    let text = String::from_utf8_lossy(text);
+    let mut rest = &*text;
     while rest.starts_with('{') {
         let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
         let Some(Ok(_)) = objects.next() else { return false };

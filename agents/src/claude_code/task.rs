@@ -4,7 +4,7 @@ use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::{ClaudeCallResult, ToolUseResult};
-use crate::lenient::{LenientId, LenientList, LenientText};
+use crate::lenient::{LenientBool, LenientId, LenientList, LenientText};
 use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
@@ -62,7 +62,7 @@ struct CreatedTask {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TaskUpdated {
-    success: Option<bool>,
+    success: LenientBool,
 }
 
 /// What a call does to the task list. `at` leads to its block.
@@ -127,7 +127,7 @@ impl PieceBuilder<'_> {
                 self.task(scene, &id, task);
             }
             CallRequest::TaskChange { id, fields } => {
-                if answer.object::<TaskUpdated>().success == Some(false) {
+                if answer.object::<TaskUpdated>().success.0 == Some(false) {
                     return;
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();

@@ -90,7 +90,12 @@ impl<'a> ClaudeCallResult<'a> {
         let told = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
         let of = |text: &str| call_failure::classify_failure(&self.denial, text, is_command);
         let found = [told, noted].into_iter().flatten().map(of);
-        let found = found.max_by_key(|failure| *failure != CallFailure::Failed);
+        let found = found.max_by_key(|failure| match failure {
+            CallFailure::NotRecognised => 0,
+            CallFailure::Failed => 1,
+            CallFailure::Unknown => 2,
+            CallFailure::Refused | CallFailure::Interrupted => 3,
+        });
         Some(found.unwrap_or_else(|| of("")))
     }
 

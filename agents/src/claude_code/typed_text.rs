@@ -26,8 +26,8 @@ const CONTEXT: [&str; 11] = [
     "browser_instruction",
     "new-diagnostics",
 ];
-/// Elements at the beginning of a text that the client or a program wrote as a whole.
-const MACHINE: [&str; 18] = [
+/// Elements that the client or a program wrote. What follows the whole of one was typed.
+const MACHINE: [&str; 16] = [
     "task-notification",
     "bash-notification",
     "agent-notification",
@@ -43,10 +43,13 @@ const MACHINE: [&str; 18] = [
     "remote-review-progress",
     "mcp-resource-update",
     "mcp-polling-update",
-    "fork-boilerplate",
-    "forked-skill-launch",
     "fetched-web-content",
 ];
+/// Elements at the beginning of a text that the client wrote as a whole.
+const MACHINE_TEXT: [&str; 2] = ["fork-boilerplate", "forked-skill-launch"];
+/// Lines that older clients write after a notification.
+const AFTER_NOTIFICATION: [&str; 2] =
+    ["Read the output file to retrieve the result: ", "Full transcript available at: "];
 /// Elements that record how a person operated the client, not what they asked the agent for.
 const OPERATED: [&str; 8] = [
     "local-command-stdout",
@@ -96,16 +99,14 @@ pub(super) fn voice(origin: Option<&RawValue>, prompt_source: Option<&str>) -> T
     };
     match (kind.text(), prompt_source) {
         (Some("human" | "person" | "composer" | "bridge" | "sdk"), _) => TextAuthor::Person,
-        (
-            Some(
-                "task-notification" | "peer" | "coordinator" | "plugin" | "channel" | "observer"
-                | "observer-activity" | "auto-continuation" | "slack-ping" | "voice-call" | "hook"
-                | "tool",
-            ),
-            _,
-        )
-        | (None, Some("system")) => TextAuthor::Machine,
-        _ => TextAuthor::Unknown,
+        // A text that the client has not classified is judged by its words.
+        (Some("unclassified"), _)
+        | (None, None | Some("typed" | "queued" | "suggestion_accepted" | "sdk")) => {
+            TextAuthor::Unknown
+        }
+        // Notifications, other sessions, plugins, schedules, and what later clients add: a person
+        // is never named by a word that is not known.
+        _ => TextAuthor::Machine,
     }
 }
 
@@ -174,7 +175,9 @@ pub(super) fn find_typed_text<'c>(
 /// Returns the part of a text that a person typed, and whether it is a slash command.
 fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     let (mut start, mut end) = (0, text.len());
-    while let Some(length) = leading(text.get(start..end)?) {
+    loop {
+        let rest = text.get(start..end)?;
+        let Some(length) = leading(rest).or_else(|| written(rest, voice)) else { break };
         start += length;
     }
     while let Some(length) = trailing(text.get(start..end)?) {
@@ -190,13 +193,11 @@ fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     }
     let rest = text.get(start..end)?;
     let begin = rest.trim_start();
-    let machine = voice != TextAuthor::Person && MACHINE.iter().any(|tag| begins_with(begin, tag));
-    let operated = OPERATED.iter().any(|tag| begins_with(begin, tag));
     let notice = NOTICES.iter().any(|notice| begin.starts_with(notice));
-    if begin.is_empty() || machine || operated || notice {
+    if begin.is_empty() || notice {
         return None;
     }
-    if SLASH.iter().any(|tag| begins_with(begin, tag)) {
+    if SLASH.iter().any(|tag| opens(begin, tag)) {
         return is_typed(rest).then_some((start..end, true));
     }
     if cut {
@@ -236,10 +237,33 @@ fn trailing(text: &str) -> Option<usize> {
     opens(whole.get(start..)?, tag).then(|| text.len() - start)
 }
 
-/// Whether a text begins with this element. A tag that is a plain word must be closed too, because
-/// a person may type such markup.
-fn begins_with(text: &str, tag: &str) -> bool {
-    opens(text, tag) && (tag.contains('-') || text.contains(&format!("</{tag}>")))
+/// The length in bytes of what the client or a program wrote at the beginning of a text: an element,
+/// with the client's lines after it.
+fn written(text: &str, voice: TextAuthor) -> Option<usize> {
+    let begin = text.trim_start();
+    let machine = MACHINE.iter().chain(&MACHINE_TEXT).filter(|_| voice != TextAuthor::Person);
+    let tag = machine.chain(&OPERATED).find(|tag| opens(begin, tag))?;
+    if MACHINE_TEXT.contains(tag) {
+        return Some(text.len());
+    }
+    let bare = begin.get(tag.len() + 1..)?.starts_with('>');
+    let closing = format!("</{tag}>");
+    let Some(at) = begin.rfind(&closing) else {
+        // A person may type a tag; only the client gives it attributes.
+        return (!bare && tag.contains('-')).then_some(text.len());
+    };
+    let mut after = begin.get(at + closing.len()..)?;
+    let goes_on = after.lines().next().is_some_and(|line| !line.trim().is_empty());
+    if bare && goes_on && !tag.contains('-') {
+        // A tag that is a plain word, in the middle of a sentence.
+        return None;
+    }
+    while let Some(line) = after.trim_start().lines().next()
+        && AFTER_NOTIFICATION.iter().any(|note| line.starts_with(note))
+    {
+        after = after.trim_start().get(line.len()..)?;
+    }
+    Some(text.len() - after.len())
 }
 
 fn opens(text: &str, tag: &str) -> bool {
@@ -292,11 +316,57 @@ mod tests {
             "  indented\n",
             "what does <system-reminder>x</system-reminder> mean here?",
             "<commandline>",
+            "<channel>general</channel> is the name of my element; parse it",
+            "<tick>09:00</tick> is never drawn, fix it",
+            "<task-notification> shows up in the title, hide it",
         ] {
             assert_eq!(typed_of(text), Some(text));
         }
         let quoted = "<task-notification> shows up in the title, hide it";
         assert_eq!(typed(quoted, TextAuthor::Person).map(|it| it.0), Some(0..quoted.len()));
+    }
+
+    #[test]
+    fn what_follows_an_element_of_the_client_is_the_prompt() {
+        for element in [
+            "<task-notification>\n<task-id>b1</task-id>\n</task-notification>",
+            "<task-notification>a</task-notification>\n<task-notification>b</task-notification>",
+            "<task-notification>a</task-notification>\nRead the output file to retrieve the result: /b",
+            "<teammate-message teammate_id=\"lead\">do X</teammate-message>",
+            "<channel source=\"chat\">hi</channel>",
+            "<bash-input>ls</bash-input>\n<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>",
+            "<local-command-stdout>ok</local-command-stdout>\n<system-reminder>x</system-reminder>",
+        ] {
+            assert_eq!(typed_of(element), None, "{element}");
+            let text = format!("{element}\n\nonly touch the lexer\n");
+            assert_eq!(typed_of(&text), Some("only touch the lexer"), "{element}");
+        }
+        let text = "<fork-boilerplate>x</fork-boilerplate>\n\nYour directive: go";
+        assert_eq!(typed_of(text), None);
+    }
+
+    #[test]
+    fn a_speaker_that_is_not_known_is_not_a_person() {
+        let by = |origin: &str, source| {
+            let raw: &RawValue = serde_json::from_str(origin).unwrap();
+            voice(Some(raw), source)
+        };
+        for origin in [r#"{"kind":"scheduled-task"}"#, r#""scheduled-task""#, r#"{"kind":"peer"}"#]
+        {
+            assert_eq!(by(origin, None), TextAuthor::Machine, "{origin}");
+            assert_eq!(by(origin, Some("typed")), TextAuthor::Machine, "{origin}");
+        }
+        assert_eq!(by(r#"{"kind":"human"}"#, Some("loop")), TextAuthor::Person);
+        for (source, expected) in [
+            (None, TextAuthor::Unknown),
+            (Some("typed"), TextAuthor::Unknown),
+            (Some("queued"), TextAuthor::Unknown),
+            (Some("system"), TextAuthor::Machine),
+            (Some("loop"), TextAuthor::Machine),
+        ] {
+            assert_eq!(by("{}", source), expected, "{source:?}");
+            assert_eq!(voice(None, source), expected, "{source:?}");
+        }
     }
 
     #[test]

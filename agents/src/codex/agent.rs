@@ -7,7 +7,7 @@ use super::call_result::CodexCallResult;
 use super::state::OpenToolCall;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::transcript_state::SubAgentState;
-use crate::lenient::LenientText;
+use crate::lenient::{LenientList, LenientText};
 use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -212,7 +212,7 @@ struct CollaborationItem<'a> {
     #[serde(borrow)]
     prompt: LenientText<'a>,
     #[serde(borrow)]
-    receiver_thread_ids: Option<Vec<LenientText<'a>>>,
+    receiver_thread_ids: LenientList<LenientText<'a>>,
     #[serde(borrow)]
     new_thread_id: LenientText<'a>,
     #[serde(borrow)]
@@ -234,8 +234,7 @@ pub(super) fn item(
 ) {
     let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if matches!(one.tool.text(), Some("spawnAgent" | "spawn_agent")) {
-        let agents = one.receiver_thread_ids.as_deref().unwrap_or_default();
-        for agent in agents.iter().filter_map(LenientText::text) {
+        for agent in one.receiver_thread_ids.0.iter().filter_map(LenientText::text) {
             begun(work, scene, &one, agent, "/item", started_at);
         }
     }

@@ -1,12 +1,13 @@
 //! Calls of Codex's tools: commands in a shell, patches, the plan.
 
 use super::LineContext;
+use super::patch::{self, PatchDirectory};
 use super::state::{PollTarget, ScriptCommand, push};
-use super::{patch, script, tool};
+use super::{script, tool};
 use crate::claude_code::call::commits;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::{CallRequest, OpenCall};
-use crate::lenient::{LenientId, LenientText};
+use crate::lenient::{LenientId, LenientList, LenientText, elements};
 use crate::long_text;
 use crate::text_hash::hash;
 use crate::verification::CheckCommandLine;
@@ -32,7 +33,7 @@ struct CodexCallArguments<'a> {
     session_id: LenientId,
     cell_id: LenientId,
     #[serde(borrow)]
-    plan: Option<Vec<PlanStep<'a>>>,
+    plan: LenientList<PlanStep<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -62,7 +63,7 @@ pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &
     if let (Some(input), None) = (call.input, call.namespace) {
         match call.name {
             "apply_patch" => {
-                let files = patch::files(scene, input, "/input", None);
+                let files = patch::files(scene, input, "/input", &PatchDirectory::Session);
                 open(work, scene, call, None, CallRequest::Patch { files });
             }
             "exec" => scripted(work, scene, call.id, input),
@@ -83,7 +84,12 @@ pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &
         _ if call.namespace.is_some() => tool::keep(work, scene, call),
         "apply_patch" => {
             if let Some(input) = arguments.input.text() {
-                let files = patch::files(scene, input, &format!("{at}/input"), directory);
+                let files = patch::files(
+                    scene,
+                    input,
+                    &format!("{at}/input"),
+                    &PatchDirectory::from_call(directory),
+                );
                 open(work, scene, call, None, CallRequest::Patch { files });
             }
         }
@@ -138,27 +144,19 @@ fn command(
         (line.to_owned(), format!("{at}/cmd"))
     } else {
         let Some(raw) = arguments.command.map(RawValue::get) else { return };
-        match serde_json::from_str::<Vec<String>>(raw) {
-            Err(_) => {
-                let Ok(line) = serde_json::from_str::<String>(raw) else { return };
-                (line, format!("{at}/command"))
-            }
-            Ok(words) => match words.as_slice() {
-                [name, text] if name == "apply_patch" || name == "applypatch" => {
-                    let pointer = format!("{at}/command/1");
-                    let files = patch::files(scene, text, &pointer, directory);
-                    return open(work, scene, call, None, CallRequest::Patch { files });
-                }
-                words => match line_of(words) {
-                    Some(line) => (line.to_owned(), format!("{at}/command/2")),
-                    // One pointer cannot express the joined words of a long line.
-                    None => (words.join(" "), String::new()),
-                },
-            },
+        let words = command_words(raw);
+        if let [(_, name), (index, text)] = words.as_slice()
+            && matches!(name.as_str(), "apply_patch" | "applypatch")
+        {
+            let pointer = format!("{at}/command/{index}");
+            let files = patch::files(scene, text, &pointer, &PatchDirectory::from_call(directory));
+            return open(work, scene, call, None, CallRequest::Patch { files });
         }
+        let Some(found) = command_line(raw, &words, at) else { return };
+        found
     };
     if let Some(applied) = patch::applied(&line, directory) {
-        let files = patch::files(scene, &line, &pointer, applied.directory.as_deref());
+        let files = patch::files(scene, &line, &pointer, &applied.directory);
         if applied.alone {
             return open(work, scene, call, None, CallRequest::Patch { files });
         }
@@ -169,15 +167,35 @@ fn command(
     open(work, scene, call, directory, command_request(scene, &line, &pointer, why));
 }
 
-/// The command line in the words `bash -lc LINE`.
-pub(super) fn line_of(words: &[String]) -> Option<&str> {
+/// The words of a command, each with its index in the list. What is not a text is passed over.
+pub(super) fn command_words(json: &str) -> Vec<(usize, String)> {
+    let words: Vec<LenientText<'_>> = elements(json, |_| None);
+    let words = words.into_iter().enumerate();
+    words.filter_map(|(index, word)| Some((index, word.0?.into_owned()))).collect()
+}
+
+/// The command line in a text or in the words of a list, and the pointer to it. `None` if it is
+/// neither.
+pub(super) fn command_line(
+    json: &str,
+    words: &[(usize, String)],
+    at: &str,
+) -> Option<(String, String)> {
+    if json.starts_with('"') {
+        return Some((serde_json::from_str(json).ok()?, format!("{at}/command")));
+    }
     match words {
-        [shell, flag, line]
+        [] => None,
+        [(_, shell), (_, flag), (index, line)]
             if shell.ends_with("sh") && flag.starts_with('-') && flag.contains('c') =>
         {
-            Some(line)
+            Some((line.clone(), format!("{at}/command/{index}")))
         }
-        _ => None,
+        // One pointer cannot express the joined words of a long line.
+        words => {
+            let words: Vec<&str> = words.iter().map(|(_, word)| word.as_str()).collect();
+            Some((words.join(" "), String::new()))
+        }
     }
 }
 
@@ -243,8 +261,7 @@ pub(super) fn await_end(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand
 }
 
 fn plan(scene: &LineContext<'_>, arguments: &CodexCallArguments<'_>, at: &str) -> CallRequest {
-    let steps = arguments.plan.as_deref().unwrap_or_default();
-    let items = steps.iter().enumerate().filter_map(|(index, step)| {
+    let items = arguments.plan.0.iter().enumerate().filter_map(|(index, step)| {
         let text = step.step.text()?;
         let subject = scene.text(text, format!("{at}/plan/{index}/step"));
         let status = step.status.text().unwrap_or("pending");

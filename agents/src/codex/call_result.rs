@@ -2,9 +2,11 @@
 //! started at all.
 
 use crate::claude_code::command::REFUSED;
+use crate::lenient::{LenientBool, LenientInteger, LenientText, object};
 use crate::long_text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What a result says about the run.
@@ -33,18 +35,22 @@ pub(super) struct CodexCallResult {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct StructuredOutput {
-    output: Option<String>,
-    content: Option<String>,
-    success: Option<bool>,
-    metadata: OutputMetadata,
+struct StructuredOutput<'a> {
+    #[serde(borrow)]
+    output: LenientText<'a>,
+    #[serde(borrow)]
+    content: LenientText<'a>,
+    success: LenientBool,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct OutputMetadata {
-    exit_code: Option<i64>,
-    duration_seconds: Option<f64>,
+struct OutputMetadata<'a> {
+    exit_code: LenientInteger,
+    #[serde(borrow)]
+    duration_seconds: Option<&'a RawValue>,
 }
 
 /// Parses a result.
@@ -53,8 +59,11 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
     let Ok(text) = serde_json::from_str::<String>(json) else {
         // Newer results are a list of blocks, or an object with the text and the success.
         let structured =
-            json.starts_with('{').then(|| serde_json::from_str::<StructuredOutput>(json));
-        if let Some(Ok(StructuredOutput { content: Some(text), success, .. })) = structured {
+            json.starts_with('{').then(|| serde_json::from_str::<StructuredOutput<'_>>(json));
+        if let Some(Ok(StructuredOutput { content: LenientText(Some(text)), success, .. })) =
+            structured
+        {
+            let (text, success) = (text.into_owned(), success.0);
             let mut told = parse_run_status(&text);
             told.success = success;
             if told.exit_code.is_none() && matches!(told.outcome, "unknown" | "finished") {
@@ -76,13 +85,16 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
     };
     // The first versions of the shell tool answered in JSON.
     if text.starts_with('{')
-        && let Ok(StructuredOutput { output: Some(output), metadata, .. }) =
-            serde_json::from_str::<StructuredOutput>(&text)
+        && let Ok(StructuredOutput { output: LenientText(Some(output)), metadata, .. }) =
+            serde_json::from_str::<StructuredOutput<'_>>(&text)
     {
+        let output = output.into_owned();
+        let metadata: OutputMetadata<'_> = object(metadata);
+        let seconds = metadata.duration_seconds.and_then(|raw| raw.get().parse().ok());
         let mut told = CodexRunStatus {
-            exit_code: metadata.exit_code,
-            outcome: outcome(metadata.exit_code),
-            duration_ms: metadata.duration_seconds.map(milliseconds),
+            exit_code: metadata.exit_code.0,
+            outcome: outcome(metadata.exit_code.0),
+            duration_ms: seconds.map(milliseconds),
             part: 0..output.len(),
             ..CodexRunStatus::default()
         };
@@ -178,9 +190,9 @@ fn after_command(text: &str) -> &str {
 /// The exit code of a patch in a command line: its result is in the output of the command.
 pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
     let json =
-        output.starts_with('{').then(|| serde_json::from_str::<StructuredOutput>(output).ok());
+        output.starts_with('{').then(|| serde_json::from_str::<StructuredOutput<'_>>(output).ok());
     match json.flatten() {
-        Some(structured) => structured.metadata.exit_code,
+        Some(structured) => object::<OutputMetadata<'_>>(structured.metadata).exit_code.0,
         None => parse_run_status(output).exit_code,
     }
 }
@@ -189,8 +201,9 @@ pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
 pub(super) fn printed(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let result =
-            line.starts_with('{').then(|| serde_json::from_str::<StructuredOutput>(line).ok());
-        result.flatten().and_then(|it| it.output).unwrap_or_else(|| line.to_owned())
+            line.starts_with('{').then(|| serde_json::from_str::<StructuredOutput<'_>>(line).ok());
+        let output = result.flatten().and_then(|it| it.output.0);
+        output.map_or_else(|| line.to_owned(), Cow::into_owned)
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,12 +1,12 @@
 //! Events and completed items: what Codex reports besides the model's calls and results.
 
-use super::call::{command_request, line_of};
+use super::call::{command_line, command_request, command_words};
 use super::command_end::{self, CodexCommandEnd, ReportedCommand};
 use super::{LineContext, call_result, prompt, tool};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::OpenCall;
-use crate::lenient::{LenientId, LenientInteger, LenientText};
+use crate::lenient::{LenientBool, LenientId, LenientInteger, LenientList, LenientText, object};
 use crate::patch::EditDescription;
 use forge_store::model::{Timestamp, Value};
 use serde::Deserialize;
@@ -49,11 +49,11 @@ struct FileChangeEvent<'a> {
     id: LenientText<'a>,
     #[serde(borrow)]
     status: LenientText<'a>,
-    success: Option<bool>,
+    success: LenientBool,
     #[serde(borrow)]
     stderr: LenientText<'a>,
     #[serde(borrow)]
-    changes: BTreeMap<String, &'a RawValue>,
+    changes: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -75,7 +75,7 @@ struct UserMessageItem<'a> {
     #[serde(borrow)]
     id: LenientText<'a>,
     #[serde(borrow)]
-    content: Vec<ItemTextPart<'a>>,
+    content: LenientList<ItemTextPart<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -143,7 +143,7 @@ fn user_message_item(
 ) {
     let Ok(spoken) = serde_json::from_str::<UserMessageItem<'_>>(raw.get()) else { return };
     let id = spoken.id.text().unwrap_or(own_id);
-    let texts = spoken.content.iter().enumerate();
+    let texts = spoken.content.0.iter().enumerate();
     let mut texts = texts.filter_map(|(index, part)| Some((index, part.text.text()?)));
     let Some((index, text)) = texts.next() else { return };
     if texts.next().is_none() {
@@ -151,7 +151,8 @@ fn user_message_item(
         return prompt::push_event_prompt(work, scene, id, text, &pointer, prompt::source::ITEM);
     }
     // Joined as a pointer to all parts resolves.
-    let all: Vec<&str> = spoken.content.iter().filter_map(|part| part.text.0.as_deref()).collect();
+    let all: Vec<&str> =
+        spoken.content.0.iter().filter_map(|part| part.text.0.as_deref()).collect();
     prompt::push_event_prompt(
         work,
         scene,
@@ -177,7 +178,8 @@ pub(super) fn execution(
     let status = one.status.text().unwrap_or_default();
     let goes_on = matches!(status, "in_progress" | "inProgress");
     let (Some(id), false, false) = (one.id.text(), typed, goes_on) else { return };
-    let (line, pointer) = command_line(one.command, base);
+    let json = one.command.map_or("null", RawValue::get);
+    let (line, pointer) = command_line(json, &command_words(json), base).unwrap_or_default();
     let texts = [
         (&one.aggregated_output, "aggregated_output"),
         (&one.stdout, "stdout"),
@@ -236,19 +238,6 @@ fn unless_it_failed_to_start(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
     end
 }
 
-/// The command line of an event, and the pointer to it.
-fn command_line(raw: Option<&RawValue>, base: &str) -> (String, String) {
-    let json = raw.map_or("null", RawValue::get);
-    if let Ok(line) = serde_json::from_str::<String>(json) {
-        return (line, format!("{base}/command"));
-    }
-    let words: Vec<String> = serde_json::from_str(json).unwrap_or_default();
-    match line_of(&words) {
-        Some(line) => (line.to_owned(), format!("{base}/command/2")),
-        None => (words.join(" "), String::new()),
-    }
-}
-
 /// The path in a `file:` address, or the path itself.
 pub(super) fn path_of(address: &str) -> String {
     let Some(rest) = address.strip_prefix("file://") else { return address.to_owned() };
@@ -284,7 +273,7 @@ pub(super) fn changed(
 ) {
     let Ok(one) = serde_json::from_str::<FileChangeEvent<'_>>(raw.get()) else { return };
     let Some(id) = one.id.text() else { return };
-    let applied = match (one.status.text(), one.success) {
+    let applied = match (one.status.text(), one.success.0) {
         (Some("completed"), _) | (None, Some(true)) => true,
         (Some("in_progress" | "inProgress"), _) => return,
         _ => false,
@@ -292,15 +281,16 @@ pub(super) fn changed(
     if !command_end::patch_reported(work, scene, id, applied) {
         return;
     }
+    let changes: BTreeMap<String, &RawValue> = object(one.changes);
     if !applied {
-        let first = one.changes.keys().next().map(|path| path_of(path));
+        let first = changes.keys().next().map(|path| path_of(path));
         if let (Some(path), true) = (first, one.status.is("declined")) {
             let reason = one.stderr.text().map(|text| scene.text(text, format!("{base}/stderr")));
             tool::refused_edit(work, scene, id, &path, reason.into());
         }
         return;
     }
-    let changes = one.changes.iter().filter(|(_, raw)| raw.get().starts_with('{'));
+    let changes = changes.iter().filter(|(_, raw)| raw.get().starts_with('{'));
     for (number, (path, raw)) in changes.enumerate() {
         let Ok(change) = serde_json::from_str::<FileChange<'_>>(raw.get()) else { continue };
         let pointer = format!("{base}/changes/{}", path.replace('~', "~0").replace('/', "~1"));

@@ -16,7 +16,7 @@ pub(super) fn files(
     scene: &LineContext<'_>,
     text: &str,
     pointer: &str,
-    directory: Option<&str>,
+    directory: &PatchDirectory,
 ) -> Vec<PatchedFile> {
     let mut files: Vec<(PatchedFile, usize, usize)> = Vec::new();
     let mut at = text.find(BEGIN).unwrap_or(0);
@@ -61,9 +61,13 @@ pub(super) fn files(
 
 /// The path, relative to the session's directory, of a file that a command in another directory
 /// names.
-fn place(cwd: Option<&str>, directory: Option<&str>, path: &str) -> String {
+fn place(cwd: Option<&str>, directory: &PatchDirectory, path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
-    let Some(directory) = directory.filter(|_| is_relative(path)) else { return path.to_owned() };
+    let directory = match directory {
+        PatchDirectory::Path(directory) if is_relative(path) => directory.as_str(),
+        PatchDirectory::Unknown if is_relative(path) => return format!("?/{path}"),
+        _ => return path.to_owned(),
+    };
     let cwd = cwd.unwrap_or_default().trim_end_matches('/');
     let below = match directory.trim_end_matches('/').strip_prefix(cwd) {
         Some("") if !cwd.is_empty() => return path.to_owned(),
@@ -81,40 +85,103 @@ pub(super) fn is_relative(path: &str) -> bool {
     !path.starts_with(['/', '\\', '~']) && path.get(1..2) != Some(":")
 }
 
+/// The directory in which a patch is applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PatchDirectory {
+    /// The session's own.
+    Session,
+    /// This one; a relative path counts from the session's.
+    Path(String),
+    /// The command line changes it in a way that only a shell could follow.
+    Unknown,
+}
+
+impl PatchDirectory {
+    pub(super) fn from_call(directory: Option<&str>) -> Self {
+        directory.map_or(Self::Session, |directory| Self::Path(directory.to_owned()))
+    }
+
+    /// The directory after `cd` to this path.
+    fn entered(&self, to: &str) -> Self {
+        // A shell would expand these.
+        if to.is_empty() || to == "-" || to.starts_with('~') || to.contains(['$', '`', '*', '?']) {
+            return Self::Unknown;
+        }
+        match self {
+            _ if !is_relative(to) => Self::Path(to.to_owned()),
+            Self::Session => Self::Path(to.to_owned()),
+            Self::Path(from) => Self::Path(format!("{}/{to}", from.trim_end_matches('/'))),
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// The directories that a command line goes through.
+struct DirectoryStack {
+    here: PatchDirectory,
+    left: Vec<PatchDirectory>,
+}
+
+impl DirectoryStack {
+    /// Follows a command that may change the directory. Returns whether it does.
+    fn follow(&mut self, words: &[String]) -> bool {
+        let mut words = words.iter().map(String::as_str).peekable();
+        let _ = words.next_if(|word| matches!(*word, "builtin" | "command"));
+        let verb = words.next().unwrap_or_default();
+        let to: Vec<&str> = words.filter(|word| !matches!(*word, "--" | "-L" | "-P")).collect();
+        let next = match (verb, to.as_slice()) {
+            ("cd", [to]) => self.here.entered(to),
+            ("pushd", [to]) if !to.starts_with(['+', '-']) => {
+                self.left.push(self.here.clone());
+                self.here.entered(to)
+            }
+            ("popd", []) => self.left.pop().unwrap_or(PatchDirectory::Unknown),
+            ("cd" | "chdir" | "pushd" | "popd", _) => PatchDirectory::Unknown,
+            _ => return false,
+        };
+        self.here = next;
+        true
+    }
+}
+
 /// How a command line uses `apply_patch`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ApplyPatchCommand {
-    /// Where the patch is applied, as far as the line changes the directory.
-    pub(super) directory: Option<String>,
+    /// Where the patch is applied.
+    pub(super) directory: PatchDirectory,
     /// Whether the line does nothing else.
     pub(super) alone: bool,
 }
 
 /// Returns how a command line passes a patch to `apply_patch`, if it does.
 pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchCommand> {
-    if !line.contains(BEGIN) {
-        return None;
-    }
+    let before = line.get(..line.find(BEGIN)?)?;
     let commands = shell::split(line);
     let is_patch = |word: Option<&String>| {
         word.is_some_and(|word| matches!(word.as_str(), "apply_patch" | "applypatch"))
     };
-    let mut here = directory.map(str::to_owned);
+    let changes = |word: &String| matches!(word.as_str(), "cd" | "chdir" | "pushd" | "popd");
+    let start = PatchDirectory::from_call(directory);
+    let mut stack = DirectoryStack { here: start, left: Vec::new() };
     let mut found = None;
     let mut alone = true;
     for command in &commands {
         if is_patch(command.words.first()) {
-            found.get_or_insert(here.clone());
-        } else if let [cd, to] = command.words.as_slice()
-            && cd == "cd"
-            && matches!(command.joint, CommandSeparator::And | CommandSeparator::Other)
-        {
-            here = Some(match (to.starts_with('/'), &here) {
-                (false, Some(from)) => format!("{}/{to}", from.trim_end_matches('/')),
-                _ => to.clone(),
-            });
-        } else {
-            alone = false;
+            found.get_or_insert(stack.here.clone());
+            continue;
+        }
+        // In a pipe, only a subshell changes its directory.
+        let piped = command.joint == CommandSeparator::Pipe;
+        if !piped && stack.follow(&command.words) {
+            // What ends with a subshell, or is in a condition, may not count for the patch.
+            if before.contains(['(', '{']) {
+                stack.here = PatchDirectory::Unknown;
+            }
+            continue;
+        }
+        alone = false;
+        if !piped && command.words.iter().any(changes) {
+            stack.here = PatchDirectory::Unknown;
         }
     }
     Some(ApplyPatchCommand { directory: found?, alone })
@@ -138,7 +205,8 @@ mod tests {
             (Some("/else"), "a", "/else/a"),
             (Some("sub"), "/x/a", "/x/a"),
         ] {
-            assert_eq!(place(Some("/w/p"), directory, path), expected, "{directory:?} {path}");
+            let directory = PatchDirectory::from_call(directory);
+            assert_eq!(place(Some("/w/p"), &directory, path), expected, "{directory:?} {path}");
         }
     }
 
@@ -146,7 +214,7 @@ mod tests {
     fn a_command_line_that_applies_a_patch_is_known() {
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
         let known = |directory: Option<&str>, alone| {
-            Some(ApplyPatchCommand { directory: directory.map(str::to_owned), alone })
+            Some(ApplyPatchCommand { directory: PatchDirectory::from_call(directory), alone })
         };
         for (line, expected) in [
             (format!("apply_patch <<'EOF'\n{patch}\nEOF"), known(None, true)),
@@ -161,5 +229,34 @@ mod tests {
         }
         let line = format!("cd sub && apply_patch <<'EOF'\n{patch}\nEOF");
         assert_eq!(applied(&line, Some("/w")), known(Some("/w/sub"), true));
+    }
+
+    #[test]
+    fn the_directory_of_a_patch_is_followed_or_not_known() {
+        let patch = "*** Begin Patch\n*** Update File: a.txt\n*** End Patch";
+        for (before, expected) in [
+            ("pushd sub >/dev/null &&", "sub/a.txt"),
+            ("pushd sub && popd &&", "a.txt"),
+            ("cd x && pushd y && cd z && popd &&", "x/a.txt"),
+            ("cd -- sub &&", "sub/a.txt"),
+            ("cd -P sub &&", "sub/a.txt"),
+            ("builtin cd 'a b' &&", "a b/a.txt"),
+            ("cd sub | cat;", "a.txt"),
+            ("make && cd sub &&", "sub/a.txt"),
+            ("(cd sub && make);", "?/a.txt"),
+            ("if true; then cd sub; fi;", "?/a.txt"),
+            ("cd \"$ROOT\" &&", "?/a.txt"),
+            ("cd ~/x &&", "?/a.txt"),
+            ("cd - &&", "?/a.txt"),
+            ("cd &&", "?/a.txt"),
+            ("popd &&", "?/a.txt"),
+            ("pushd +1 &&", "?/a.txt"),
+            ("cd $X && cd /w/p/b &&", "b/a.txt"),
+        ] {
+            let line = format!("{before} apply_patch <<'EOF'\n{patch}\nEOF\npopd");
+            let found = applied(&line, None).unwrap();
+            assert_eq!(place(Some("/w/p"), &found.directory, "a.txt"), expected, "{before}");
+            assert_eq!(place(Some("/w/p"), &found.directory, "/a.txt"), "/a.txt");
+        }
     }
 }

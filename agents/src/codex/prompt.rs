@@ -3,7 +3,7 @@
 use super::LineContext;
 use super::state::ForkCopyState;
 use crate::claude_code::line_context::{PieceBuilder, fields};
-use crate::lenient::LenientText;
+use crate::lenient::{LenientList, LenientText};
 use crate::long_text;
 use crate::text_hash::hash;
 use forge_store::model::{Kind, Timestamp};
@@ -57,7 +57,7 @@ const WARNINGS: [&str; 3] = [
 pub(super) fn is_injected(text: &str) -> bool {
     let text = text.trim();
     if text.starts_with("# AGENTS.md instructions") {
-        return text.ends_with("</INSTRUCTIONS>") || text.contains("<INSTRUCTIONS>");
+        return text.ends_with("</INSTRUCTIONS>") || text.contains("\n<INSTRUCTIONS>");
     }
     if WARNINGS.iter().any(|warning| text.starts_with(warning)) {
         return true;
@@ -105,7 +105,7 @@ fn request(text: &str) -> Range<usize> {
 #[serde(default)]
 struct PassthroughMetadata<'a> {
     #[serde(borrow)]
-    content_item_kinds: Option<Vec<LenientText<'a>>>,
+    content_item_kinds: LenientList<LenientText<'a>>,
 }
 
 /// Returns what the person wrote in a user message: the text that the pointer leads to, and the
@@ -117,7 +117,7 @@ pub(super) fn typed_in_message(
     let raw = content?;
     let kinds: PassthroughMetadata<'_> =
         metadata.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let kinds = kinds.content_item_kinds.unwrap_or_default();
+    let kinds = kinds.content_item_kinds.0;
     let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
         let (text, pointer) = long_text::content_text(Some(raw), "/content")?;
         let range = request(&text);
@@ -196,7 +196,8 @@ pub(super) fn push_prompt(
     work.facts.push(scene.fact(Kind::Prompt, id, value));
 }
 
-/// Adds a prompt that an event reports as one text.
+/// Adds a prompt that an event reports as one text. The event says that it is the person's, whatever
+/// it looks like.
 pub(super) fn push_event_prompt(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
@@ -205,9 +206,7 @@ pub(super) fn push_event_prompt(
     pointer: &str,
     source: u8,
 ) {
-    if !is_injected(text) {
-        push_prompt(work, scene, id, (text, request(text), pointer), source);
-    }
+    push_prompt(work, scene, id, (text, request(text), pointer), source);
 }
 
 /// The fields by which a line copied from another session is recognised.
@@ -286,6 +285,7 @@ mod tests {
             "<div>all of it</div>",
             "<environment_context> is written twice, why?",
             "# AGENTS.md instructions are ignored",
+            "# AGENTS.md instructions\nwhat does <INSTRUCTIONS> mean?",
             "a < b",
             "<",
         ] {

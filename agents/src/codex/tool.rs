@@ -7,7 +7,7 @@ use super::state::OpenToolCall;
 use super::{LineContext, agent};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
-use crate::lenient::{LenientFlag, LenientText};
+use crate::lenient::{LenientBool, LenientFlag, LenientList, LenientText, object};
 use crate::long_text;
 use crate::text_hash::hash;
 use crate::tool_use::input_fields;
@@ -47,7 +47,7 @@ fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String,
     #[serde(default)]
     struct CodexQuestionList<'a> {
         #[serde(borrow)]
-        questions: Option<Vec<CodexQuestion<'a>>>,
+        questions: LenientList<CodexQuestion<'a>>,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -61,7 +61,7 @@ fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String,
         return BTreeMap::new();
     }
     let asks: CodexQuestionList<'_> = object(input);
-    let named = asks.questions.into_iter().flatten().filter_map(|one| {
+    let named = asks.questions.0.into_iter().filter_map(|one| {
         let text = long_text::beginning(one.question.text()?, long_text::INLINE_BYTES);
         Some((one.id.text()?.to_owned(), text.to_owned()))
     });
@@ -72,18 +72,23 @@ fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String,
 fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct CodexAnswers {
-        answers: BTreeMap<String, ChosenAnswers>,
+    struct CodexAnswers<'a> {
+        #[serde(borrow)]
+        answers: BTreeMap<String, &'a RawValue>,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct ChosenAnswers {
-        answers: Vec<String>,
+    struct ChosenAnswers<'a> {
+        #[serde(borrow)]
+        answers: LenientList<LenientText<'a>>,
     }
-    let said = answer.starts_with('{').then(|| serde_json::from_str::<CodexAnswers>(answer).ok());
+    let said =
+        answer.starts_with('{').then(|| serde_json::from_str::<CodexAnswers<'_>>(answer).ok());
     let Some(Some(said)) = said.filter(|_| !questions.is_empty()) else { return Value::Null };
     let answers = said.answers.into_iter().map(|(name, chosen)| {
-        let text = chosen.answers.join("\n");
+        let chosen: ChosenAnswers<'_> = object(Some(chosen));
+        let texts = chosen.answers.0.iter().filter_map(|text| text.0.as_deref());
+        let text = long_text::join(texts);
         let text = long_text::beginning(&text, long_text::INLINE_BYTES).to_owned();
         (questions.get(&name).cloned().unwrap_or(name), text.into())
     });
@@ -197,7 +202,7 @@ struct ReportedToolUse<'a> {
     arguments: Option<&'a RawValue>,
     #[serde(borrow)]
     status: LenientText<'a>,
-    success: Option<bool>,
+    success: LenientBool,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -222,11 +227,6 @@ struct McpCallResult<'a> {
     is_error: LenientFlag,
     #[serde(borrow)]
     message: LenientText<'a>,
-}
-
-fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
-    let json = raw.map(RawValue::get).filter(|json| json.starts_with('{'));
-    json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }
 
 /// Records the end of a call to an MCP server.
@@ -254,7 +254,7 @@ pub(super) fn mcp_ended(
         || inner.is_error.0
         || result.err.text().is_some()
         || error.message.text().is_some()
-        || one.success == Some(false)
+        || one.success.0 == Some(false)
         || one.status.is("failed");
     let (reason, pointer) = match (result.err.text(), error.message.text()) {
         (Some(text), _) => (Some(text), "result/Err"),

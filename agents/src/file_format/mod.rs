@@ -17,6 +17,8 @@ pub enum FileFormat {
     Trajectory(TrajectoryAuthor),
     /// A stream of forge events.
     Events,
+    /// What an agent printed about its run (`--output-format stream-json`), not its own record.
+    RunOutput,
     /// Messages as they are sent to a model, not written by a known agent.
     Messages,
     /// A file compressed with zstd.
@@ -41,6 +43,8 @@ const PACKED: &[(&[u8], &str, Option<&str>)] = &[
     (b"SQLite format 3\0", "a database of SQLite", None),
 ];
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+/// What a tar archive has at byte 257, in the header of its first file.
+const TAR: &[u8] = b"ustar";
 
 impl FileFormat {
     /// Detects the format of a file from its first bytes. Returns `None` if they are only white
@@ -55,6 +59,9 @@ impl FileFormat {
         }
         if let Some((_, what, unpack)) = PACKED.iter().find(|(magic, ..)| head.starts_with(magic)) {
             return Some(Self::Packed(what, *unpack));
+        }
+        if head.get(257..).is_some_and(|rest| rest.starts_with(TAR)) && !head.starts_with(b"{") {
+            return Some(Self::Packed("a tar archive", Some("tar -xf")));
         }
         if head.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0)
             || head.trim_ascii() == b"\xef\xbb\xbf"
@@ -81,6 +88,7 @@ impl FileFormat {
         .chain([
             Self::Transcript(TranscriptDialect::ClaudeCode),
             Self::Events,
+            Self::RunOutput,
             Self::Messages,
         ]);
         let mut forms = wanted.into_iter().chain(forms);
@@ -120,6 +128,10 @@ impl FileFormat {
                 shape.says("trajectory_format", |it| it.starts_with("mini-swe-agent"))
                     || has("info.mini_version")
                     || (has("messages[].role") && has("info.exit_status"))
+                    // The format is named at the end of the file, which may be missing.
+                    || ["actions", "response", "returncode", "model_stats"]
+                        .iter()
+                        .any(|name| has(&format!("messages[].extra.{name}")))
             }
             Self::Trajectory(TrajectoryAuthor::OpenHands) => {
                 let prefixes =
@@ -144,6 +156,11 @@ impl FileFormat {
                 let words = ["put", "remove", "revision", "checkpoint", "branch", "session"];
                 !shape.list && words.iter().any(|word| shape.together(&["at", word], "type"))
             }
+            Self::RunOutput => {
+                !shape.list
+                    && shape.together(&["type", "session_id"], "sessionId")
+                    && (says("type", "init") || says("subtype", "init"))
+            }
             Self::Messages => {
                 has("messages[].role")
                     || (all(&["role", "content"]) || all(&["role", "parts"]))
@@ -164,6 +181,7 @@ impl FileFormat {
             Self::Trajectory(TrajectoryAuthor::MiniSweAgent) => "a trajectory of mini-swe-agent",
             Self::Trajectory(TrajectoryAuthor::OpenHands) => "a trajectory of OpenHands",
             Self::Events => "a stream of events of forge",
+            Self::RunOutput => "what an agent printed about its run, not its own record",
             Self::Messages => "a list of messages for a model",
             Self::Zstd => "a file compressed with zstd",
             Self::Packed(what, _) => what,

@@ -64,6 +64,15 @@ fn a_format_is_detected_by_its_fields() {
         (r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note"}}"#, FileFormat::Events),
         (r#"{"messages":[{"role":"user","content":"x"}]}"#, FileFormat::Messages),
         (r#"[{"role":"user","content":"x"}]"#, FileFormat::Messages),
+        (
+            "{\"type\":\"init\",\"timestamp\":\"t\",\"session_id\":\"g\"}\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"hi\"}",
+            FileFormat::RunOutput,
+        ),
+        (r#"{"type":"system","subtype":"init","session_id":"c"}"#, FileFormat::RunOutput),
+        (
+            r#"{"messages":[{"role":"user","content":"x"},{"role":"assistant","extra":{"actions":[{"command":"ls"#,
+            FileFormat::Trajectory(TrajectoryAuthor::MiniSweAgent),
+        ),
         (r#"{"name":"forge","version":"1"}"#, FileFormat::Json),
         ("[1, 2]", FileFormat::Json),
         ("hello", FileFormat::Other),
@@ -81,6 +90,15 @@ fn a_format_is_detected_by_its_fields() {
         FileFormat::detect(b"\x1f\x8b\x08", None),
         Some(FileFormat::Packed(_, Some("gunzip")))
     ));
+    let mut archive = b"a.jsonl".to_vec();
+    archive.resize(257, 0);
+    archive.extend(b"ustar\x0000");
+    archive.resize(512, 0);
+    archive.extend(br#"{"type":"user","uuid":"u","sessionId":"s","message":{}}"#);
+    assert_eq!(
+        FileFormat::detect(&archive, Some(CLAUDE)),
+        Some(FileFormat::Packed("a tar archive", Some("tar -xf")))
+    );
     for nothing in [&b""[..], b" \n", b"\xef\xbb\xbf\n", b"\0\0\n"] {
         assert_eq!(FileFormat::detect(nothing, None), None);
     }

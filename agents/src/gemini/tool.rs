@@ -102,10 +102,11 @@ fn address(prompt: &str) -> Option<&str> {
 fn answers(questions: Option<&RawValue>, told: &str) -> FieldMap {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct GeminiAnswers {
-        answers: BTreeMap<String, String>,
+    struct GeminiAnswers<'a> {
+        #[serde(borrow)]
+        answers: BTreeMap<String, LenientText<'a>>,
     }
-    let answered: GeminiAnswers = Some(told)
+    let answered: GeminiAnswers<'_> = Some(told)
         .filter(|it| it.starts_with('{'))
         .and_then(|it| serde_json::from_str(it).ok())
         .unwrap_or_default();
@@ -113,9 +114,10 @@ fn answers(questions: Option<&RawValue>, told: &str) -> FieldMap {
     answered
         .answers
         .into_iter()
-        .map(|(number, answer)| {
+        .filter_map(|(number, answer)| {
+            let answer = answer.0?.into_owned();
             let question = number.parse().ok().and_then(|at| questions.get(&at)?.question.text());
-            (question.map_or(number, str::to_owned), answer.into())
+            Some((question.map_or(number, str::to_owned), answer.into()))
         })
         .collect()
 }

@@ -161,7 +161,7 @@ fn claude_lines(
             result["content"] = error.as_str().into();
             answered["toolUseResult"] = format!("Error: {error}").into();
             if used.interrupted {
-                result["content"] = format!("{error}\n[Request interrupted by user").into();
+                result["content"] = format!("{error}\n[Request interrupted by user]").into();
             }
         }
         None => {

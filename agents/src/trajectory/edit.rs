@@ -108,6 +108,13 @@ pub(super) fn applied(told: &str) -> Option<bool> {
     ];
     // The tool's message is at the beginning; the rest is text of the file.
     let head: String = told.trim_start().lines().take(3).collect::<Vec<_>>().join("\n");
+    // The rest of such an answer is a part of the file, which may say anything.
+    const DONE: &[&str] =
+        &["has been edited. ", "File created successfully", "undone successfully"];
+    let first = told.trim_start().lines().next().unwrap_or_default();
+    if DONE.iter().any(|it| first.contains(it)) {
+        return Some(true);
+    }
     let whole = told.contains("Your changes have NOT been applied");
     if whole || NO.iter().any(|it| head.contains(it)) {
         return Some(false);
@@ -170,6 +177,10 @@ mod tests {
                 Some(false),
             ),
             ("No edit history found for /r/b.py.", Some(false)),
+            (
+                "The file /r/b.py has been edited. Here's the result of `cat -n`:\n1\tUsage: b",
+                Some(true),
+            ),
             ("", None),
             ("something else", None),
             // The file's own text does not count.

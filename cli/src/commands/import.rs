@@ -8,7 +8,9 @@ use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::output::progress::ProgressIndicator;
 use crate::report::import::{FoundTranscript, TranscriptImportReport, table};
-use crate::transcript::{TranscriptImportOptions, TranscriptImporter, detect_format, wrong_format};
+use crate::transcript::{
+    TranscriptImportOptions, TranscriptImporter, detect_format, no_text, wrong_format,
+};
 use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
@@ -168,8 +170,8 @@ fn import_guessed(args: &ImportArgs, context: &mut Context) -> Result<(), Comman
             Some(FileFormat::Events) => {
                 events::run(&EventsImportArgs { file: file.clone() }, context)?;
             }
-            found => {
-                let found = found.unwrap_or(FileFormat::Other);
+            None => return Err(no_text(file)),
+            Some(found) => {
                 return Err(wrong_format(
                     file,
                     FileFormat::Transcript(TranscriptDialect::ClaudeCode),
@@ -284,6 +286,13 @@ pub fn import_files(
     for path in files {
         match importer.import_file(path) {
             Ok(one) => {
+                if let (Some(other), Some(own)) = (&one.other_session, &one.agent_session) {
+                    context.out.warn(&format!(
+                        "{} begins with the session '{other}' and ends with '{own}': only what the \
+                         last one says is taken as its own, prompts of others are taken for copies",
+                        one.file
+                    ));
+                }
                 for skipped in one.skipped.iter().take(SHOWN) {
                     context
                         .out

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-/// A line that could not be read.
+/// A line that could not be read as it is.
 #[derive(Clone, Debug, Serialize)]
 pub struct SkippedLineJson {
     /// Its number in the file, from 1.
@@ -17,6 +17,8 @@ pub struct SkippedLineJson {
     pub offset: u64,
     /// What is wrong with it.
     pub reason: String,
+    /// Whether it was read all the same, with U+FFFD in place of bytes that are not UTF-8.
+    pub read: bool,
 }
 
 /// What was imported from one transcript.
@@ -28,6 +30,9 @@ pub struct TranscriptFileReport {
     pub session: Option<String>,
     /// The agent's own id of it; null if no line names one.
     pub agent_session: Option<String>,
+    /// The session that the file's first lines name, if it is another one: its prompts are taken for
+    /// copies.
+    pub other_session: Option<String>,
     /// The number of lines imported now.
     pub lines: u64,
     /// The number of bytes imported now.
@@ -39,7 +44,7 @@ pub struct TranscriptFileReport {
     pub checkpoints: u64,
     /// The number of secrets that were redacted.
     pub redacted: u64,
-    /// The lines that were skipped because they are unreadable.
+    /// The lines that are not readable as they are. They were skipped, unless they say otherwise.
     pub skipped: Vec<SkippedLineJson>,
     /// The number of bytes in an incomplete line at the end of the file.
     pub waiting_bytes: u64,
@@ -63,6 +68,7 @@ impl TranscriptFileReport {
             file: path.display().to_string(),
             session: None,
             agent_session: None,
+            other_session: None,
             lines: 0,
             bytes: 0,
             facts: BTreeMap::new(),
@@ -91,9 +97,16 @@ impl TranscriptFileReport {
             let secrets = count_text(self.redacted, "secret");
             screen.line(Tone::Warning, &format!("  removed {secrets} before storing"));
         }
-        if !self.skipped.is_empty() {
-            let lines = count_text(self.skipped.len() as u64, "line");
+        let read = self.skipped.iter().filter(|line| line.read).count();
+        let skipped = self.skipped.len() - read;
+        if skipped > 0 {
+            let lines = count_text(skipped as u64, "line");
             screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));
+        }
+        if read > 0 {
+            let lines = count(read as u64, "line");
+            let text = format!("  read {lines} with U+FFFD in place of bytes that are not UTF-8");
+            screen.line(Tone::Warning, &text);
         }
     }
 

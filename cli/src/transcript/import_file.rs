@@ -1,7 +1,9 @@
 //! Opens transcripts: which files can be read, and which session they belong to.
 
 use crate::error::CommandError;
-use forge_agents::claude_code::{InputEnding, TranscriptOptions, TranscriptReader, session_of};
+use forge_agents::claude_code::{
+    InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, session_of,
+};
 use forge_agents::{FileFormat, is_document};
 use forge_store::model::Timestamp;
 use forge_store::plain_file;
@@ -16,6 +18,8 @@ const FIRST_BYTES: u64 = 64 << 10;
 /// A line longer than this is not searched for a session.
 const LONG_BYTES: usize = 64 << 20;
 
+/// The field of the messages in a document of Gemini CLI.
+const MESSAGES: &[u8] = b"\"messages\"";
 /// How much of a file is read to detect its form, if its first part is not enough.
 const HEAD_BYTES: u64 = 1 << 20;
 /// The maximum length of the first line of a document over several lines.
@@ -104,8 +108,55 @@ impl ImportFile {
         let head = read_at(&self.file, 0, HEAD_BYTES)?;
         let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii();
         let json = matches!(text.first(), None | Some(b'{' | b'['));
+        if self.is_cut_document(text) {
+            return Ok(false);
+        }
         let whole = serde_json::from_slice::<IgnoredAny>(text).is_ok();
         Ok(self.bytes <= head.len() as u64 && json && !whole && !text.contains(&b'\n'))
+    }
+}
+
+impl Opened {
+    /// Whether this beginning of a file is a recording of Gemini CLI in one document that ends too
+    /// early. The client writes such a document at once.
+    fn is_cut_document(&self, head: &[u8]) -> bool {
+        let named = head.windows(MESSAGES.len()).any(|part| part == MESSAGES);
+        self.form == Some(FileFormat::Transcript(TranscriptDialect::Gemini))
+            && (named || self.document)
+            && self.bytes <= HEAD_BYTES
+            && serde_json::from_slice::<IgnoredAny>(head).is_err()
+    }
+
+    /// Returns the error for a file that no agent can have begun like this: it holds nothing but NUL
+    /// bytes, or it is a document without its end.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub(super) fn damage(&self, path: &Path) -> io::Result<Option<CommandError>> {
+        let shown = path.display();
+        let head = read_at(&self.file, 0, HEAD_BYTES)?;
+        let blank = head.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0);
+        if self.form.is_none() && blank && head.contains(&0) {
+            return Ok(Some(no_text(path)));
+        }
+        let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii();
+        Ok(self.is_cut_document(text).then(|| {
+            CommandError::invalid(format!(
+                "'{shown}' is a recording of Gemini CLI that ends before its document does"
+            ))
+            .hinted("it was cut when it was written or copied: import a whole copy of it")
+        }))
+    }
+}
+
+/// Returns the error for a file that holds nothing but white space or NUL bytes.
+pub fn no_text(path: &Path) -> CommandError {
+    let shown = path.display();
+    match std::fs::metadata(path).map(|it| it.len()) {
+        Ok(0) => CommandError::invalid(format!("'{shown}' is empty")),
+        _ => CommandError::invalid(format!("'{shown}' holds nothing but white space or NUL bytes"))
+            .hinted("a file system that lost power leaves such files; import another copy of it"),
     }
 }
 
@@ -270,6 +321,17 @@ pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>
         end = start;
     }
     Ok(None)
+}
+
+/// Returns the session that the first lines of a transcript of Claude Code name, if it is not `own`.
+///
+/// # Errors
+///
+/// If the file cannot be read.
+pub(super) fn other_session(file: &File, own: &str) -> io::Result<Option<String>> {
+    let head = read_at(file, 0, FIRST_BYTES)?;
+    let mut lines = head.split_inclusive(|byte| *byte == b'\n');
+    Ok(lines.find_map(session_of).filter(|first| first != own))
 }
 
 /// Returns the session of the first line in a file that names one, for agents that name it there.

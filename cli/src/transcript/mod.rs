@@ -3,7 +3,7 @@
 mod import_file;
 mod part_reader;
 
-pub use import_file::{ImportFile, detect_format, open_plain, read_at, wrong_format};
+pub use import_file::{ImportFile, detect_format, no_text, open_plain, read_at, wrong_format};
 
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::import::{SkippedLineJson, TranscriptFileReport};
@@ -126,6 +126,11 @@ impl<'a> TranscriptImporter<'a> {
             return self.without_session(opened, report, path);
         };
         let ImportFile { file, bytes, document, .. } = opened;
+        if self.dialect == TranscriptDialect::ClaudeCode && !self.how.live {
+            let other = source::other_session(&file, &id);
+            let other = other.map_err(|error| Failure::from(error).within_file(path))?;
+            report.other_session = other.map(|other| self.store.without_secrets(&other));
+        }
         let id = self.store.without_secrets(&id);
         report.agent_session = Some(id.clone());
         let source = source_name(agent_name(self.dialect), path, &id);
@@ -184,6 +189,10 @@ impl<'a> TranscriptImporter<'a> {
         path: &Path,
     ) -> Result<TranscriptFileReport, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
+        let damage = opened.damage(path).map_err(|error| Failure::from(error).within_file(path))?;
+        if let Some(error) = damage.filter(|_| !self.how.live) {
+            return Err(error);
+        }
         let begun =
             opened.is_begun().map_err(|error| ImportFailure::from(error).within_file(path))?;
         let unlike = opened.form.filter(|form| *form != wanted && !begun);
@@ -543,6 +552,7 @@ impl TranscriptFileReport {
             line: skipped.line,
             offset: skipped.offset,
             reason: skipped.reason.clone(),
+            read: skipped.read,
         }));
     }
 }

@@ -64,6 +64,39 @@ fn a_text_cut_within_a_character_is_read() {
 }
 
 #[test]
+fn a_byte_that_is_not_utf_8_does_not_lose_its_record() {
+    let long = "x".repeat(300);
+    let script = Script::new().user(&format!("fix the lexHEREr {long}")).user("two");
+    let text = script.text.trim_end();
+    for ended in [true, false] {
+        let mut bytes = text.as_bytes().to_vec();
+        let place = text.find("HERE").unwrap();
+        bytes.splice(place..place + 4, [0xff]);
+        let start = bytes.len() - text.lines().last().unwrap().len();
+        // In the middle of the file, and as a last line without a line break.
+        if ended {
+            bytes.push(b'\n');
+        } else {
+            bytes.truncate(start - 1);
+        }
+        let piece = at_once(&bytes);
+        assert_eq!(piece.taken, bytes.len() as u64);
+        assert_eq!(piece.skipped.len(), 1);
+        let noted = &piece.skipped[0];
+        assert_eq!((noted.line, noted.offset, noted.read), (1, 0, true));
+        assert!(noted.reason.starts_with(&format!("is not UTF-8 at its byte {place}")));
+        // The reference covers the bytes of the record, and leads to its text.
+        let prompt = of_kind(&piece, Kind::Prompt)[0].value.field("text").unwrap().clone();
+        let text = forge_store::model::TextRef::from_value(&prompt).unwrap();
+        let (offset, length) = text.place.unwrap();
+        assert_eq!((offset, length), (0, start as u64 - 1));
+        let record = &bytes[..length as usize];
+        let expected = format!("fix the lex\u{fffd}r {long}");
+        assert_eq!(crate::resolve(record, &text.pointer), Some(expected));
+    }
+}
+
+#[test]
 fn a_last_line_waits_until_it_is_complete() {
     let whole = Script::new().user("one").user("two").text;
     let end = whole.len() - 1;
@@ -183,7 +216,7 @@ fn a_line_that_is_too_long_is_skipped_in_blocks() {
             skipped.extend(piece.skipped);
         }
         let reason = "is longer than 1000 bytes".to_owned();
-        let expected = SkippedLine { line: 2, offset: good.len() as u64, reason };
+        let expected = SkippedLine { line: 2, offset: good.len() as u64, reason, read: false };
         assert_eq!((facts, skipped), (2, vec![expected]), "{block}");
     }
 }

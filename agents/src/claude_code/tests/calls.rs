@@ -42,11 +42,20 @@ fn an_error_has_the_exit_code_it_begins_with() {
 }
 
 #[test]
-fn an_error_without_exit_code_failed_with_an_unknown_code() {
+fn an_error_without_exit_code_has_an_unknown_code() {
     let piece = Script::new().failed("ls x", "spawn /bin/zsh ENOENT").read();
     let value = &only(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("failed")));
     assert_eq!(text(value, "stdout_preview"), Some("spawn /bin/zsh ENOENT"));
+    // Words that are not known: whether the command ran is not known either.
+    let piece = Script::new().failed("cargo test", "the words of another client").read();
+    let value = &only(&piece, Kind::Command).value;
+    assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("unknown")));
+    assert_eq!(text(value, "reason"), Some("the words of another client"));
+    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("unknown"));
+    let piece =
+        Script::new().failed("cargo test", "test result: FAILED. 1 passed; 1 failed;").read();
+    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("failed"));
 }
 
 #[test]
@@ -93,6 +102,12 @@ fn an_interrupted_command_has_no_exit_code() {
     assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("unknown"));
     let piece = Script::new().failed("x", "[Request interrupted by user for tool use]").read();
     assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("interrupted"));
+    let told = "Exit code 137\n[Request interrupted by user for tool use]\nrunning 3 tests";
+    let piece = Script::new().failed("cargo test", told).read();
+    let value = &only(&piece, Kind::Command).value;
+    assert_eq!(text(value, "outcome"), Some("interrupted"));
+    assert_eq!(value.field("exit_code"), Some(&Value::Int(137)));
+    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("unknown"));
 }
 
 #[test]
@@ -276,8 +291,16 @@ fn a_call_that_never_started_is_refused() {
         "<tool_use_error>Cancelled: parallel tool call Bash(go vet) errored</tool_use_error>",
         "This command requires approval",
         "PreToolUse:Bash hook error: [check.sh]: not allowed",
+        "This Bash command contains multiple operations. The following part requires approval: make",
+        "Bash operation blocked by hook:\n- [guard.sh]: no tests now",
+        "Tool permission request failed: Error: Tool permission stream closed before response received",
+        "Command contains $() command substitution",
+        "sed command requires approval (contains potentially dangerous operations)",
+        "Tool use aborted",
+        "Permission denied by PermissionRequest hook",
     ] {
-        let piece = Script::new().failed("ls", told).read();
+        let piece = Script::new().failed("cargo test", told).read();
+        assert_eq!(of_kind(&piece, Kind::Verification).len(), 0, "{told}");
         let value = &only(&piece, Kind::Command).value;
         assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
         assert_eq!(value.field("stdout_preview"), None, "{told}");
@@ -307,6 +330,27 @@ fn the_kind_of_a_refusal_counts_before_its_words() {
         let script = script.clone().line("user", line(kind, after));
         let value = &only(&script.read(), Kind::Command).value.clone();
         assert_eq!(text(value, "outcome"), Some(expected), "{kind}");
+    }
+}
+
+#[test]
+fn the_permission_decision_of_a_record_is_read() {
+    let script = Script::new().call("c", "Bash", json!({ "command": "cargo test" }));
+    for (decision, told, outcome) in [
+        (json!({ "decision": "reject", "source": "hook" }), "not today", "refused"),
+        (json!("deny"), "not today", "refused"),
+        (json!({ "decision": "accept", "source": "config" }), "not today", "unknown"),
+        (json!(null), "not today", "unknown"),
+        // It ran, whatever was decided about it.
+        (json!("deny"), "Exit code 1\nnot today", "failed"),
+    ] {
+        let piece = script.clone().line(
+            "user",
+            json!({ "message": answered("c", told, true), "toolUseResult": format!("Error: {told}"),
+                    "permissionDecision": decision }),
+        );
+        let value = &only(&piece.read(), Kind::Command).value.clone();
+        assert_eq!(text(value, "outcome"), Some(outcome), "{decision} {told}");
     }
 }
 

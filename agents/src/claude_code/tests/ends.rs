@@ -30,6 +30,8 @@ fn a_background_command_ends_with_its_notice() {
         ("killed", "was stopped", "interrupted", None),
         ("killed", "was stopped after reaching its background time limit", "timed_out", None),
         ("completed", "completed", "finished", None),
+        ("completed", "completed (exit code 101)", "failed", Some(101)),
+        ("completed", "completed (exit code 1: No matches found)", "finished", Some(1)),
     ] {
         let piece = started("cargo test").line("user", notified(&notice(status, summary))).read();
         let versions = of_kind(&piece, Kind::Command);
@@ -45,6 +47,33 @@ fn a_background_command_ends_with_its_notice() {
         assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0, "{summary}");
         assert_eq!(piece.session.unwrap().title, None);
     }
+}
+
+#[test]
+fn the_description_of_a_command_is_no_report_of_its_end() {
+    for (status, words, outcome) in [
+        ("failed", "check exit code 0 of cargo\" failed", "failed"),
+        ("stopped", "retry on exit code 75\" was stopped", "interrupted"),
+        ("killed", "wait for the time limit\" was stopped", "interrupted"),
+    ] {
+        let text = notice(status, "").replace("run\" ", words);
+        let piece = started("cargo test").line("user", notified(&text)).read();
+        let last = &of_kind(&piece, Kind::Command)[1].value;
+        assert_eq!((self::text(last, "outcome"), last.field("exit_code")), (Some(outcome), None));
+        let check = &of_kind(&piece, Kind::Verification)[1].value;
+        assert_eq!(self::text(check, "status"), Some("unknown"), "{words}");
+    }
+}
+
+#[test]
+fn a_task_that_completed_with_another_exit_code_than_0_failed() {
+    let noted = json!({ "retrieval_status": "success",
+        "task": { "task_id": "b1", "status": "completed", "exitCode": 101, "output": "x" } });
+    let script = started("cargo test").call("ask", "TaskOutput", json!({ "task_id": "b1" }));
+    let piece = script.result("ask", "x", noted).read();
+    let last = &of_kind(&piece, Kind::Command)[1].value;
+    assert_eq!(text(last, "outcome"), Some("failed"));
+    assert_eq!(last.field("exit_code"), Some(&Value::Int(101)));
 }
 
 #[test]

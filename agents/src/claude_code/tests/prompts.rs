@@ -159,9 +159,25 @@ fn the_origin_names_the_author() {
     assert_eq!(prompts(&line("go on", "task-notification")), []);
     assert_eq!(prompts(&line("go on", "auto-continuation")), []);
     assert_eq!(prompts(&line("<div> is wrong", "human")), one("<div> is wrong", 1));
-    assert_eq!(prompts(&line("go on", "something-new")), one("go on", 1));
+    // A new kind of speaker is nobody's prompt until it is known.
+    let unknown = line("go on", "something-new");
+    assert_eq!((prompts(&unknown), unknown.session.unwrap().title), (vec![], None));
     let skill = json!({ "message": { "content": "Base directory" }, "sourceToolUseID": "t" });
     assert_eq!(prompts(&Script::new().line("user", skill).read()), []);
+}
+
+#[test]
+fn a_notification_in_a_prompt_ends_its_command_and_the_rest_is_the_prompt() {
+    let text = "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>bg</tool-use-id>\n\
+                <status>failed</status>\n<summary>Background command \"run\" failed with exit code 2\
+                </summary>\n</task-notification>\n\nplease also fix the docs";
+    let input = json!({ "command": "make", "run_in_background": true });
+    let noted = json!({ "stdout": "", "stderr": "", "backgroundTaskId": "b1" });
+    let script = Script::new().call("bg", "Bash", input).result("bg", "running", noted);
+    let piece = script.user(text).read();
+    assert_eq!(prompts(&piece), one("please also fix the docs", 3));
+    let ended = &of_kind(&piece, Kind::Command)[1].value;
+    assert_eq!(ended.field("exit_code"), Some(&Value::Int(2)));
 }
 
 #[test]

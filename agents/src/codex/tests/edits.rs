@@ -38,6 +38,13 @@ fn a_patch_in_a_command_line_is_relative_to_where_it_is_applied() {
             json!({"command": ["bash", "-lc", format!("apply_patch <<'EOF'\n{PATCH}\nEOF")]}),
             "a.txt",
         ),
+        (json!({"command": ["apply_patch", null, PATCH]}), "a.txt"),
+        (
+            json!({"cmd": format!("pushd sub >/dev/null && apply_patch <<'EOF'\n{PATCH}\nEOF\npopd")}),
+            "sub/a.txt",
+        ),
+        // Where it was applied only a shell knows.
+        (json!({"cmd": format!("cd \"$DIR\" && apply_patch <<'EOF'\n{PATCH}\nEOF")}), "?/a.txt"),
     ] {
         let script =
             [meta(), call(1, "exec_command", "k1", &arguments), output(2, "k1", &json!(done))];

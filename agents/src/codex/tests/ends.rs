@@ -359,3 +359,39 @@ fn ends_are_the_same_wherever_the_file_is_cut() {
     .concat();
     same_in_pieces(&script);
 }
+
+#[test]
+fn a_bad_element_of_a_list_does_not_lose_the_others() {
+    let long = format!("cargo test {}", "x".repeat(300));
+    let ended = json!({"type": "CommandExecution", "id": "k1", "status": "failed", "exit_code": 101,
+        "command": ["/bin/bash", null, "-lc", long], "cwd": "/w", "aggregated_output": "x"});
+    let script = [
+        meta(),
+        call(
+            1,
+            "update_plan",
+            "u1",
+            &json!({"plan": [null, {"step": "a", "status": "pending"}, 3]}),
+        ),
+        output(2, "u1", &json!("Plan updated")),
+        at(3, "event_msg", &json!({"type": "item_completed", "item": ended})),
+        at(
+            4,
+            "event_msg",
+            &json!({"type": "item_completed", "item": {"type": "UserMessage", "id": "i1",
+                "content": [null, {"type": "text", "text": "go on"}]}}),
+        ),
+    ]
+    .concat();
+    let piece = read(&script);
+    assert_eq!(text(of(&piece, Kind::Task)[0], "subject").as_deref(), Some("a"));
+    assert_eq!(text(of(&piece, Kind::Prompt)[0], "text").as_deref(), Some("go on"));
+    let [check] = of(&piece, Kind::Verification)[..] else { panic!("{:?}", piece.facts) };
+    assert_eq!(text(check, "status").as_deref(), Some("failed"));
+    // The reference leads to the line at its own place in the list.
+    let line = field(of(&piece, Kind::Command)[0], "command").unwrap();
+    let found = TextRef::from_value(line).unwrap();
+    let (offset, length) = found.place.unwrap();
+    let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());
+    assert_eq!(resolve(&script.as_bytes()[from..to], &found.pointer), Some(long));
+}

@@ -102,6 +102,26 @@ fn texts_of_codex_in_the_persons_name_are_not_prompts() {
 }
 
 #[test]
+fn an_event_says_that_a_text_is_the_persons_whatever_it_looks_like() {
+    let typed = [
+        "<theme_context>wrap the app in it</theme_context>",
+        "# AGENTS.md instructions\nwhat does <INSTRUCTIONS> mean?",
+        "<skill>why is this shown?</skill>",
+    ];
+    let old: String = typed.iter().map(|text| said(1, &[text], &[]) + &shown(1, text)).collect();
+    assert_eq!(prompts(&read(&(meta() + &old))), typed);
+    let new: String = typed.iter().map(|text| completed(1, &[text])).collect();
+    assert_eq!(prompts(&read(&(meta() + &new))), typed);
+    // Early versions reported their own texts in such events too, with their kind.
+    let event = |kind: &str| {
+        let told =
+            json!({"type": "user_message", "message": "<x_context>a</x_context>", "kind": kind});
+        prompts(&read(&(meta() + &at(1, "event_msg", &told)))).len()
+    };
+    assert_eq!((event("environment_context"), event("plain")), (0, 1));
+}
+
+#[test]
 fn the_editors_context_and_attachments_are_left_out() {
     let wrapped = "# Context from my IDE setup:\n\n## Active file: src/a.rs\n\n## My request for Codex:\nfix the lexer\n";
     let image = json!({"type": "message", "role": "user", "content": [

@@ -10,6 +10,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+use super::edit::applied;
 use super::{
     EndedCommand, NotATrajectory, StepMoment, TrajectoryAuthor, TrajectoryDocument, TrajectoryRun,
 };
@@ -119,6 +120,21 @@ struct OpenHandsCallResult<'a> {
     /// The fields of an edit.
     edit: FieldMap,
     tasks: Option<BTreeMap<String, FieldMap>>,
+}
+
+impl OpenHandsCallResult<'_> {
+    /// Whether the answer to an edit says that nothing was changed. The editor reports this with the
+    /// same observation as a success.
+    fn refuses_edit(&self) -> bool {
+        let unchanged = is_editor_error(self.text)
+            || (!self.edit.contains_key("patch") && applied(self.text) == Some(false));
+        self.outcome == "finished" && unchanged
+    }
+}
+
+/// Whether an answer of the file editor is an error.
+fn is_editor_error(told: &str) -> bool {
+    told.trim_start().starts_with("ERROR:")
 }
 
 pub(super) fn read(
@@ -368,8 +384,12 @@ impl OpenHandsReader {
         let moment = self.moment.clone();
         let said = || long_text::value(answer.text, moment.place, || answer.pointer.clone());
         let called = (!open.moment.synthetic).then(|| open.moment.at.to_string());
+        let outcome = match open.asked {
+            OpenHandsRequest::Edit { .. } if answer.refuses_edit() => "failed",
+            _ => answer.outcome,
+        };
         let (kind, mut value) = match open.asked {
-            OpenHandsRequest::Edit { mut fields } if answer.outcome == "finished" => {
+            OpenHandsRequest::Edit { mut fields } if outcome == "finished" => {
                 fields.remove("input");
                 fields.extend(answer.edit.clone());
                 (Kind::Code, fields)
@@ -384,8 +404,8 @@ impl OpenHandsReader {
             | OpenHandsRequest::Tool { fields }
             | OpenHandsRequest::Agent { fields } => {
                 let mut fields = fields;
-                fields.insert("outcome".to_owned(), answer.outcome.into());
-                if answer.outcome != "finished" && !answer.text.is_empty() {
+                fields.insert("outcome".to_owned(), outcome.into());
+                if outcome != "finished" && !answer.text.is_empty() {
                     fields.insert("reason".to_owned(), said());
                 }
                 (Kind::Tool, fields)

@@ -2,7 +2,7 @@
 
 use super::{
     EventLocation, OpenHandsCallResult, OpenHandsEvent, OpenHandsReader, OpenHandsRequest,
-    ShellMetadata, stops, without_code,
+    ShellMetadata, is_editor_error, stops, without_code,
 };
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::fields;
@@ -72,6 +72,8 @@ struct ServerObservationExtras<'a> {
     path: LenientText<'a>,
     #[serde(borrow)]
     diff: LenientText<'a>,
+    #[serde(borrow)]
+    impl_source: LenientText<'a>,
     #[serde(borrow)]
     task_list: Option<&'a RawValue>,
 }
@@ -268,6 +270,8 @@ fn observation(
     let outcome = match observation {
         "user_rejected" => REFUSED,
         "error" => "failed",
+        // A file that was read without the editor is the whole content, whatever it begins with.
+        "read" if extras.impl_source.is("oh_aci") && is_editor_error(told) => "failed",
         _ => "finished",
     };
     let base = format!("{}/extras/task_list", spot.base);

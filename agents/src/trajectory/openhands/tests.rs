@@ -276,6 +276,41 @@ fn the_events_of_the_sdk_are_read() {
 }
 
 #[test]
+fn an_edit_that_the_editor_refused_is_not_code() {
+    let refused = "No replacement was performed, old_str `a` did not appear verbatim in /w/a.py.";
+    let error = format!("ERROR:\n{refused}");
+    let edited = "The file /w/a.py has been edited. Here's the result:\n1\talready exists";
+    let run = |action: &str, command: &str, observation: &str, told: &str, source: &str| {
+        let args = json!({"path": "/w/a.py", "command": command, "old_str": "a", "new_str": "b"});
+        let extras = json!({"path": "/w/a.py", "impl_source": source, "diff": null});
+        read(
+            &json!([
+                {"id": 1, "timestamp": time(1), "source": "agent", "action": action, "args": args},
+                {"id": 2, "timestamp": time(2), "source": "agent", "cause": 1,
+                 "observation": observation, "content": told, "extras": extras},
+            ])
+            .to_string(),
+        )
+    };
+    for told in [error.as_str(), refused] {
+        let piece = run("edit", "str_replace", "edit", told, "oh_aci");
+        let [tool] = of(&piece, Kind::Tool)[..] else { panic!("{told}") };
+        assert_eq!(
+            (text(tool, "outcome").as_str(), text(tool, "reason").as_str()),
+            ("failed", told)
+        );
+        assert_eq!(of(&piece, Kind::Code).len(), 0, "{told}");
+    }
+    let piece = run("edit", "str_replace", "edit", edited, "oh_aci");
+    assert_eq!((of(&piece, Kind::Code).len(), of(&piece, Kind::Tool).len()), (1, 0));
+    // What the editor could not show, and a file that begins with such a word.
+    for (source, outcome) in [("oh_aci", "failed"), ("default", "finished")] {
+        let piece = run("read", "view", "read", "ERROR:\nno such file", source);
+        assert_eq!(text(of(&piece, Kind::Tool)[0], "outcome"), outcome);
+    }
+}
+
+#[test]
 fn a_document_without_events_is_refused() {
     for text in ["", "3", "[]", "{}", "[3,null]", "{\"a\":1}\n{\"b\":2}\n", "[{\"role\":\"user\"}]"]
     {
