@@ -2,7 +2,7 @@
 
 use super::token_rule::URL_PASSWORD;
 use super::{
-    MAX_SECRET_BYTES, SecretFinding, TextForm, scan, secret_heuristics, short, work_counter,
+    MAX_SECRET_BYTES, SecretFinding, TextForm, private_key, scan, secret_heuristics, short, work_counter,
 };
 
 /// The context of a credential.
@@ -12,6 +12,7 @@ pub(super) enum CredentialKind {
     Basic,
     Address,
     PrivateKey,
+    PrivateKeyEnd,
     Netrc,
     UserFlag,
     Login,
@@ -22,12 +23,13 @@ pub(super) enum CredentialKind {
 }
 
 /// Lower-case words that precede a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 38] = [
+pub(super) const HINTS: [(&str, CredentialKind); 39] = [
     ("bearer ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
     ("://", CredentialKind::Address),
     (":\\/\\/", CredentialKind::Address),
     ("-----begin ", CredentialKind::PrivateKey),
+    ("-----end ", CredentialKind::PrivateKeyEnd),
     (" password ", CredentialKind::Netrc),
     (" -u ", CredentialKind::UserFlag),
     ("--user ", CredentialKind::UserFlag),
@@ -93,7 +95,8 @@ pub(super) fn find(
         CredentialKind::Bearer => bearer(text, start, end),
         CredentialKind::Basic => basic(text, start, end),
         CredentialKind::Address => address(text, start, end),
-        CredentialKind::PrivateKey => return private_key(text, start, end, form),
+        CredentialKind::PrivateKey => return private_key::find(text, start, end, form),
+        CredentialKind::PrivateKeyEnd => return private_key::find_tail(text, start, end, form),
         CredentialKind::Netrc => netrc(text, start, end, form),
         CredentialKind::UserFlag => user_flag(text, start, end),
         CredentialKind::ToolFlag => tool_flag(text, start, end),
@@ -104,14 +107,14 @@ pub(super) fn find(
     found.map_or(CredentialMatch::Nothing, CredentialMatch::Secret)
 }
 
-fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
+pub(super) fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
     let rest = text.get(at..text.len().min(at + max)).unwrap_or_default();
     let length = rest.iter().take_while(|byte| inside(**byte)).count();
     work_counter::add(length);
     length
 }
 
-fn is_base64(byte: u8) -> bool {
+pub(super) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
@@ -370,78 +373,4 @@ pub(super) fn login_value(value: &[u8]) -> bool {
     let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
     let password = plain.get(split + 1..).unwrap_or_default();
     printable && split > 0 && password.len() >= 6 && !secret_heuristics::is_known_password(password)
-}
-
-/// Finds a private key, from `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it extends.
-fn private_key(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
-    let label = run(text, end, 64, |byte| {
-        byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
-    });
-    let title = text.get(end..end + label).unwrap_or_default();
-    let is_private = title.ends_with(b"PRIVATE KEY") || title.ends_with(b"PRIVATE KEY BLOCK");
-    let body = end + label + 5;
-    let dashes = text.get(end + label..body.min(text.len())).unwrap_or_default();
-    if dashes.len() < 5 && b"-----".starts_with(dashes) && end + label + dashes.len() == text.len()
-    {
-        return CredentialMatch::Open(start, None);
-    }
-    if !is_private || dashes != b"-----" {
-        return CredentialMatch::Nothing;
-    }
-    let limit = text.len().min(start + MAX_SECRET_BYTES);
-    let mut at = body;
-    // The bytes of the key itself, without layout.
-    let mut key = 0;
-    while at < limit {
-        let rest = text.get(at..limit).unwrap_or_default();
-        if rest.starts_with(b"-----END ") {
-            // A quote or backslash belongs to the text around the key, never to its last line.
-            let label = run(text, at + 9, 64, |byte| {
-                !b"-\"\\".contains(&byte) && byte.is_ascii_graphic() || byte == b' '
-            });
-            let closes = text.get(at + 9 + label..at + 14 + label) == Some(b"-----");
-            at += 9 + label + if closes { 5 } else { 0 };
-            return long_enough(key, start..at);
-        }
-        work_counter::add(1);
-        match rest.first() {
-            Some(byte) if is_base64(*byte) => {
-                key += 1;
-                at += 1;
-            }
-            Some(b' ' | b'\n' | b'\r' | b'\t' | b':' | b',' | b'.' | b'(' | b')' | b'\'') => {
-                at += 1;
-            }
-            Some(b'"') if form == TextForm::Plain => at += 1,
-            Some(b'\\') => {
-                // Backslashes stay with the character they escape.
-                let slashes = run(text, at, 16, |byte| byte == b'\\');
-                if !matches!(text.get(at + slashes), Some(b'n' | b'r' | b't' | b'"' | b'/' | b'\''))
-                {
-                    break;
-                }
-                at += slashes + 1;
-            }
-            _ => break,
-        }
-    }
-    if at == text.len() {
-        return match long_enough(key, start..at) {
-            CredentialMatch::Secret(finding) => CredentialMatch::Open(start, Some(finding)),
-            _ => CredentialMatch::Open(start, None),
-        };
-    }
-    // Only the key is removed.
-    while at > body && !text.get(at - 1).is_some_and(|byte| is_base64(*byte)) {
-        at -= 1;
-    }
-    long_enough(key, start..at)
-}
-
-fn long_enough(key: usize, range: std::ops::Range<usize>) -> CredentialMatch {
-    const MIN_KEY_BYTES: usize = 40;
-    if key < MIN_KEY_BYTES {
-        return CredentialMatch::Nothing;
-    }
-    CredentialMatch::Secret(SecretFinding { range, kind: "private-key" })
 }

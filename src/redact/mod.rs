@@ -12,6 +12,7 @@ mod credential;
 mod known_secrets;
 mod kubernetes;
 mod named_value;
+mod private_key;
 mod redact_value;
 mod rescan;
 mod scan;

@@ -281,7 +281,8 @@ impl TextScan<'_> {
         all: &mut ScanFindings,
     ) -> Option<SecretFinding> {
         let is_key = kind == credential::CredentialKind::PrivateKey;
-        if is_key && self.key.contains(&word.start) {
+        let is_end = kind == credential::CredentialKind::PrivateKeyEnd;
+        if (is_key || is_end) && self.key.contains(&word.start) {
             return None;
         }
         let (open, finding) =

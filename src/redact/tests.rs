@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 #[path = "kinds_tests.rs"]
 mod kinds_tests;
+#[path = "private_key_tests.rs"]
+mod private_key_tests;
 #[path = "settings_tests.rs"]
 mod settings_tests;
 
