@@ -322,7 +322,7 @@ fn word_start(text: &[u8], at: usize) -> usize {
     if word > 0
         && start > 0
         && text[start - 1] == b'\\'
-        && matches!(text[start], b'n' | b'r' | b't')
+        && matches!(text[start], b'n' | b'r' | b't' | b'f' | b'b' | b'v' | b'a' | b'0' | b'_')
     {
         return start + 1;
     }
@@ -340,9 +340,9 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     }
     match before {
         // An escape in a string, a URL or terminal output.
-        [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b'] => true,
+        [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b' | b'v' | b'a' | b'0' | b'_'] => true,
         [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
-        [.., b'\\', b'x', a, b] | [.., b'%', a, b] => {
+        [.., b'\\', b'x', a, b] | [.., b'%', a, b] | [.., b'%', b'2', b'5', a, b] => {
             a.is_ascii_hexdigit() && b.is_ascii_hexdigit()
         }
         [.., b'\\', a @ b'0'..=b'3', b, c] => {
@@ -358,8 +358,24 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
                 rest.iter().rev().find(|byte| !byte.is_ascii_digit() && !b";:".contains(byte));
             rest == Some(&b'[')
         }
-        _ => false,
+        _ => is_glued(before),
     }
+}
+
+/// Returns whether a token may follow these bytes without a sign between them: `--token`, `token_`,
+/// `-hp` of an archiver, or a word with letters that are not ASCII.
+fn is_glued(before: &[u8]) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
+    let count = before.iter().rev().take_while(|byte| is_word(byte)).count();
+    let word = before.get(before.len() - count..).unwrap_or_default();
+    let ends = |end: &str| {
+        word.len()
+            .checked_sub(end.len())
+            .is_some_and(|at| word[at..].eq_ignore_ascii_case(end.as_bytes()))
+    };
+    ["token", "token_", "key_", "secret_"].iter().any(|end| ends(end))
+        || word == b"hp" && before.get(before.len() - 3) == Some(&b'-')
+        || word.iter().any(|byte| !byte.is_ascii())
 }
 
 /// Returns whether `text` contains `part`.

@@ -51,8 +51,8 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     let Some(bytes) = text.get(named.name.clone()) else { return false };
     let Some(name) = std::str::from_utf8(bytes).ok().and_then(name) else { return false };
     let behind = text.get(named.value.end..).unwrap_or_default();
-    // In a list of arguments, a value follows a name by chance.
-    if named.listed {
+    // In a list, a value follows a name by chance, except that of a flag.
+    if named.listed && !named.is_flag {
         return false;
     }
     let is_sure = named.quoted || named.is_flag || is_setting(text, named, bytes, behind);

@@ -9,6 +9,8 @@ mod kinds_tests;
 mod private_key_tests;
 #[path = "settings_tests.rs"]
 mod settings_tests;
+#[path = "view_tests.rs"]
+mod view_tests;
 
 fn kinds_in(text: &str, form: TextForm) -> Vec<&'static str> {
     Redactor::new().find(text.as_bytes(), form).into_iter().map(|found| found.kind).collect()
