@@ -2,7 +2,8 @@
 
 use super::token_rule::URL_PASSWORD;
 use super::{
-    MAX_SECRET_BYTES, SecretFinding, TextForm, private_key, scan, secret_heuristics, short, work_counter,
+    MAX_SECRET_BYTES, SecretFinding, TextForm, private_key, scan, secret_heuristics, short,
+    work_counter,
 };
 
 /// The context of a credential.

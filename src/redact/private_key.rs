@@ -13,6 +13,7 @@ const MAX_GAP_BYTES: usize = 96;
 /// Maximum number of bytes between `BEGIN` and the first line of a key: headers.
 const MAX_HEADER_BYTES: usize = 256;
 const DASHES: &[u8] = b"-----";
+const BEGIN: &[u8] = b"-----BEGIN";
 const END: &[u8] = b"-----END ";
 
 /// Returns the end of the label that begins here and of the dashes after it, if the label is that
@@ -138,6 +139,9 @@ fn plain_body(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody
             let end = end_of_key(text, at);
             return KeyBody { key, end, stopped: end, closed: true };
         }
+        if rest.starts_with(BEGIN) {
+            break;
+        }
         work_counter::add(1);
         match rest.first() {
             Some(byte) if is_base64(*byte) => {
@@ -189,7 +193,7 @@ fn lines(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody {
             continue;
         }
         let is_over = length == 0
-            && (rest.starts_with(b"-----BEGIN")
+            && (rest.starts_with(BEGIN)
                 || rest.starts_with(b"\":")
                 || key > 0 && rest.starts_with(b"\n\n")
                 || form == TextForm::Json && rest.first() == Some(&b'\n'));

@@ -179,6 +179,9 @@ impl TextScan<'_> {
             TokenPlacement::Value => {
                 let named =
                     named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+                if named.is_expression {
+                    return None;
+                }
                 let token = rule.find(text, named.value.start, &mut self.runs)?;
                 let is_whole = token.end == named.value.end;
                 let is_id = rule.kind.ends_with("-id");
@@ -222,11 +225,20 @@ impl TextScan<'_> {
         if !self.runs.should_judge(NAMED, named.value.start, named.run_end) {
             return None;
         }
-        let is_secret = (secret_heuristics::is_secret(text.get(named.value.clone())?)
-            || short::is_secret(text, &named))
-            && named_value::is_telling_name(text.get(named.name.clone())?);
-        self.runs.judged(NAMED, &named.value, named.run_end, is_secret);
-        is_secret.then_some((SecretFinding { range: named.value, kind }, named.name))
+        let is_secret = named_value::is_telling_name(text.get(named.name.clone())?);
+        let value = text.get(named.value.clone())?;
+        let is_simple = !named.is_expression
+            && (secret_heuristics::is_secret(value) || short::is_secret(text, &named));
+        let range = match is_secret {
+            true if short::is_whole_secret(text, &named) => Some(named.whole.clone()),
+            // A secret is never removed in part.
+            true if is_simple && named.quoted => Some(named.value.start..named.whole.end),
+            true if is_simple => Some(named.value.clone()),
+            _ => None,
+        };
+        let judged = range.clone().unwrap_or(named.value);
+        self.runs.judged(NAMED, &judged, named.run_end, range.is_some());
+        range.map(|range| (SecretFinding { range, kind }, named.name))
     }
 
     /// Examines text that may hold several secrets; notes all but the last.
@@ -257,6 +269,7 @@ impl TextScan<'_> {
                 let whole = text.get(named.name.end.saturating_sub(4)..named.name.end)?;
                 let is_auth = whole.eq_ignore_ascii_case(b"auth");
                 let is_login = is_auth
+                    && !named.is_expression
                     && named.value.len() <= 1024
                     && credential::login_value(text.get(named.value.clone())?);
                 is_login
