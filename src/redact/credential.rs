@@ -139,7 +139,7 @@ fn basic(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
 }
 
 /// Decodes base64 (RFC 4648); `None` if the text is not base64.
-fn decode(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
     if text.len() < 8 || text.len() % 4 == 1 {
         return None;
@@ -177,18 +177,53 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let from = end + user + 1;
     let length = run(text, from, 512, |byte| part(byte) || byte == b':');
-    if text.get(from + length) != Some(&b'@') {
-        return None;
-    }
-    let password = text.get(from..from + length)?;
+    let password = match text.get(from + length) {
+        Some(b'@') => from..password_end(text, from + length),
+        _ => any_password(text, from)?,
+    };
+    let range = password;
+    let password = text.get(range.clone())?;
     let name = text.get(end..end + user)?;
     // `$PASSWORD`, `%PASSWORD%`, `%s`, `***`.
     let is_variable = password.starts_with(b"$")
         || password.starts_with(b"%") && (password.len() < 8 || password.ends_with(b"%"))
         || password.iter().all(|byte| *byte == b'*');
-    let counts = password.len() >= 6 && password != name && !is_variable;
+    // `:pserver:anoncvs` is a way to connect and a public password.
+    let is_method = user == 0 && password.starts_with(b"pserver:");
+    let counts = password.len() >= 6 && password != name && !is_variable && !is_method;
     (counts && !secret_heuristics::is_known_password(password))
-        .then_some(SecretFinding { range: from..from + length, kind: URL_PASSWORD.0 })
+        .then_some(SecretFinding { range, kind: URL_PASSWORD.0 })
+}
+
+/// Returns the end of the password that has an `@` here: the last `@` before the host.
+fn password_end(text: &[u8], at: usize) -> usize {
+    let more = run(text, at + 1, 128, |byte| {
+        byte.is_ascii_alphanumeric() || b"!#$%^&*+=~_.-@".contains(&byte)
+    });
+    let rest = text.get(at + 1..at + 1 + more).unwrap_or_default();
+    rest.iter().rposition(|byte| *byte == b'@').map_or(at, |more| at + 1 + more)
+}
+
+/// Returns the range of a password that contains signs of addresses and code, if it looks generated:
+/// up to the last `@` before a space or quote.
+fn any_password(text: &[u8], from: usize) -> Option<std::ops::Range<usize>> {
+    let is_part = |byte: u8| byte.is_ascii_graphic() && !b"\\\"`<>".contains(&byte) || byte >= 0x80;
+    let length = run(text, from, 160, is_part);
+    let word = text.get(from..from + length)?;
+    let at = word.iter().rposition(|byte| *byte == b'@')?;
+    let password = word.get(..at)?;
+    let is_port = password.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 2
+        && password.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'/');
+    let has_host = word.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
+    let has = |part: &[u8]| scan::contains(password, part);
+    let percents = password.iter().filter(|byte| **byte == b'%').count();
+    let is_code = percents > 3
+        || has(b"://")
+        || has(b"${")
+        || has(b"{}")
+        || has(b"//")
+        || has(b"?") && has(b"=");
+    (has_host && !is_port && !is_code && short::is_password(password)).then_some(from..from + at)
 }
 
 /// Finds the password in `login NAME password SECRET`, as in `.netrc`.
@@ -223,11 +258,22 @@ fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return None;
     }
     let from = end + name + 1;
-    let length = run(text, from, 256, |byte| is_base64(byte) || b".~!#^*%@$".contains(&byte));
+    // In quotes, a password may contain any sign.
+    let quote = text.get(end - 1).copied().filter(|byte| matches!(byte, b'"' | b'\''));
+    let whole = quote.map_or(0, |quote| {
+        run(text, from, 256, |byte| byte != quote && byte >= b' ' && !b"\\\"".contains(&byte))
+    });
+    let is_quoted = quote.is_some() && text.get(from + whole).copied() == quote;
+    let length = match is_quoted {
+        true => whole,
+        _ => run(text, from, 256, |byte| {
+            is_base64(byte) || b".~!#^*%@$,:;?+|&(){}[]".contains(&byte)
+        }),
+    };
     let range = from..from + length;
     let password = text.get(range.clone())?;
     let is_short = || {
-        short::strength(password) >= short::Strength::Fair
+        (short::strength(password) >= short::Strength::Fair || short::is_password(password))
             && tool(text, start)
                 .is_some_and(|line| has_word(line, &["curl", "wget", "http", "https", "xh"]))
     };
@@ -261,7 +307,9 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let glued = flag == b" -p";
     let spaces = run(text, end, 2, |byte| byte == b' ');
     let tools: &[&str] = match flag.as_slice() {
-        b" -p" if text.get(start + 2) == Some(&b'P') => &["unzip", "zip"],
+        b" -p" if text.get(start + 2) == Some(&b'P') => {
+            &["unzip", "zip", "sqlcmd", "bcp", "mosquitto_pub", "mosquitto_sub", "ipmitool"]
+        }
         b" -p" if spaces == 0 => &[
             "mysql",
             "mysqldump",
@@ -287,6 +335,8 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
             "oc",
             "az",
             "influx",
+            "twine",
+            "cqlsh",
         ],
         b" -a " => &["redis-cli", "redis-benchmark"],
         b" -w " => &["ldapsearch", "ldapmodify", "ldapadd", "ldappasswd"],
@@ -307,14 +357,24 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return None;
     }
     let from = from + quotes;
-    let length =
-        run(text, from, 256, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte));
+    let quote = text.get(from - 1).copied().filter(|byte| quotes > 0 && is_quote(*byte));
+    let whole = quote.map_or(0, |quote| {
+        run(text, from, 256, |byte| byte != quote && byte >= b' ' && !b"\\\"".contains(&byte))
+    });
+    let is_quoted = quote.is_some() && text.get(from + whole).copied() == quote;
+    let length = match is_quoted {
+        true => whole,
+        _ => run(text, from, 256, |byte| {
+            byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte)
+        }),
+    };
     let range = from..from + length;
     let password = text.get(range.clone())?;
     let is_long =
         password.len() >= secret_heuristics::MIN_BYTES && secret_heuristics::is_secret(password);
-    (length >= 6 && (is_long || short::strength(password) >= short::Strength::Fair))
-        .then_some(SecretFinding { range, kind: "password" })
+    let is_short = short::strength(password) >= short::Strength::Fair
+        || is_quoted && short::is_password(password);
+    (length >= 6 && (is_long || is_short)).then_some(SecretFinding { range, kind: "password" })
 }
 
 /// Finds the value of a session cookie: `PHPSESSID=SECRET`.
@@ -373,5 +433,9 @@ pub(super) fn login_value(value: &[u8]) -> bool {
     let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };
     let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
     let password = plain.get(split + 1..).unwrap_or_default();
+    // A key may be the name, without a password.
+    if printable && password.is_empty() {
+        return plain.get(..split).is_some_and(secret_heuristics::is_credential);
+    }
     printable && split > 0 && password.len() >= 6 && !secret_heuristics::is_known_password(password)
 }

@@ -13,6 +13,7 @@ mod known_secrets;
 mod kubernetes;
 mod named_value;
 mod private_key;
+mod program_secret;
 mod redact_value;
 mod rescan;
 mod scan;

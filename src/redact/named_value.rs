@@ -6,7 +6,15 @@ use super::work_counter;
 use std::ops::Range;
 
 /// Name parts (in lower case) that indicate a secret, with the kind of the value.
-pub(super) const TELLING: [(&str, &str); 28] = [
+pub(super) const TELLING: [(&str, &str); 36] = [
+    ("psk=", "password"),
+    ("psk\"", "password"),
+    ("presharedkey", "key"),
+    ("auth-key", "key"),
+    ("functions-key", "key"),
+    ("subscription-key", "key"),
+    ("master-key", "key"),
+    ("rapidapi-key", "key"),
     ("password", "password"),
     ("passwd", "password"),
     ("passphrase", "password"),
@@ -202,7 +210,10 @@ pub(super) fn value_behind(
     cursor.brackets();
     let spaces = cursor.spaces();
     let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
-    let listed = cursor.byte(0) == b',';
+    // A constant: `define('DB_PASSWORD', '...')`.
+    let before = text.get(name_start.saturating_sub(10)..name_start)?;
+    let is_constant = before.windows(7).any(|word| word == b"define(");
+    let listed = cursor.byte(0) == b',' && !is_constant;
     let separated = cursor.separator(quoted_name) || of_pair;
     if !(separated || is_flag && spaces) {
         return None;
@@ -220,9 +231,9 @@ pub(super) fn value_behind(
         return None;
     }
     let whole = if quoted { cursor.quoted_whole() } else { cursor.word(opener) };
+    work_counter::add(whole.as_ref().map_or(MAX_QUOTED_BYTES, Range::len));
     let (value, is_expression) = cursor.value(quoted, run_end);
     let whole = whole.unwrap_or_else(|| value.clone());
-    work_counter::add(whole.len());
     let named = NamedValue {
         name,
         value,

@@ -98,6 +98,15 @@ pub(super) fn find_tail(text: &[u8], start: usize, end: usize, form: TextForm) -
     CredentialMatch::Secret(SecretFinding { range: first..end, kind: "private-key" })
 }
 
+/// Finds the lines of a key after a header of a file format of its own.
+pub(super) fn lines_after(text: &[u8], at: usize, form: TextForm) -> Option<SecretFinding> {
+    let body = lines(text, at, text.len().min(at + MAX_SECRET_BYTES), form);
+    match body.found(at) {
+        CredentialMatch::Secret(finding) => Some(finding),
+        _ => None,
+    }
+}
+
 /// The key after a `BEGIN`.
 struct KeyBody {
     /// The number of its base64 characters.

@@ -1,10 +1,11 @@
 //! Scans a text once: where a hint occurs, the rules of that hint are tried.
 
+use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::{
-    SecretFinding, TextForm, credential, kubernetes, named_value, secret_heuristics, short,
-    unescaped_view, work_counter,
+    SecretFinding, TextForm, credential, kubernetes, named_value, program_secret,
+    secret_heuristics, short, unescaped_view, work_counter,
 };
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::collections::BTreeSet;
@@ -23,6 +24,8 @@ enum ScanHint {
     Name(&'static str),
     /// The context of a credential.
     Surroundings(credential::CredentialKind),
+    /// The text beside a credential of a program.
+    Program(ProgramPlace),
 }
 
 struct HintTable {
@@ -39,7 +42,10 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let names = named_value::TELLING.iter().map(|(word, kind)| (*word, ScanHint::Name(kind)));
     let surroundings =
         credential::HINTS.iter().map(|(word, kind)| (*word, ScanHint::Surroundings(*kind)));
-    let all: Vec<(&str, ScanHint)> = shapes.chain(names).chain(surroundings).collect();
+    let programs =
+        program_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Program(*place)));
+    let all: Vec<(&str, ScanHint)> =
+        shapes.chain(names).chain(surroundings).chain(programs).collect();
     let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
     let begun_by = |word: &str| {
         all.iter().filter(|(begin, _)| word.starts_with(begin)).map(|(_, hint)| *hint).collect()
@@ -139,6 +145,9 @@ impl TextScan<'_> {
                 told_from = told_from.min(name.start);
                 finding
             }),
+            ScanHint::Program(place) => {
+                program_secret::find(self.text, word.start, word.end, place, self.form)
+            }
             ScanHint::Surroundings(kind) => {
                 if kind == credential::CredentialKind::Netrc {
                     let login = credential::login(self.text, word.start, self.form);

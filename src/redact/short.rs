@@ -11,13 +11,25 @@ const MIN_BYTES: usize = 6;
 const MIN_TOKEN_BYTES: usize = 12;
 
 /// Last name parts of passwords.
-const PASSWORDS: [&str; 7] =
-    ["password", "passwd", "passphrase", "pass", "pwd", "passcode", "pgpass"];
+const PASSWORDS: [&str; 8] =
+    ["password", "passwd", "passphrase", "pass", "pwd", "passcode", "pgpass", "psk"];
 /// Last name parts of other secrets.
 const OTHERS: [&str; 3] = ["secret", "token", "apikey"];
 /// Name parts before a last `key` that make it a secret.
-const BEFORE_KEY: [&str; 7] =
-    ["api", "access", "account", "secret", "private", "encryption", "signing"];
+const BEFORE_KEY: [&str; 12] = [
+    "api",
+    "access",
+    "account",
+    "secret",
+    "private",
+    "encryption",
+    "signing",
+    "auth",
+    "functions",
+    "subscription",
+    "master",
+    "preshared",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Name {
@@ -96,6 +108,11 @@ pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
 fn is_key_name(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     [
+        "-key",
+        "consul-token",
+        "consul_token",
+        "vault-token",
+        "server-token",
         "authtoken",
         "auth_token",
         "auth-token",
@@ -107,6 +124,14 @@ fn is_key_name(name: &[u8]) -> bool {
     ]
     .iter()
     .any(|known| lower.ends_with(known.as_bytes()))
+}
+
+/// Returns whether a value in the place of a password is one.
+pub(super) fn is_password(value: &[u8]) -> bool {
+    strength(value) >= Strength::Fair
+        || is_generated(value, Name::Password, true)
+        || secret_heuristics::is_secret(value)
+        || secret_heuristics::is_uuid(value)
 }
 
 /// Returns whether a value is words with a number: `horse-Battery-staple-Window42`.

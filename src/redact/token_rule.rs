@@ -54,13 +54,21 @@ pub fn rules() -> &'static [TokenRule] {
 }
 
 /// Kinds that depend on context instead of a token shape.
-pub(super) const CONTEXT_KINDS: [(&str, &str); 11] = [
+pub(super) const CONTEXT_KINDS: [(&str, &str); 13] = [
+    ("azure-key", "a key of Azure with its mark: `+ASt`, `ACDb`, `AZDO` or `+ACR`"),
+    (
+        "aws-secret-key",
+        "40 base64 characters behind an access key id of AWS or the name of its secret",
+    ),
     (
         "basic",
         "name and password in base64, behind `Basic` or as `auth` of Docker; behind `curl -u`",
     ),
     ("bearer", "a token behind `Bearer`"),
-    ("credential", "a value behind a name such as `credentials` or `auth`"),
+    (
+        "credential",
+        "a value behind a name such as `credentials` or `auth`, or behind `Authorization`",
+    ),
     ("environment", "the value of an environment variable that is on no list"),
     ("kubernetes-secret", "a value under `data` or `stringData` of a Secret of Kubernetes"),
     ("key", "a value behind a name such as `api_key`, `access-key`, `SIGNING_KEY`"),
