@@ -75,7 +75,7 @@ pub(super) const HINTS: [(&str, ProgramPlace); 46] = [
     ("ed25519 -n ", ProgramPlace::NextWord),
     ("webdav pass ", ProgramPlace::NextWord),
     ("sftp pass ", ProgramPlace::NextWord),
-    ("-hp", ProgramPlace::NextWord),
+    (" -hp", ProgramPlace::NextWord),
     ("setx ", ProgramPlace::NamedWord),
     (":_authtoken ", ProgramPlace::NextWord),
     ("sqlplus ", ProgramPlace::AfterSlash),
@@ -159,7 +159,8 @@ pub(super) fn find(
             word(from)
         }
         ProgramPlace::AfterColon => {
-            let is_flag = text.get(start..end)? == b" -u";
+            let is_flag = text.get(start..end)?.eq_ignore_ascii_case(b" -u")
+                || text.get(start..end)?.eq_ignore_ascii_case(b" -u ");
             if is_flag && !has_curl(text, start) {
                 return None;
             }
@@ -211,11 +212,15 @@ fn authorization(text: &[u8], start: usize, end: usize) -> Option<SecretFinding>
         Some(b' ') if scheme > 1 => from + scheme + 1,
         _ => from,
     };
-    let range =
-        from..from + run(text, from, 8192, |byte| is_base64(byte) || b".~:%".contains(&byte));
-    let value = text.get(range.clone())?;
-    (secret_heuristics::is_credential(value) || secret_heuristics::is_uuid(value))
-        .then_some(SecretFinding { range, kind: "credential" })
+    // The beginning shows whether it is a credential.
+    let read =
+        |most: usize| run(text, from, most, |byte| is_base64(byte) || b".~:%".contains(&byte));
+    let value = text.get(from..from + read(256))?;
+    if !secret_heuristics::is_credential(value) && !secret_heuristics::is_uuid(value) {
+        return None;
+    }
+    let range = from..from + read(MAX_SECRET_BYTES);
+    Some(SecretFinding { range, kind: "credential" })
 }
 
 /// Finds the 40 base64 characters of a secret access key within 200 bytes.

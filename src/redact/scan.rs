@@ -145,8 +145,16 @@ impl TextScan<'_> {
                 told_from = told_from.min(name.start);
                 finding
             }),
+            // A value that is read whole is read once.
+            ScanHint::Program(_) if self.seen.contains(&word.start) => None,
             ScanHint::Program(place) => {
-                program_secret::find(self.text, word.start, word.end, place, self.form)
+                let found = program_secret::find(self.text, word.start, word.end, place, self.form);
+                if let Some(found) = &found
+                    && found.range.start >= word.end
+                {
+                    self.seen = word.start..found.range.end;
+                }
+                found
             }
             ScanHint::Surroundings(kind) => {
                 if kind == credential::CredentialKind::Netrc {

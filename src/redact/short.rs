@@ -191,6 +191,12 @@ fn is_generated(value: &[u8], name: Name, any_end: bool) -> bool {
         b", ",
         b". ",
         b"[redacted:",
+        b"...",
+        b"a-z",
+        b"A-Z",
+        b"0-9",
+        b"\\d",
+        b"\\w",
     ]
     .iter()
     .any(|part| has(part));
