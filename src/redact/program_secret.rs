@@ -314,8 +314,7 @@ fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
 /// DevOps, `+ACR` of a container registry.
 fn azure_key(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let (before, length) = match text.get(start..end)? {
-        b"+ASt" => (76, 88),
-        b"ACDb" => (76, 88),
+        b"+ASt" | b"ACDb" => (76, 88),
         b"AZDO" => (76, 84),
         b"+ACR" => (42, 52),
         _ => return None,
