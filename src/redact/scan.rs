@@ -26,6 +26,8 @@ enum ScanHint {
     Surroundings(credential::CredentialKind),
     /// The text beside a credential of a program.
     Program(ProgramPlace),
+    /// The beginning of an escape.
+    Escape,
 }
 
 struct HintTable {
@@ -44,8 +46,9 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
         credential::HINTS.iter().map(|(word, kind)| (*word, ScanHint::Surroundings(*kind)));
     let programs =
         program_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Program(*place)));
+    let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
     let all: Vec<(&str, ScanHint)> =
-        shapes.chain(names).chain(surroundings).chain(programs).collect();
+        shapes.chain(names).chain(surroundings).chain(programs).chain(escapes).collect();
     let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
     let begun_by = |word: &str| {
         all.iter().filter(|(begin, _)| word.starts_with(begin)).map(|(_, hint)| *hint).collect()
@@ -90,15 +93,17 @@ const NAMED: usize = usize::MAX;
 /// Scans a share of a text; the text around it may be read as context. A share ends at a line end,
 /// and no name spans one, so all shares together give the same result as the whole.
 pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFindings {
-    let mut all = scan_as_written(text, share.clone(), form);
-    for view in unescaped_view::views(text, &share) {
-        let found = scan_as_written(&view.bytes, 0..view.bytes.len(), form);
+    let (mut all, escapes) = scan_as_written(text, share.clone(), form);
+    for view in unescaped_view::views(text, &share, &escapes) {
+        let (found, _) = scan_as_written(&view.bytes, 0..view.bytes.len(), form);
         view.found(found, &share, &mut all);
     }
     all
 }
 
-fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFindings {
+/// Returns the findings, and the offsets at which an escape may begin.
+fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFindings, Vec<usize>) {
+    let mut escapes = Vec::new();
     let table = &*TABLE;
     let mut scan =
         TextScan { text, form, runs: ScanMemory::default(), names_until: 0, key: 0..0, seen: 0..0 };
@@ -113,10 +118,14 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFind
         from = hit.start() + 1;
         for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
             work_counter::add(hit.len());
+            if matches!(hint, ScanHint::Escape) {
+                escapes.push(hit.start());
+                continue;
+            }
             scan.hint(*hint, hit.start()..hit.end(), &mut all);
         }
     }
-    all
+    (all, escapes)
 }
 
 /// The state of a scan from the beginning of a text to its end.
@@ -141,6 +150,7 @@ impl TextScan<'_> {
             ScanHint::Shape(number) => {
                 rules().get(number).and_then(|rule| self.shape(number, rule, &word))
             }
+            ScanHint::Escape => None,
             ScanHint::Name(kind) => self.named(kind, &word).map(|(finding, name)| {
                 told_from = told_from.min(name.start);
                 finding

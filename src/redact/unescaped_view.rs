@@ -7,7 +7,7 @@
 
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, SecretFinding, work_counter};
-use memchr::{memchr3_iter, memmem};
+use memchr::memchr3_iter;
 use std::ops::Range;
 
 /// Context around an escape that is scanned with it, in bytes.
@@ -20,6 +20,10 @@ const MOST_PARAMETERS: usize = 24;
 
 /// Maximum length of a flag in a list of arguments.
 const MOST_FLAG: usize = 64;
+
+/// Texts at which an escape may begin, besides those that begin with a backslash, a percent sign,
+/// the escape character or a byte that is not ASCII.
+pub(super) const BEGINS: [&str; 6] = ["^[[", "&#", "=\n", "=\r\n", "\"-", "'-"];
 
 /// The range of an escape, and the byte that it encodes, if any: a colour code encodes none.
 type ResolvedEscape = (Range<usize>, Option<u8>);
@@ -34,11 +38,10 @@ pub(super) struct UnescapedView {
 }
 
 /// Returns the ranges of a share that contain escapes, resolved.
-pub(super) fn views(text: &[u8], share: &Range<usize>) -> Vec<UnescapedView> {
+pub(super) fn views(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<UnescapedView> {
     let mut parts: Vec<(Range<usize>, Vec<ResolvedEscape>)> = Vec::new();
-    let inside = text.get(share.clone()).unwrap_or_default();
     let mut from = share.start;
-    for at in candidates(inside).into_iter().map(|at| share.start + at) {
+    for at in candidates(text, share, begins) {
         if at < from {
             continue;
         }
@@ -60,17 +63,19 @@ pub(super) fn views(text: &[u8], share: &Range<usize>) -> Vec<UnescapedView> {
     parts.into_iter().map(|(part, escapes)| UnescapedView::of(text, &part, escapes)).collect()
 }
 
-/// Returns the offsets at which an escape may begin, in order.
-fn candidates(text: &[u8]) -> Vec<usize> {
-    let mut all: Vec<usize> = memchr3_iter(b'\\', b'%', b'\x1b', text).collect();
-    if !text.is_ascii() {
-        all.extend(memchr3_iter(b'\xc2', b'\xe2', b'\xef', text));
+/// Returns the offsets in a share at which an escape may begin, in order.
+fn candidates(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<usize> {
+    let inside = text.get(share.clone()).unwrap_or_default();
+    let mut all: Vec<usize> =
+        memchr3_iter(b'\\', b'%', b'\x1b', inside).map(|at| share.start + at).collect();
+    if !inside.is_ascii() {
+        all.extend(memchr3_iter(b'\xc2', b'\xe2', b'\xef', inside).map(|at| share.start + at));
     }
-    for begin in ["^[[", "&#", "=\n", "=\r\n"] {
-        all.extend(memmem::find_iter(text, begin));
-    }
-    for begin in ["\"-", "'-"] {
-        all.extend(memmem::find_iter(text, begin).flat_map(|quote| commas(text, quote)));
+    for begin in begins {
+        match text.get(*begin) {
+            Some(b'"' | b'\'') => all.extend(commas(text, *begin)),
+            _ => all.push(*begin),
+        }
     }
     all.sort_unstable();
     all
