@@ -2,7 +2,8 @@
 
 use super::token_rule::URL_PASSWORD;
 use super::{
-    MAX_SECRET_BYTES, SecretFinding, TextForm, scan, secret_heuristics, short, work_counter,
+    MAX_SECRET_BYTES, SecretFinding, TextForm, private_key, scan, secret_heuristics, short,
+    work_counter,
 };
 
 /// The context of a credential.
@@ -12,6 +13,7 @@ pub(super) enum CredentialKind {
     Basic,
     Address,
     PrivateKey,
+    PrivateKeyEnd,
     Netrc,
     UserFlag,
     Login,
@@ -22,12 +24,13 @@ pub(super) enum CredentialKind {
 }
 
 /// Lower-case words that precede a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 38] = [
+pub(super) const HINTS: [(&str, CredentialKind); 39] = [
     ("bearer ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
     ("://", CredentialKind::Address),
     (":\\/\\/", CredentialKind::Address),
     ("-----begin ", CredentialKind::PrivateKey),
+    ("-----end ", CredentialKind::PrivateKeyEnd),
     (" password ", CredentialKind::Netrc),
     (" -u ", CredentialKind::UserFlag),
     ("--user ", CredentialKind::UserFlag),
@@ -93,7 +96,8 @@ pub(super) fn find(
         CredentialKind::Bearer => bearer(text, start, end),
         CredentialKind::Basic => basic(text, start, end),
         CredentialKind::Address => address(text, start, end),
-        CredentialKind::PrivateKey => return private_key(text, start, end, form),
+        CredentialKind::PrivateKey => return private_key::find(text, start, end, form),
+        CredentialKind::PrivateKeyEnd => return private_key::find_tail(text, start, end, form),
         CredentialKind::Netrc => netrc(text, start, end, form),
         CredentialKind::UserFlag => user_flag(text, start, end),
         CredentialKind::ToolFlag => tool_flag(text, start, end),
@@ -104,14 +108,14 @@ pub(super) fn find(
     found.map_or(CredentialMatch::Nothing, CredentialMatch::Secret)
 }
 
-fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
+pub(super) fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
     let rest = text.get(at..text.len().min(at + max)).unwrap_or_default();
     let length = rest.iter().take_while(|byte| inside(**byte)).count();
     work_counter::add(length);
     length
 }
 
-fn is_base64(byte: u8) -> bool {
+pub(super) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
@@ -135,7 +139,7 @@ fn basic(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
 }
 
 /// Decodes base64 (RFC 4648); `None` if the text is not base64.
-fn decode(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
     if text.len() < 8 || text.len() % 4 == 1 {
         return None;
@@ -173,18 +177,53 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let from = end + user + 1;
     let length = run(text, from, 512, |byte| part(byte) || byte == b':');
-    if text.get(from + length) != Some(&b'@') {
-        return None;
-    }
-    let password = text.get(from..from + length)?;
+    let password = match text.get(from + length) {
+        Some(b'@') => from..password_end(text, from + length),
+        _ => any_password(text, from)?,
+    };
+    let range = password;
+    let password = text.get(range.clone())?;
     let name = text.get(end..end + user)?;
     // `$PASSWORD`, `%PASSWORD%`, `%s`, `***`.
     let is_variable = password.starts_with(b"$")
         || password.starts_with(b"%") && (password.len() < 8 || password.ends_with(b"%"))
         || password.iter().all(|byte| *byte == b'*');
-    let counts = password.len() >= 6 && password != name && !is_variable;
+    // `:pserver:anoncvs` is a way to connect and a public password.
+    let is_method = user == 0 && password.starts_with(b"pserver:");
+    let counts = password.len() >= 6 && password != name && !is_variable && !is_method;
     (counts && !secret_heuristics::is_known_password(password))
-        .then_some(SecretFinding { range: from..from + length, kind: URL_PASSWORD.0 })
+        .then_some(SecretFinding { range, kind: URL_PASSWORD.0 })
+}
+
+/// Returns the end of the password that has an `@` here: the last `@` before the host.
+fn password_end(text: &[u8], at: usize) -> usize {
+    let more = run(text, at + 1, 128, |byte| {
+        byte.is_ascii_alphanumeric() || b"!#$%^&*+=~_.-@".contains(&byte)
+    });
+    let rest = text.get(at + 1..at + 1 + more).unwrap_or_default();
+    rest.iter().rposition(|byte| *byte == b'@').map_or(at, |more| at + 1 + more)
+}
+
+/// Returns the range of a password that contains signs of addresses and code, if it looks generated:
+/// up to the last `@` before a space or quote.
+fn any_password(text: &[u8], from: usize) -> Option<std::ops::Range<usize>> {
+    let is_part = |byte: u8| byte.is_ascii_graphic() && !b"\\\"`<>".contains(&byte) || byte >= 0x80;
+    let length = run(text, from, 160, is_part);
+    let word = text.get(from..from + length)?;
+    let at = word.iter().rposition(|byte| *byte == b'@')?;
+    let password = word.get(..at)?;
+    let is_port = password.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 2
+        && password.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'/');
+    let has_host = word.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
+    let has = |part: &[u8]| scan::contains(password, part);
+    let percents = password.iter().filter(|byte| **byte == b'%').count();
+    let is_code = percents > 3
+        || has(b"://")
+        || has(b"${")
+        || has(b"{}")
+        || has(b"//")
+        || has(b"?") && has(b"=");
+    (has_host && !is_port && !is_code && short::is_password(password)).then_some(from..from + at)
 }
 
 /// Finds the password in `login NAME password SECRET`, as in `.netrc`.
@@ -219,11 +258,22 @@ fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return None;
     }
     let from = end + name + 1;
-    let length = run(text, from, 256, |byte| is_base64(byte) || b".~!#^*%@$".contains(&byte));
+    // In quotes, a password may contain any sign.
+    let quote = text.get(end - 1).copied().filter(|byte| matches!(byte, b'"' | b'\''));
+    let whole = quote.map_or(0, |quote| {
+        run(text, from, 256, |byte| byte != quote && byte >= b' ' && !b"\\\"".contains(&byte))
+    });
+    let is_quoted = quote.is_some() && text.get(from + whole).copied() == quote;
+    let length = match is_quoted {
+        true => whole,
+        _ => run(text, from, 256, |byte| {
+            is_base64(byte) || b".~!#^*%@$,:;?+|&(){}[]".contains(&byte)
+        }),
+    };
     let range = from..from + length;
     let password = text.get(range.clone())?;
     let is_short = || {
-        short::strength(password) >= short::Strength::Fair
+        (short::strength(password) >= short::Strength::Fair || short::is_password(password))
             && tool(text, start)
                 .is_some_and(|line| has_word(line, &["curl", "wget", "http", "https", "xh"]))
     };
@@ -257,7 +307,9 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let glued = flag == b" -p";
     let spaces = run(text, end, 2, |byte| byte == b' ');
     let tools: &[&str] = match flag.as_slice() {
-        b" -p" if text.get(start + 2) == Some(&b'P') => &["unzip", "zip"],
+        b" -p" if text.get(start + 2) == Some(&b'P') => {
+            &["unzip", "zip", "sqlcmd", "bcp", "mosquitto_pub", "mosquitto_sub", "ipmitool"]
+        }
         b" -p" if spaces == 0 => &[
             "mysql",
             "mysqldump",
@@ -283,6 +335,8 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
             "oc",
             "az",
             "influx",
+            "twine",
+            "cqlsh",
         ],
         b" -a " => &["redis-cli", "redis-benchmark"],
         b" -w " => &["ldapsearch", "ldapmodify", "ldapadd", "ldappasswd"],
@@ -303,14 +357,24 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return None;
     }
     let from = from + quotes;
-    let length =
-        run(text, from, 256, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte));
+    let quote = text.get(from - 1).copied().filter(|byte| quotes > 0 && is_quote(*byte));
+    let whole = quote.map_or(0, |quote| {
+        run(text, from, 256, |byte| byte != quote && byte >= b' ' && !b"\\\"".contains(&byte))
+    });
+    let is_quoted = quote.is_some() && text.get(from + whole).copied() == quote;
+    let length = match is_quoted {
+        true => whole,
+        _ => run(text, from, 256, |byte| {
+            byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte)
+        }),
+    };
     let range = from..from + length;
     let password = text.get(range.clone())?;
     let is_long =
         password.len() >= secret_heuristics::MIN_BYTES && secret_heuristics::is_secret(password);
-    (length >= 6 && (is_long || short::strength(password) >= short::Strength::Fair))
-        .then_some(SecretFinding { range, kind: "password" })
+    let is_short = short::strength(password) >= short::Strength::Fair
+        || is_quoted && short::is_password(password);
+    (length >= 6 && (is_long || is_short)).then_some(SecretFinding { range, kind: "password" })
 }
 
 /// Finds the value of a session cookie: `PHPSESSID=SECRET`.
@@ -369,79 +433,9 @@ pub(super) fn login_value(value: &[u8]) -> bool {
     let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };
     let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
     let password = plain.get(split + 1..).unwrap_or_default();
+    // A key may be the name, without a password.
+    if printable && password.is_empty() {
+        return plain.get(..split).is_some_and(secret_heuristics::is_credential);
+    }
     printable && split > 0 && password.len() >= 6 && !secret_heuristics::is_known_password(password)
-}
-
-/// Finds a private key, from `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it extends.
-fn private_key(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
-    let label = run(text, end, 64, |byte| {
-        byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
-    });
-    let title = text.get(end..end + label).unwrap_or_default();
-    let is_private = title.ends_with(b"PRIVATE KEY") || title.ends_with(b"PRIVATE KEY BLOCK");
-    let body = end + label + 5;
-    let dashes = text.get(end + label..body.min(text.len())).unwrap_or_default();
-    if dashes.len() < 5 && b"-----".starts_with(dashes) && end + label + dashes.len() == text.len()
-    {
-        return CredentialMatch::Open(start, None);
-    }
-    if !is_private || dashes != b"-----" {
-        return CredentialMatch::Nothing;
-    }
-    let limit = text.len().min(start + MAX_SECRET_BYTES);
-    let mut at = body;
-    // The bytes of the key itself, without layout.
-    let mut key = 0;
-    while at < limit {
-        let rest = text.get(at..limit).unwrap_or_default();
-        if rest.starts_with(b"-----END ") {
-            // A quote or backslash belongs to the text around the key, never to its last line.
-            let label = run(text, at + 9, 64, |byte| {
-                !b"-\"\\".contains(&byte) && byte.is_ascii_graphic() || byte == b' '
-            });
-            let closes = text.get(at + 9 + label..at + 14 + label) == Some(b"-----");
-            at += 9 + label + if closes { 5 } else { 0 };
-            return long_enough(key, start..at);
-        }
-        work_counter::add(1);
-        match rest.first() {
-            Some(byte) if is_base64(*byte) => {
-                key += 1;
-                at += 1;
-            }
-            Some(b' ' | b'\n' | b'\r' | b'\t' | b':' | b',' | b'.' | b'(' | b')' | b'\'') => {
-                at += 1;
-            }
-            Some(b'"') if form == TextForm::Plain => at += 1,
-            Some(b'\\') => {
-                // Backslashes stay with the character they escape.
-                let slashes = run(text, at, 16, |byte| byte == b'\\');
-                if !matches!(text.get(at + slashes), Some(b'n' | b'r' | b't' | b'"' | b'/' | b'\''))
-                {
-                    break;
-                }
-                at += slashes + 1;
-            }
-            _ => break,
-        }
-    }
-    if at == text.len() {
-        return match long_enough(key, start..at) {
-            CredentialMatch::Secret(finding) => CredentialMatch::Open(start, Some(finding)),
-            _ => CredentialMatch::Open(start, None),
-        };
-    }
-    // Only the key is removed.
-    while at > body && !text.get(at - 1).is_some_and(|byte| is_base64(*byte)) {
-        at -= 1;
-    }
-    long_enough(key, start..at)
-}
-
-fn long_enough(key: usize, range: std::ops::Range<usize>) -> CredentialMatch {
-    const MIN_KEY_BYTES: usize = 40;
-    if key < MIN_KEY_BYTES {
-        return CredentialMatch::Nothing;
-    }
-    CredentialMatch::Secret(SecretFinding { range, kind: "private-key" })
 }

@@ -12,6 +12,8 @@ mod credential;
 mod known_secrets;
 mod kubernetes;
 mod named_value;
+mod private_key;
+mod program_secret;
 mod redact_value;
 mod rescan;
 mod scan;

@@ -6,7 +6,15 @@ use super::work_counter;
 use std::ops::Range;
 
 /// Name parts (in lower case) that indicate a secret, with the kind of the value.
-pub(super) const TELLING: [(&str, &str); 28] = [
+pub(super) const TELLING: [(&str, &str); 36] = [
+    ("psk=", "password"),
+    ("psk\"", "password"),
+    ("presharedkey", "key"),
+    ("auth-key", "key"),
+    ("functions-key", "key"),
+    ("subscription-key", "key"),
+    ("master-key", "key"),
+    ("rapidapi-key", "key"),
     ("password", "password"),
     ("passwd", "password"),
     ("passphrase", "password"),
@@ -84,10 +92,18 @@ const MAX_NAME_BYTES: usize = 96;
 /// Maximum length of a value.
 const MAX_VALUE_BYTES: usize = 4096;
 
+/// Maximum length of a value that contains any sign.
+const MAX_QUOTED_BYTES: usize = 256;
+
 /// A name with its value.
 pub(super) struct NamedValue {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
+    /// The value as it is written in whole: to its closing quote, or to the end of its word. It may
+    /// contain signs that `value` ends before.
+    pub(super) whole: Range<usize>,
+    /// Whether the value is followed by a sign that makes it an expression.
+    pub(super) is_expression: bool,
     /// The end of the text that the value is a prefix of.
     pub(super) run_end: usize,
     /// Whether the value is quoted.
@@ -132,6 +148,20 @@ pub(super) fn is_telling_name(name: &[u8]) -> bool {
             "tokens",
             "primary_key",
             "foreign_key",
+            // These identify a request, a page or a state.
+            "nexttoken",
+            "next_token",
+            "next-token",
+            "updatetoken",
+            "update_token",
+            "changetoken",
+            "change-token",
+            "continuationtoken",
+            "continuation_token",
+            "idempotency",
+            "requesttoken",
+            "synctoken",
+            "sync_token",
         ]
         .iter()
         .any(|word| lower.contains(word))
@@ -180,7 +210,10 @@ pub(super) fn value_behind(
     cursor.brackets();
     let spaces = cursor.spaces();
     let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
-    let listed = cursor.byte(0) == b',';
+    // A constant: `define('DB_PASSWORD', '...')`.
+    let before = text.get(name_start.saturating_sub(10)..name_start)?;
+    let is_constant = before.windows(7).any(|word| word == b"define(");
+    let listed = cursor.byte(0) == b',' && !is_constant;
     let separated = cursor.separator(quoted_name) || of_pair;
     if !(separated || is_flag && spaces) {
         return None;
@@ -191,9 +224,29 @@ pub(super) fn value_behind(
     let quoted = cursor.quote();
     work_counter::add(cursor.at - name_start);
     let run_end = cursor.run_end(runs);
-    let value = cursor.value(quoted, run_end)?;
     let name = name_start..end_of_name;
-    Some(NamedValue { name, value, run_end, quoted, spaced, colon, listed, is_flag })
+    let opener = name_start.checked_sub(1).and_then(|at| text.get(at)).copied();
+    // A part of a resource name: `arn:aws:secretsmanager:...:secret:NAME`.
+    if opener == Some(b':') && colon && !spaced && !quoted {
+        return None;
+    }
+    let whole = if quoted { cursor.quoted_whole() } else { cursor.word(opener) };
+    work_counter::add(whole.as_ref().map_or(MAX_QUOTED_BYTES, Range::len));
+    let (value, is_expression) = cursor.value(quoted, run_end);
+    let whole = whole.unwrap_or_else(|| value.clone());
+    let named = NamedValue {
+        name,
+        value,
+        whole,
+        is_expression,
+        run_end,
+        quoted,
+        spaced,
+        colon,
+        listed,
+        is_flag,
+    };
+    (named.whole.end > named.whole.start).then_some(named)
 }
 
 struct NameCursor<'a> {
@@ -317,8 +370,60 @@ impl NameCursor<'_> {
         end
     }
 
-    /// Parses the value that begins here, if its terminator is a valid one.
-    fn value(&self, quoted: bool, run_end: usize) -> Option<Range<usize>> {
+    /// Returns the quoted text that begins here, up to its closing quote on the same line.
+    fn quoted_whole(&self) -> Option<Range<usize>> {
+        let quote = *self.text.get(self.at.checked_sub(1)?)?;
+        let before = self.text.get(self.at.saturating_sub(9)..self.at - 1)?;
+        let level = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+        let rest = self.text.get(self.at..self.text.len().min(self.at + MAX_QUOTED_BYTES))?;
+        let mut slashes = 0;
+        for (count, byte) in rest.iter().enumerate() {
+            match byte {
+                b'\\' => {
+                    slashes += 1;
+                    continue;
+                }
+                // The escapes of a text inside a string have one more backslash than its quotes.
+                b'n' | b'r' if slashes % 2 == 1 && slashes <= level => return None,
+                b'\n' | b'\r' => return None,
+                _ if *byte == quote && (slashes == level || level == 0 && slashes % 2 == 0) => {
+                    return Some(self.at..self.at + count - level.min(slashes));
+                }
+                b'"' if self.form == TextForm::Json && slashes < level.max(1) => return None,
+                _ => {}
+            }
+            slashes = 0;
+        }
+        None
+    }
+
+    /// Returns the unquoted word that begins here, where the sign before its name lets it contain
+    /// any sign: not in a query, a list or a connection string.
+    fn word(&self, opener: Option<u8>) -> Option<Range<usize>> {
+        let is_of_list = opener.is_some_and(|byte| b"?&;,({[".contains(&byte));
+        if is_of_list {
+            return None;
+        }
+        let rest = self.text.get(self.at..self.text.len().min(self.at + MAX_QUOTED_BYTES))?;
+        let is_element = opener == Some(b'<') && self.text.get(self.at - 1) == Some(&b'>');
+        if is_element {
+            let end = rest.windows(2).position(|two| two == b"</" || two[0] == b'\n')?;
+            let inside = rest.get(..end)?;
+            let is_text = !inside.iter().any(|byte| b"\"\\".contains(byte));
+            return (rest.get(end) == Some(&b'<') && is_text).then_some(self.at..self.at + end);
+        }
+        let is_of_word = |byte: &u8| !byte.is_ascii_whitespace() && !b"\"'`\\".contains(byte);
+        let length = rest.iter().take_while(|byte| is_of_word(byte) && **byte >= b' ').count();
+        // What is quoted further on is code.
+        let is_closed = length < rest.len() || self.at + length == self.text.len();
+        let inside = rest.get(..length)?;
+        let is_mark = inside.windows(10).any(|ten| ten == b"[redacted:")
+            || inside.windows(2).any(|two| two == b"</");
+        (is_closed && !is_mark).then_some(self.at..self.at + length)
+    }
+
+    /// Returns the value that begins here, and whether what follows makes it an expression.
+    fn value(&self, quoted: bool, run_end: usize) -> (Range<usize>, bool) {
         let mut end = run_end.min(self.at + MAX_VALUE_BYTES);
         let next = self.text.get(end);
         let is_expression = match next {
@@ -334,6 +439,6 @@ impl NameCursor<'_> {
         }
         // `eyJ2IjoiMSIs...` shows that the value continues.
         let is_cut = self.text.get(end..).is_some_and(|rest| rest.starts_with(b"..."));
-        (!is_expression && !is_cut && end > self.at).then_some(self.at..end)
+        (self.at..end, is_expression || is_cut || end == self.at)
     }
 }

@@ -109,6 +109,7 @@ impl Redactor {
                 }
             }
             Value::List(items) => {
+                self.arguments(items, found);
                 for item in items {
                     self.inside(item, field, found);
                 }
@@ -127,6 +128,42 @@ impl Redactor {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Redacts the arguments of a command, which are read together: `["--password", "..."]`.
+    fn arguments(&self, items: &mut [Value], found: &mut BTreeMap<&'static str, u64>) {
+        const JOINT: &str = "\",\"";
+        let is_flag = |item: &Value| matches!(item, Value::Text(text) if text.starts_with('-'));
+        if !items.iter().any(is_flag) {
+            return;
+        }
+        let mut joined = String::new();
+        let mut places = Vec::new();
+        for (number, item) in items.iter().enumerate() {
+            if let Value::Text(text) = item
+                && !text.contains('"')
+            {
+                joined.push_str(JOINT);
+                places.push((number, joined.len()..joined.len() + text.len()));
+                joined.push_str(text);
+            }
+        }
+        joined.push_str(JOINT);
+        // From the last to the first, so that the offsets in an item stay right.
+        for finding in self.find(joined.as_bytes(), TextForm::Plain).into_iter().rev() {
+            let item = places.partition_point(|(_, place)| place.end < finding.range.end);
+            let Some((number, place)) = places.get(item) else { continue };
+            let within = finding
+                .range
+                .start
+                .checked_sub(place.start)
+                .zip(finding.range.end.checked_sub(place.start));
+            if let (Some((start, end)), Some(Value::Text(text))) = (within, items.get_mut(*number))
+            {
+                text.replace_range(start..end, &mark(finding.kind));
+                *found.entry(finding.kind).or_default() += 1;
+            }
         }
     }
 

@@ -1,10 +1,11 @@
 //! Scans a text once: where a hint occurs, the rules of that hint are tried.
 
+use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::{
-    SecretFinding, TextForm, credential, kubernetes, named_value, secret_heuristics, short,
-    unescaped_view, work_counter,
+    SecretFinding, TextForm, credential, kubernetes, named_value, program_secret,
+    secret_heuristics, short, unescaped_view, work_counter,
 };
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::collections::BTreeSet;
@@ -23,6 +24,10 @@ enum ScanHint {
     Name(&'static str),
     /// The context of a credential.
     Surroundings(credential::CredentialKind),
+    /// The text beside a credential of a program.
+    Program(ProgramPlace),
+    /// The beginning of an escape.
+    Escape,
 }
 
 struct HintTable {
@@ -39,7 +44,11 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let names = named_value::TELLING.iter().map(|(word, kind)| (*word, ScanHint::Name(kind)));
     let surroundings =
         credential::HINTS.iter().map(|(word, kind)| (*word, ScanHint::Surroundings(*kind)));
-    let all: Vec<(&str, ScanHint)> = shapes.chain(names).chain(surroundings).collect();
+    let programs =
+        program_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Program(*place)));
+    let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
+    let all: Vec<(&str, ScanHint)> =
+        shapes.chain(names).chain(surroundings).chain(programs).chain(escapes).collect();
     let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
     let begun_by = |word: &str| {
         all.iter().filter(|(begin, _)| word.starts_with(begin)).map(|(_, hint)| *hint).collect()
@@ -84,15 +93,17 @@ const NAMED: usize = usize::MAX;
 /// Scans a share of a text; the text around it may be read as context. A share ends at a line end,
 /// and no name spans one, so all shares together give the same result as the whole.
 pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFindings {
-    let mut all = scan_as_written(text, share.clone(), form);
-    for view in unescaped_view::views(text, &share) {
-        let found = scan_as_written(&view.bytes, 0..view.bytes.len(), form);
+    let (mut all, escapes) = scan_as_written(text, share.clone(), form);
+    for view in unescaped_view::views(text, &share, &escapes) {
+        let (found, _) = scan_as_written(&view.bytes, 0..view.bytes.len(), form);
         view.found(found, &share, &mut all);
     }
     all
 }
 
-fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFindings {
+/// Returns the findings, and the offsets at which an escape may begin.
+fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFindings, Vec<usize>) {
+    let mut escapes = Vec::new();
     let table = &*TABLE;
     let mut scan =
         TextScan { text, form, runs: ScanMemory::default(), names_until: 0, key: 0..0, seen: 0..0 };
@@ -107,10 +118,14 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFind
         from = hit.start() + 1;
         for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
             work_counter::add(hit.len());
+            if matches!(hint, ScanHint::Escape) {
+                escapes.push(hit.start());
+                continue;
+            }
             scan.hint(*hint, hit.start()..hit.end(), &mut all);
         }
     }
-    all
+    (all, escapes)
 }
 
 /// The state of a scan from the beginning of a text to its end.
@@ -135,10 +150,22 @@ impl TextScan<'_> {
             ScanHint::Shape(number) => {
                 rules().get(number).and_then(|rule| self.shape(number, rule, &word))
             }
+            ScanHint::Escape => None,
             ScanHint::Name(kind) => self.named(kind, &word).map(|(finding, name)| {
                 told_from = told_from.min(name.start);
                 finding
             }),
+            // A value that is read whole is read once.
+            ScanHint::Program(_) if self.seen.contains(&word.start) => None,
+            ScanHint::Program(place) => {
+                let found = program_secret::find(self.text, word.start, word.end, place, self.form);
+                if let Some(found) = &found
+                    && found.range.start >= word.end
+                {
+                    self.seen = word.start..found.range.end;
+                }
+                found
+            }
             ScanHint::Surroundings(kind) => {
                 if kind == credential::CredentialKind::Netrc {
                     let login = credential::login(self.text, word.start, self.form);
@@ -179,6 +206,9 @@ impl TextScan<'_> {
             TokenPlacement::Value => {
                 let named =
                     named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+                if named.is_expression {
+                    return None;
+                }
                 let token = rule.find(text, named.value.start, &mut self.runs)?;
                 let is_whole = token.end == named.value.end;
                 let is_id = rule.kind.ends_with("-id");
@@ -222,11 +252,20 @@ impl TextScan<'_> {
         if !self.runs.should_judge(NAMED, named.value.start, named.run_end) {
             return None;
         }
-        let is_secret = (secret_heuristics::is_secret(text.get(named.value.clone())?)
-            || short::is_secret(text, &named))
-            && named_value::is_telling_name(text.get(named.name.clone())?);
-        self.runs.judged(NAMED, &named.value, named.run_end, is_secret);
-        is_secret.then_some((SecretFinding { range: named.value, kind }, named.name))
+        let is_secret = named_value::is_telling_name(text.get(named.name.clone())?);
+        let value = text.get(named.value.clone())?;
+        let is_simple = !named.is_expression
+            && (secret_heuristics::is_secret(value) || short::is_secret(text, &named));
+        let range = match is_secret {
+            true if short::is_whole_secret(text, &named) => Some(named.whole.clone()),
+            // A secret is never removed in part.
+            true if is_simple && named.quoted => Some(named.value.start..named.whole.end),
+            true if is_simple => Some(named.value.clone()),
+            _ => None,
+        };
+        let judged = range.clone().unwrap_or(named.value);
+        self.runs.judged(NAMED, &judged, named.run_end, range.is_some());
+        range.map(|range| (SecretFinding { range, kind }, named.name))
     }
 
     /// Examines text that may hold several secrets; notes all but the last.
@@ -257,6 +296,7 @@ impl TextScan<'_> {
                 let whole = text.get(named.name.end.saturating_sub(4)..named.name.end)?;
                 let is_auth = whole.eq_ignore_ascii_case(b"auth");
                 let is_login = is_auth
+                    && !named.is_expression
                     && named.value.len() <= 1024
                     && credential::login_value(text.get(named.value.clone())?);
                 is_login
@@ -281,7 +321,8 @@ impl TextScan<'_> {
         all: &mut ScanFindings,
     ) -> Option<SecretFinding> {
         let is_key = kind == credential::CredentialKind::PrivateKey;
-        if is_key && self.key.contains(&word.start) {
+        let is_end = kind == credential::CredentialKind::PrivateKeyEnd;
+        if (is_key || is_end) && self.key.contains(&word.start) {
             return None;
         }
         let (open, finding) =
@@ -321,7 +362,7 @@ fn word_start(text: &[u8], at: usize) -> usize {
     if word > 0
         && start > 0
         && text[start - 1] == b'\\'
-        && matches!(text[start], b'n' | b'r' | b't')
+        && matches!(text[start], b'n' | b'r' | b't' | b'f' | b'b' | b'v' | b'a' | b'0' | b'_')
     {
         return start + 1;
     }
@@ -339,9 +380,9 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     }
     match before {
         // An escape in a string, a URL or terminal output.
-        [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b'] => true,
+        [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b' | b'v' | b'a' | b'0' | b'_'] => true,
         [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
-        [.., b'\\', b'x', a, b] | [.., b'%', a, b] => {
+        [.., b'\\', b'x', a, b] | [.., b'%', a, b] | [.., b'%', b'2', b'5', a, b] => {
             a.is_ascii_hexdigit() && b.is_ascii_hexdigit()
         }
         [.., b'\\', a @ b'0'..=b'3', b, c] => {
@@ -357,8 +398,24 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
                 rest.iter().rev().find(|byte| !byte.is_ascii_digit() && !b";:".contains(byte));
             rest == Some(&b'[')
         }
-        _ => false,
+        _ => is_glued(before),
     }
+}
+
+/// Returns whether a token may follow these bytes without a sign between them: `--token`, `token_`,
+/// `-hp` of an archiver, or a word with letters that are not ASCII.
+fn is_glued(before: &[u8]) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
+    let count = before.iter().rev().take_while(|byte| is_word(byte)).count();
+    let word = before.get(before.len() - count..).unwrap_or_default();
+    let ends = |end: &str| {
+        word.len()
+            .checked_sub(end.len())
+            .is_some_and(|at| word[at..].eq_ignore_ascii_case(end.as_bytes()))
+    };
+    ["token", "token_", "key_", "secret_"].iter().any(|end| ends(end))
+        || word == b"hp" && before.get(before.len() - 3) == Some(&b'-')
+        || word.iter().any(|byte| !byte.is_ascii())
 }
 
 /// Returns whether `text` contains `part`.

@@ -5,8 +5,12 @@ pub(super) const MIN_BYTES: usize = 20;
 /// Minimum entropy of a secret, in bits a byte.
 const MIN_BITS: f64 = 3.5;
 
-/// Placeholder words for a secret.
-const PLACEHOLDERS: [&str; 26] = [
+/// Words that make a value a placeholder where a word begins.
+const PLACEHOLDER_WORDS: [&str; 9] =
+    ["dummy", "sample", "fake", "test-", "test_", "insert", "todo", "mock", "lorem"];
+
+/// Texts that make a value a placeholder wherever they are.
+const PLACEHOLDERS: [&str; 17] = [
     "xxxx",
     "example",
     "placeholder",
@@ -16,21 +20,12 @@ const PLACEHOLDERS: [&str; 26] = [
     "your-",
     "your_",
     "yourapi",
-    "dummy",
-    "sample",
-    "fake",
-    "test-",
-    "test_",
     "development",
-    "insert",
     "redacted",
     "replace",
-    "todo",
     "****",
     "....",
     "foobar",
-    "lorem",
-    "mock",
     "notreal",
     "notasecret",
 ];
@@ -114,7 +109,14 @@ pub(super) fn is_known_password(password: &[u8]) -> bool {
 
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
+    let begins_word =
+        |at: usize| at == 0 || !lower.get(at - 1).is_some_and(u8::is_ascii_alphanumeric);
+    let holds_word = |word: &str| {
+        let mut windows = lower.windows(word.len()).enumerate();
+        windows.any(|(at, window)| window == word.as_bytes() && begins_word(at))
+    };
     PLACEHOLDERS.iter().any(|word| super::scan::contains(&lower, word.as_bytes()))
+        || PLACEHOLDER_WORDS.iter().any(|word| holds_word(word))
         || is_example(value)
 }
 
@@ -146,14 +148,28 @@ fn is_dense(value: &[u8], min: f64) -> bool {
     bits(value) > min
 }
 
-/// Returns whether the value has the form of a non-secret: a UUID, a path, a URL, a checksum, a
-/// time.
-pub(super) fn is_structured(value: &[u8]) -> bool {
-    let is_uuid = value.len() == 36
+/// Returns whether the value is a UUID that is not an example.
+pub(super) fn is_uuid(value: &[u8]) -> bool {
+    value.len() == 36
         && value.iter().enumerate().all(|(place, byte)| match place {
             8 | 13 | 18 | 23 => *byte == b'-',
             _ => byte.is_ascii_hexdigit(),
-        });
+        })
+}
+
+/// Returns whether the value is 32 hex digits or more, of one case, that may be a key. The entropy
+/// of hex digits is at most 4 bits a byte.
+pub(super) fn is_hex_key(value: &[u8]) -> bool {
+    value.len() >= 32
+        && value.iter().all(u8::is_ascii_hexdigit)
+        && has_letters_and_digits(value)
+        && is_dense(value, 3.0)
+        && !is_placeholder(value)
+}
+
+/// Returns whether the value has the form of a non-secret: a UUID, a path, a URL, a checksum, a
+/// time.
+pub(super) fn is_structured(value: &[u8]) -> bool {
     let begins = |start: &str| value.starts_with(start.as_bytes());
     let is_path = begins("/") && value.iter().filter(|byte| **byte == b'/').count() > 1
         || begins("./")
@@ -165,7 +181,7 @@ pub(super) fn is_structured(value: &[u8]) -> bool {
             .strip_prefix(name.as_bytes())
             .is_some_and(|rest| matches!(rest.first(), Some(b':' | b'-' | b'=')))
     });
-    is_uuid
+    is_uuid(value)
         || is_path
         || is_checksum
         || is_parameters(value)
@@ -212,8 +228,7 @@ fn is_snake_case(value: &[u8]) -> bool {
 /// Returns whether most of the value consists of words, like names and expressions.
 pub(super) fn is_words(value: &[u8]) -> bool {
     const SHARE: f64 = 0.7;
-    let mut in_words = 0_u32;
-    let mut counted = 0_u32;
+    let (mut in_words, mut counted, mut words, mut in_short_words) = (0_u32, 0_u32, 0, 0_u32);
     for piece in value.split(|byte| !byte.is_ascii_alphanumeric()) {
         let mut rest = piece;
         while !rest.is_empty() {
@@ -225,9 +240,16 @@ pub(super) fn is_words(value: &[u8]) -> bool {
             counted += length;
             if alone || word.len() >= 4 && is_pronounceable(word) {
                 in_words += length;
+                words += usize::from(word.len() >= 4);
+            } else if word.len() == 3 && word[0].is_ascii_uppercase() && is_pronounceable(word) {
+                in_short_words += length;
             }
             rest = behind;
         }
+    }
+    // A short word counts among longer ones: the `Key` of `PrivateKeyTypes`.
+    if words >= 2 {
+        in_words += in_short_words;
     }
     f64::from(in_words) >= SHARE * f64::from(counted)
 }

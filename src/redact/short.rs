@@ -11,13 +11,25 @@ const MIN_BYTES: usize = 6;
 const MIN_TOKEN_BYTES: usize = 12;
 
 /// Last name parts of passwords.
-const PASSWORDS: [&str; 7] =
-    ["password", "passwd", "passphrase", "pass", "pwd", "passcode", "pgpass"];
+const PASSWORDS: [&str; 8] =
+    ["password", "passwd", "passphrase", "pass", "pwd", "passcode", "pgpass", "psk"];
 /// Last name parts of other secrets.
 const OTHERS: [&str; 3] = ["secret", "token", "apikey"];
 /// Name parts before a last `key` that make it a secret.
-const BEFORE_KEY: [&str; 7] =
-    ["api", "access", "account", "secret", "private", "encryption", "signing"];
+const BEFORE_KEY: [&str; 12] = [
+    "api",
+    "access",
+    "account",
+    "secret",
+    "private",
+    "encryption",
+    "signing",
+    "auth",
+    "functions",
+    "subscription",
+    "master",
+    "preshared",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Name {
@@ -51,8 +63,8 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     let Some(bytes) = text.get(named.name.clone()) else { return false };
     let Some(name) = std::str::from_utf8(bytes).ok().and_then(name) else { return false };
     let behind = text.get(named.value.end..).unwrap_or_default();
-    // In a list of arguments, a value follows a name by chance.
-    if named.listed {
+    // In a list, a value follows a name by chance, except that of a flag.
+    if named.listed && !named.is_flag {
         return false;
     }
     let is_sure = named.quoted || named.is_flag || is_setting(text, named, bytes, behind);
@@ -65,6 +77,166 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
             is_sure && is_token(value, least)
         }
     }
+}
+
+/// Returns whether the whole value of a name, with any sign in it, is a secret: a generated password,
+/// a UUID, hex digits or a passphrase.
+pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
+    let value = text.get(named.whole.clone()).unwrap_or_default();
+    let bytes = text.get(named.name.clone()).unwrap_or_default();
+    if named.listed && !named.is_flag || value.len() < MIN_BYTES {
+        return false;
+    }
+    let Some(name) = std::str::from_utf8(bytes).ok().and_then(name) else { return false };
+    let behind = text.get(named.whole.end..).unwrap_or_default();
+    let is_setting = is_setting(text, named, bytes, behind);
+    if !(named.quoted || named.is_flag || is_setting) {
+        return false;
+    }
+    let is_upper = !bytes.iter().any(u8::is_ascii_lowercase);
+    let is_plain = named.quoted || named.is_flag || is_upper || !named.spaced || named.colon;
+    let is_sure = name == Name::Password || is_upper || is_key_name(bytes);
+    is_sure
+        && is_plain
+        && (secret_heuristics::is_uuid(value) || secret_heuristics::is_hex_key(value))
+        || name == Name::Password && is_plain && is_passphrase(value)
+        || is_plain && is_generated(value, name, named.quoted || is_upper && !named.spaced)
+}
+
+/// Returns whether a name is that of a key that may be a UUID or hex digits: a token is not, because
+/// many tokens only identify a request.
+fn is_key_name(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    [
+        "-key",
+        "consul-token",
+        "consul_token",
+        "vault-token",
+        "server-token",
+        "authtoken",
+        "auth_token",
+        "auth-token",
+        "api_key",
+        "api-key",
+        "apikey",
+        "_secret",
+        "clientsecret",
+    ]
+    .iter()
+    .any(|known| lower.ends_with(known.as_bytes()))
+}
+
+/// Returns whether a value in the place of a password is one.
+pub(super) fn is_password(value: &[u8]) -> bool {
+    strength(value) >= Strength::Fair
+        || is_generated(value, Name::Password, true)
+        || secret_heuristics::is_secret(value)
+        || secret_heuristics::is_uuid(value)
+}
+
+/// Returns whether a value is words with a number: `horse-Battery-staple-Window42`.
+fn is_passphrase(value: &[u8]) -> bool {
+    let is_word = |part: &[u8]| part.len() >= 3 && part.iter().all(u8::is_ascii_alphabetic);
+    let mut parts = value.split(|byte| b"-_. ".contains(byte));
+    let Some(last) = parts.next_back() else { return false };
+    let letters = last.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let (word, number) = last.split_at(letters);
+    value.len() >= 16
+        && is_word(word)
+        && (1..=4).contains(&number.len())
+        && number.iter().all(u8::is_ascii_digit)
+        && parts.clone().count() >= 3
+        && parts.all(is_word)
+        && !secret_heuristics::is_known_password(value)
+}
+
+/// Returns whether a value with any sign in it looks generated.
+fn is_generated(value: &[u8], name: Name, any_end: bool) -> bool {
+    let count = |is: fn(&u8) -> bool| value.iter().filter(|byte| is(byte)).count();
+    let (small, capitals) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
+    let digits = count(u8::is_ascii_digit);
+    let others = value.len() - small - capitals - digits;
+    let spaces = count(|byte| *byte == b' ');
+    let classes = [small, capitals, digits, others].into_iter().filter(|count| *count > 0).count();
+    let least = if name == Name::Password { 8 } else { MIN_TOKEN_BYTES };
+    let has = |part: &[u8]| super::scan::contains(value, part);
+    // What ends a statement is not the end of a value.
+    let ends_code =
+        matches!(value.last(), Some(b';' | b',' | b')' | b'{' | b'(' | b'[')) && !any_end;
+    let is_call = value.ends_with(b")") && has(b"(")
+        || value.ends_with(b"]") && has(b"[")
+        || value.ends_with(b"}") && has(b"{")
+        || value.ends_with(b">") && has(b"<");
+    let is_code = [
+        &b"::"[..],
+        b"->",
+        b"=>",
+        b"${",
+        b"{{",
+        b"}}",
+        b"{}",
+        b"()",
+        b"[]",
+        b"%s",
+        b"%(",
+        b"://",
+        b"$(",
+        b"</",
+        b"<%",
+        b"#{",
+        b"&&",
+        b"||",
+        b"!=",
+        b"==",
+        b", ",
+        b". ",
+        b"[redacted:",
+        b"...",
+        b"a-z",
+        b"A-Z",
+        b"0-9",
+        b"\\d",
+        b"\\w",
+    ]
+    .iter()
+    .any(|part| has(part));
+    let is_variable = matches!(
+        value.first(),
+        Some(b'$' | b'%' | b'/' | b'.' | b'~' | b'@' | b'-' | b'<' | b'{' | b'[')
+    ) && (is_call || !is_mixed(value.get(1..).unwrap_or_default()));
+    (least..=128).contains(&value.len())
+        && classes >= 3
+        && digits > 0
+        && small + capitals >= 3
+        && spaces <= 2
+        && (spaces == 0 || digits >= 2 && small > 0 && capitals > 0)
+        && secret_heuristics::bits(value) >= 2.8
+        && !is_code
+        && !(is_call && (!any_end || value.len() >= 24))
+        && !ends_code
+        && !is_variable
+        && !secret_heuristics::is_words(value)
+        && !secret_heuristics::is_structured(value)
+        && !secret_heuristics::is_dated_name(value)
+        && !secret_heuristics::is_known_password(value)
+        && !has_word_parts(value)
+}
+
+/// Returns whether letters of both cases and digits are mixed, without the signs of a path.
+fn is_mixed(value: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| value.iter().any(is);
+    has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_digit)
+        && !secret_heuristics::is_words(value)
+        && value.iter().filter(|byte| **byte == b'/').count() <= 1
+}
+
+/// Returns whether a value has words in it, as an expression or a description has: two with four
+/// letters or more.
+fn has_word_parts(value: &[u8]) -> bool {
+    let parts = value.split(|byte| !byte.is_ascii_alphabetic());
+    parts.filter(|part| part.len() >= 4 && secret_heuristics::is_words(part)).count() >= 2
 }
 
 /// Returns whether the short value of a field with this name is a secret.
@@ -181,12 +353,12 @@ fn is_code(value: &[u8]) -> bool {
                 .all(|part| part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'))
     };
     let is_number = value.starts_with(b"0x") || value.starts_with(b"0X");
-    is_variable
+    let rest = value.get(1..).unwrap_or_default();
+    let is_long = value.len() >= 12 && is_mixed(value);
+    is_variable && !(rest.len() >= 8 && is_mixed(rest) && !rest.contains(&b'.'))
         || is_number
-        || inside(b'=') && !value.ends_with(b"=")
-        || has_two_parts(b'.')
-        || has_two_parts(b'/')
-        || has_two_parts(b':')
+        || inside(b'=') && !value.ends_with(b"=") && !is_long
+        || !is_long && (has_two_parts(b'.') || has_two_parts(b'/') || has_two_parts(b':'))
         || super::scan::contains(value, b"${")
         || super::scan::contains(value, b"::")
 }

@@ -5,8 +5,14 @@ use std::collections::BTreeSet;
 
 #[path = "kinds_tests.rs"]
 mod kinds_tests;
+#[path = "private_key_tests.rs"]
+mod private_key_tests;
+#[path = "program_tests.rs"]
+mod program_tests;
 #[path = "settings_tests.rs"]
 mod settings_tests;
+#[path = "view_tests.rs"]
+mod view_tests;
 
 fn kinds_in(text: &str, form: TextForm) -> Vec<&'static str> {
     Redactor::new().find(text.as_bytes(), form).into_iter().map(|found| found.kind).collect()
@@ -66,9 +72,16 @@ fn ten_times_the_text_is_at_most_twelve_times_the_work() {
     });
     let names = named_value::TELLING.iter().map(|(word, _)| (*word).to_owned());
     let around = credential::HINTS.iter().map(|(word, _)| (*word).to_owned());
+    let around = around.chain(program_secret::HINTS.iter().map(|(word, _)| (*word).to_owned()));
     let dashes = "-".repeat(5);
     let others = [
         format!("{dashes}BEGIN {} KEY{dashes}\n", "PRIVATE"),
+        format!("{dashes}END {} KEY{dashes}\n", "PRIVATE"),
+        format!("{dashes}BEGIN {} KEY{dashes}\n+{}\n", "PRIVATE", noise(5, 64)),
+        format!("+{}\n{dashes}END {} KEY{dashes}\n", noise(5, 64), "PRIVATE"),
+        "\"-p\",\"--password\",".to_owned(),
+        "\u{1b}[m\\u001b[m".to_owned(),
+        "a=\n".to_owned(),
         "token=password=secret=api_key=".to_owned(),
         "login password ".to_owned(),
         "secret=a\\/".to_owned(),

@@ -54,10 +54,19 @@ pub fn rules() -> &'static [TokenRule] {
 }
 
 /// Kinds that depend on context instead of a token shape.
-pub(super) const CONTEXT_KINDS: [(&str, &str); 11] = [
-    ("basic", "name and password in base64, after `Basic` or as Docker's `auth`; after `curl -u`"),
+pub(super) const CONTEXT_KINDS: [(&str, &str); 13] = [
+    ("azure-key", "a key of Azure with its mark: `+ASt`, `ACDb`, `AZDO` or `+ACR`"),
+    (
+        "aws-secret-key",
+        "40 base64 characters behind an access key id of AWS or the name of its secret",
+    ),
+    (
+        "basic", "name and password in base64, after `Basic` or as Docker's `auth`; after `curl -u`"),
     ("bearer", "a token after `Bearer`"),
-    ("credential", "a value after a name such as `credentials` or `auth`"),
+    (
+        "credential",
+        "a value after a name such as `credentials` or `auth`, or behind `Authorization`",
+    ),
     ("environment", "the value of an environment variable that is not on the list"),
     ("kubernetes-secret", "a value under `data` or `stringData` of a Secret of Kubernetes"),
     ("key", "a value after a name such as `api_key`, `access-key`, `SIGNING_KEY`"),

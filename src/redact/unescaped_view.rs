@@ -1,11 +1,13 @@
-//! A view of a text with those escapes resolved that stand for token bytes: `\u0067`, `\x67`, `%67`
-//! and `\/`.
+//! A view of a text with those escapes resolved that encode token bytes: `\u0067`, `\x67`, `%67`,
+//! `&#103;` and `\/`. What does not show is left out: colour codes, invisible characters, line ends
+//! inside a word. The `","` between the arguments of a command is a space.
 //!
 //! Escaped tokens are found in the view; what is removed is the corresponding range of the text, in
 //! whole escapes.
 
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, SecretFinding, work_counter};
+use memchr::memchr3_iter;
 use std::ops::Range;
 
 /// Context around an escape that is scanned with it, in bytes.
@@ -13,61 +15,218 @@ const CONTEXT_BYTES: usize = 512;
 /// Maximum number of backslashes in one escape: JSON nested in JSON doubles them.
 const MOST_SLASHES: usize = 16;
 
-/// The range of an escape, and the byte that it encodes.
-type ResolvedEscape = (Range<usize>, u8);
+/// Maximum length of the parameters of a colour code.
+const MOST_PARAMETERS: usize = 24;
+
+/// Maximum length of a flag in a list of arguments.
+const MOST_FLAG: usize = 64;
+
+/// Texts at which an escape may begin, besides those that begin with a backslash, a percent sign,
+/// the escape character or a byte that is not ASCII.
+pub(super) const BEGINS: [&str; 6] = ["^[[", "&#", "=\n", "=\r\n", "\"-", "'-"];
+
+/// The range of an escape, and the byte that it encodes, if any: a colour code encodes none.
+type ResolvedEscape = (Range<usize>, Option<u8>);
 
 /// A range of a text with its escapes resolved.
 pub(super) struct UnescapedView {
     pub(super) bytes: Vec<u8>,
-    /// For each resolved escape: its offset in `bytes`, and its range in the text.
-    escapes: Vec<(usize, Range<usize>)>,
+    /// For each resolved escape: its range in `bytes`, and its range in the text.
+    escapes: Vec<(Range<usize>, Range<usize>)>,
     /// Offset of the range in the text.
     from: usize,
 }
 
 /// Returns the ranges of a share that contain escapes, resolved.
-pub(super) fn views(text: &[u8], share: &Range<usize>) -> Vec<UnescapedView> {
+pub(super) fn views(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<UnescapedView> {
     let mut parts: Vec<(Range<usize>, Vec<ResolvedEscape>)> = Vec::new();
-    let inside = text.get(share.clone()).unwrap_or_default();
     let mut from = share.start;
-    for at in memchr_iter(inside).map(|at| share.start + at) {
+    for at in candidates(text, share, begins) {
         if at < from {
             continue;
         }
-        let Some((end, byte)) = escape(text, at) else { continue };
-        from = end;
-        let part = at.saturating_sub(CONTEXT_BYTES)..text.len().min(end + MAX_SECRET_BYTES);
+        let Some((place, byte)) = escape(text, at) else { continue };
+        if place.start < from {
+            continue;
+        }
+        from = place.end;
+        let part =
+            place.start.saturating_sub(CONTEXT_BYTES)..text.len().min(from + MAX_SECRET_BYTES);
         match parts.last_mut() {
             Some((last, escapes)) if part.start <= last.end => {
                 last.end = part.end;
-                escapes.push((at..end, byte));
+                escapes.push((place, byte));
             }
-            _ => parts.push((part, vec![(at..end, byte)])),
+            _ => parts.push((part, vec![(place, byte)])),
         }
     }
     parts.into_iter().map(|(part, escapes)| UnescapedView::of(text, &part, escapes)).collect()
 }
 
-fn memchr_iter(text: &[u8]) -> impl Iterator<Item = usize> {
-    text.iter().enumerate().filter(|(_, byte)| matches!(byte, b'\\' | b'%')).map(|(at, _)| at)
+/// Returns the offsets in a share at which an escape may begin, in order.
+fn candidates(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<usize> {
+    let inside = text.get(share.clone()).unwrap_or_default();
+    let mut all: Vec<usize> =
+        memchr3_iter(b'\\', b'%', b'\x1b', inside).map(|at| share.start + at).collect();
+    if !inside.is_ascii() {
+        all.extend(memchr3_iter(b'\xc2', b'\xe2', b'\xef', inside).map(|at| share.start + at));
+    }
+    for begin in begins {
+        match text.get(*begin) {
+            Some(b'"' | b'\'') => all.extend(commas(text, *begin)),
+            _ => all.push(*begin),
+        }
+    }
+    all.sort_unstable();
+    all
 }
 
-/// Parses the escape that begins here: returns its end and the byte it encodes.
-fn escape(text: &[u8], at: usize) -> Option<(usize, u8)> {
+/// Returns the commas before and after the argument whose first quote is here.
+fn commas(text: &[u8], quote: usize) -> impl Iterator<Item = usize> {
+    let before = text.get(quote.saturating_sub(MOST_SLASHES + 2)..quote).unwrap_or_default();
+    let is_gap = |byte: &&u8| matches!(byte, b'\\' | b' ');
+    let before = quote.checked_sub(before.iter().rev().take_while(is_gap).count() + 1);
+    let inside = text.get(quote + 1..text.len().min(quote + MOST_FLAG)).unwrap_or_default();
+    let end = inside.iter().position(|byte| Some(byte) == text.get(quote));
+    let behind = end.map(|end| quote + end + 2);
+    let is_comma = |at: &usize| text.get(*at) == Some(&b',');
+    before.into_iter().chain(behind).filter(is_comma)
+}
+
+/// Parses the escape that begins here: returns its range and the byte it encodes. Nothing is
+/// encoded by a colour code, an invisible character, and a line end that splits a word.
+fn escape(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let rest = text.get(at..)?;
-    if rest.first() == Some(&b'%') {
-        let byte = hex(rest.get(1..3)?)?;
-        return (byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)).then_some((at + 3, byte));
+    let next = *rest.get(1)?;
+    match rest.first()? {
+        b'%' => percent(rest).map(|(length, byte)| (at..at + length, Some(byte))),
+        b'\\' => backslash(text, at),
+        b'\x1b' | b'^' | b'\xc2' if colour(rest).is_some() => {
+            colour(rest).map(|length| (at..at + length, None))
+        }
+        b'&' if next == b'#' => entity(rest).map(|(length, byte)| (at..at + length, Some(byte))),
+        b'=' if matches!(next, b'\n' | b'\r') => {
+            let length = 2 + usize::from(next == b'\r');
+            let line = text.get(at.saturating_sub(76)..at)?;
+            let length_of_line = line.iter().rev().take_while(|byte| **byte != b'\n').count();
+            let is_text = text.get(at + length).is_some_and(u8::is_ascii_alphanumeric);
+            (is_text && length_of_line > 16 && splits_word(text, at, at + length))
+                .then_some((at..at + length, None))
+        }
+        b',' if matches!(next, b'"' | b'\'' | b'\\' | b' ') => argument_joint(text, at),
+        b'\xc2' if next == b'\xad' => Some((at..at + 2, None)),
+        b'\xe2' if matches!(rest.get(1..3)?, [0x80, 0x8b..=0x8d] | [0x81, 0xa0]) => {
+            Some((at..at + 3, None))
+        }
+        b'\xef' if rest.get(1..3)? == [0xbb, 0xbf] => Some((at..at + 3, None)),
+        _ => None,
     }
+}
+
+/// Parses `%67`, also where the sign itself is escaped: `%2567`.
+fn percent(rest: &[u8]) -> Option<(usize, u8)> {
+    let mut at = 1;
+    while at < 9 && rest.get(at..at + 2) == Some(b"25") && rest.get(at + 2)?.is_ascii_hexdigit() {
+        at += 2;
+    }
+    let byte = hex(rest.get(at..at + 2)?)?;
+    (byte.is_ascii_alphanumeric() || b"_-. =:/+@~&,".contains(&byte)).then_some((at + 2, byte))
+}
+
+fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
+    let rest = text.get(at..)?;
     let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let letter = at + slashes;
     let (digits, end) = match rest.get(slashes)? {
-        b'/' => return Some((at + slashes + 1, b'/')),
-        b'u' => (rest.get(slashes + 1..slashes + 5)?.strip_prefix(b"00")?, at + slashes + 5),
-        b'x' => (rest.get(slashes + 1..slashes + 3)?, at + slashes + 3),
+        b'/' => return Some((at..letter + 1, Some(b'/'))),
+        b'\n' => {
+            return (slashes == 1 && splits_word(text, at, letter + 1))
+                .then_some((at..letter + 1, None));
+        }
+        b'n' => {
+            return (slashes == 3 && splits_word(text, at, letter + 1))
+                .then_some((at..letter + 1, None));
+        }
+        b'0' | b'e' => return colour(rest).map(|length| (at..at + length, None)),
+        b'u' => {
+            if let Some(length) = colour(rest) {
+                return Some((at..at + length, None));
+            }
+            let digits = rest.get(slashes + 1..slashes + 5)?;
+            let is_invisible = ["00ad", "200b", "200c", "200d", "2060", "feff"]
+                .iter()
+                .any(|known| digits.eq_ignore_ascii_case(known.as_bytes()));
+            if is_invisible {
+                return Some((at..letter + 5, None));
+            }
+            (digits.strip_prefix(b"00")?, letter + 5)
+        }
+        b'x' => {
+            if let Some(length) = colour(rest) {
+                return Some((at..at + length, None));
+            }
+            (rest.get(slashes + 1..slashes + 3)?, letter + 3)
+        }
         _ => return None,
     };
     let byte = hex(digits)?;
-    (byte.is_ascii_alphanumeric() || b"_-.~+=:/".contains(&byte)).then_some((end, byte))
+    (byte.is_ascii_alphanumeric() || b"_-.~+=:/".contains(&byte)).then_some((at..end, Some(byte)))
+}
+
+/// Returns the length of the colour code that begins here, in any notation of the escape character.
+fn colour(rest: &[u8]) -> Option<usize> {
+    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let begins: &[&[u8]] = match slashes {
+        0 => &[b"\x1b[", b"\xc2\x9b", b"^[["],
+        _ => &[b"u001b[", b"u001B[", b"x1b[", b"x1B[", b"033[", b"e[", b"u{1b}["],
+    };
+    let rest = rest.get(slashes..)?;
+    let begin = begins.iter().find(|begin| rest.starts_with(begin))?.len();
+    let parameters = rest.get(begin..)?;
+    let is_parameter = |byte: &&u8| byte.is_ascii_digit() || b";:".contains(byte);
+    let count = parameters.iter().take(MOST_PARAMETERS).take_while(is_parameter).count();
+    matches!(parameters.get(count)?, b'm' | b'K').then_some(slashes + begin + count + 1)
+}
+
+/// Parses `&#103;` or `&#x67;`.
+fn entity(rest: &[u8]) -> Option<(usize, u8)> {
+    let end = rest.iter().take(8).position(|byte| *byte == b';')?;
+    let number = std::str::from_utf8(rest.get(2..end)?).ok()?;
+    let byte = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => u8::from_str_radix(digits, 16).ok()?,
+        None => number.parse().ok()?,
+    };
+    (byte.is_ascii_alphanumeric() || b"_-.~+=:/".contains(&byte)).then_some((end + 1, byte))
+}
+
+/// Returns whether a word continues on both sides of a range.
+fn splits_word(text: &[u8], start: usize, end: usize) -> bool {
+    let before = start.checked_sub(1).and_then(|at| text.get(at));
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    before.is_some_and(is_word) && text.get(end).is_some_and(is_word)
+}
+
+/// Parses the `","` between two arguments of a list, one of which is a flag, given its comma. It
+/// encodes a space.
+fn argument_joint(text: &[u8], at: usize) -> Option<ResolvedEscape> {
+    let before = text.get(at.saturating_sub(MOST_FLAG)..at)?;
+    let quote = *before.last().filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let slashes = |bytes: &[u8]| bytes.iter().rev().take_while(|byte| **byte == b'\\').count();
+    let before = before.get(..before.len() - 1)?;
+    let level = slashes(before);
+    let before = before.get(..before.len() - level)?;
+    let rest = text.get(at + 1..)?;
+    let space = usize::from(rest.first() == Some(&b' '));
+    let opened = rest.get(space..)?;
+    let is_same =
+        opened.iter().take(level).all(|byte| *byte == b'\\') && opened.get(level) == Some(&quote);
+    let argument = opened.get(level + 1..)?;
+    let begun = before.iter().rposition(|byte| *byte == quote).map_or(0, |place| place + 1);
+    let is_flag = |argument: &[u8]| matches!(argument, [b'-', next, ..] if next.is_ascii_alphabetic() || *next == b'-');
+    let is_listed = is_flag(argument) || begun > 0 && is_flag(before.get(begun..)?);
+    work_counter::add(before.len());
+    (is_same && is_listed && argument.first() != Some(&quote))
+        .then_some((at - 1 - level..at + 1 + space + level + 1, Some(b' ')))
 }
 
 fn hex(digits: &[u8]) -> Option<u8> {
@@ -82,9 +241,10 @@ impl UnescapedView {
         let mut from = part.start;
         for (place, byte) in escapes {
             view.bytes.extend_from_slice(text.get(from..place.start).unwrap_or_default());
-            view.bytes.push(byte);
+            let begun = view.bytes.len();
+            view.bytes.extend(byte);
             from = place.end;
-            view.escapes.push((view.bytes.len() - 1, place));
+            view.escapes.push((begun..view.bytes.len(), place));
         }
         view.bytes.extend_from_slice(text.get(from..part.end).unwrap_or_default());
         view
@@ -92,19 +252,21 @@ impl UnescapedView {
 
     /// Maps a range of the view back to the text.
     fn place(&self, range: &Range<usize>) -> Range<usize> {
-        let at = |place: usize| {
-            let before = self.escapes.partition_point(|(escape, _)| *escape < place);
+        // What encodes nothing is inside the range only if it is between its bytes.
+        let at = |place: usize, before: usize| {
             let last = before.checked_sub(1).and_then(|last| self.escapes.get(last));
-            last.map_or(self.from + place, |(escape, stood)| stood.end + (place - escape - 1))
+            last.map_or(self.from + place, |(here, stood)| stood.end + (place - here.end))
         };
-        at(range.start)..at(range.end)
+        let start = self.escapes.partition_point(|(here, _)| here.end <= range.start);
+        let end = self.escapes.partition_point(|(here, _)| here.start < range.end);
+        at(range.start, start)..at(range.end, end)
     }
 
     /// Maps findings in the view back to the text; keeps only those that begin in the share.
     pub(super) fn found(&self, found: ScanFindings, share: &Range<usize>, all: &mut ScanFindings) {
         let holds = |range: &Range<usize>| {
-            let first = self.escapes.partition_point(|(escape, _)| *escape < range.start);
-            self.escapes.get(first).is_some_and(|(escape, _)| *escape < range.end)
+            let first = self.escapes.partition_point(|(here, _)| here.start < range.start);
+            self.escapes.get(first).is_some_and(|(here, _)| here.start < range.end)
         };
         for (finding, stretch) in found.findings.into_iter().zip(found.stretches) {
             let whole = stretch.start.min(finding.range.start)..finding.range.end;

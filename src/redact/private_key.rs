@@ -1,0 +1,271 @@
+//! Private keys between `BEGIN` and `END`, as files and programs write them: with a prefix on each
+//! line (`+`, `> `, `12: `, a colour), with escaped line ends, or with the lines in a JSON list.
+
+use super::credential::{CredentialMatch, is_base64, run};
+use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, secret_heuristics, work_counter};
+
+/// Minimum number of base64 characters in a key.
+const MIN_KEY_BYTES: usize = 40;
+/// Minimum length of a line of a key. The last line may be shorter.
+const MIN_LINE_BYTES: usize = 24;
+/// Maximum number of bytes between two lines of a key: the line end and a prefix.
+const MAX_GAP_BYTES: usize = 96;
+/// Maximum number of bytes between `BEGIN` and the first line of a key: headers.
+const MAX_HEADER_BYTES: usize = 256;
+const DASHES: &[u8] = b"-----";
+const BEGIN: &[u8] = b"-----BEGIN";
+const END: &[u8] = b"-----END ";
+
+/// Returns the end of the label that begins here and of the dashes after it, if the label is that
+/// of a private key. If the text ends in the dashes, the second value is true.
+fn label(text: &[u8], at: usize) -> (Option<usize>, bool) {
+    let length = run(text, at, 64, |byte| byte.is_ascii_alphanumeric() || byte == b' ');
+    let title = text.get(at..at + length).unwrap_or_default();
+    let is_private = ["PRIVATE KEY", "PRIVATE KEY BLOCK", "OpenVPN Static key V1"]
+        .iter()
+        .any(|known| title.ends_with(known.as_bytes()));
+    let behind = text.get(at + length..text.len().min(at + length + 5)).unwrap_or_default();
+    let is_open =
+        behind.len() < 5 && DASHES.starts_with(behind) && at + length + behind.len() == text.len();
+    ((is_private && behind == DASHES).then_some(at + length + 5), is_open)
+}
+
+/// Finds a private key, from `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it extends.
+pub(super) fn find(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
+    let (body, is_open) = label(text, end);
+    if is_open {
+        return CredentialMatch::Open(start, None);
+    }
+    let Some(body) = body else { return CredentialMatch::Nothing };
+    let limit = text.len().min(start + MAX_SECRET_BYTES);
+    let plain = plain_body(text, body, limit, form);
+    if plain.closed {
+        return plain.found(start);
+    }
+    let lines = lines(text, body, limit, form);
+    let is_longer = lines.key >= MIN_KEY_BYTES && (lines.closed || lines.end > plain.end);
+    let found = if is_longer { lines } else { plain };
+    if found.stopped == text.len() {
+        return match found.found(start) {
+            CredentialMatch::Secret(finding) => CredentialMatch::Open(start, Some(finding)),
+            _ => CredentialMatch::Open(start, None),
+        };
+    }
+    found.found(start)
+}
+
+/// Finds the rest of a private key before its `-----END ... PRIVATE KEY-----`.
+pub(super) fn find_tail(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
+    let Some(end) = label(text, end).0 else { return CredentialMatch::Nothing };
+    let least = start.saturating_sub(MAX_SECRET_BYTES);
+    let (mut at, mut first, mut key, mut gap) = (start, start, 0, 0);
+    while at > least && gap <= MAX_GAP_BYTES {
+        work_counter::add(1);
+        let before = text.get(least..at).unwrap_or_default();
+        let length = before.iter().rev().take_while(|byte| is_of_line(**byte)).count();
+        work_counter::add(length);
+        let line = text.get(at - length..at).unwrap_or_default();
+        if is_line(line) || key == 0 && length > 0 && is_last_line(text, at - length, at) {
+            key += length;
+            at -= length;
+            // The letter of an escape stays with its backslash.
+            let is_escape = text.get(at.saturating_sub(1)) == Some(&b'\\')
+                && matches!(line.first(), Some(b'n' | b'r' | b't'));
+            (gap, first) = (0, at + usize::from(is_escape));
+            continue;
+        }
+        gap += length.max(1);
+        at -= length.max(1);
+        let rest = text.get(at..).unwrap_or_default();
+        // The mark of an earlier key, or the end of one.
+        let is_mark = rest.starts_with(DASHES) && at + DASHES.len() <= start;
+        if length == 0 && (is_mark || rest.starts_with(b"\n\n")) {
+            break;
+        }
+        if form == TextForm::Json && rest.first() == Some(&b'\n') {
+            break;
+        }
+        if is_bare_quote(text, at, form) {
+            let Some(other) = list_joint_before(text, at) else { break };
+            gap += at - other;
+            at = other;
+        }
+    }
+    let is_enough = key >= MIN_LINE_BYTES;
+    if !is_enough {
+        return CredentialMatch::Nothing;
+    }
+    CredentialMatch::Secret(SecretFinding { range: first..end, kind: "private-key" })
+}
+
+/// Finds the lines of a key after a header of a file format of its own.
+pub(super) fn lines_after(text: &[u8], at: usize, form: TextForm) -> Option<SecretFinding> {
+    let body = lines(text, at, text.len().min(at + MAX_SECRET_BYTES), form);
+    match body.found(at) {
+        CredentialMatch::Secret(finding) => Some(finding),
+        _ => None,
+    }
+}
+
+/// The key after a `BEGIN`.
+struct KeyBody {
+    /// The number of its base64 characters.
+    key: usize,
+    /// Its end.
+    end: usize,
+    /// Where the search for its end stopped.
+    stopped: usize,
+    /// Whether an `END` was found.
+    closed: bool,
+}
+
+impl KeyBody {
+    fn found(&self, start: usize) -> CredentialMatch {
+        if self.key < MIN_KEY_BYTES {
+            return CredentialMatch::Nothing;
+        }
+        CredentialMatch::Secret(SecretFinding { range: start..self.end, kind: "private-key" })
+    }
+}
+
+/// Returns the end of the `-----END ... -----` that begins here.
+fn end_of_key(text: &[u8], at: usize) -> usize {
+    // A quote or backslash belongs to the text around the key, never to its last line.
+    let label = run(text, at + END.len(), 64, |byte| {
+        !b"-\"\\".contains(&byte) && byte.is_ascii_graphic() || byte == b' '
+    });
+    let at = at + END.len() + label;
+    let closes = text.get(at..at + 5) == Some(DASHES);
+    at + if closes { 5 } else { 0 }
+}
+
+/// Reads a key that has nothing between its lines but line ends, spaces and quotes.
+fn plain_body(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody {
+    let (mut at, mut key) = (body, 0);
+    while at < limit {
+        let rest = text.get(at..limit).unwrap_or_default();
+        if rest.starts_with(END) {
+            let end = end_of_key(text, at);
+            return KeyBody { key, end, stopped: end, closed: true };
+        }
+        if rest.starts_with(BEGIN) {
+            break;
+        }
+        work_counter::add(1);
+        match rest.first() {
+            Some(byte) if is_base64(*byte) => {
+                key += 1;
+                at += 1;
+            }
+            Some(b' ' | b'\n' | b'\r' | b'\t' | b':' | b',' | b'.' | b'(' | b')' | b'\'') => {
+                at += 1;
+            }
+            Some(b'"') if form == TextForm::Plain => at += 1,
+            Some(b'\\') => {
+                // Backslashes stay with the character they escape.
+                let slashes = run(text, at, 16, |byte| byte == b'\\');
+                if !matches!(text.get(at + slashes), Some(b'n' | b'r' | b't' | b'"' | b'/' | b'\''))
+                {
+                    break;
+                }
+                at += slashes + 1;
+            }
+            _ => break,
+        }
+    }
+    let stopped = at;
+    // Only the key is removed.
+    while stopped < text.len()
+        && at > body
+        && !text.get(at - 1).is_some_and(|byte| is_base64(*byte))
+    {
+        at -= 1;
+    }
+    KeyBody { key, end: at, stopped, closed: false }
+}
+
+/// Reads a key whose lines have prefixes or unusual ends: a long base64 word continues it.
+fn lines(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody {
+    let (mut at, mut end, mut key, mut gap) = (body, body, 0, 0);
+    while at < limit && gap <= if key == 0 { MAX_HEADER_BYTES } else { MAX_GAP_BYTES } {
+        work_counter::add(1);
+        let rest = text.get(at..limit).unwrap_or_default();
+        if rest.starts_with(END) {
+            let end = end_of_key(text, at);
+            return KeyBody { key, end, stopped: end, closed: true };
+        }
+        let length = run(text, at, limit - at, is_of_line);
+        if is_line(rest.get(..length).unwrap_or_default()) {
+            key += length;
+            at += length;
+            (gap, end) = (0, at);
+            continue;
+        }
+        let is_over = length == 0
+            && (rest.starts_with(BEGIN)
+                || rest.starts_with(b"\":")
+                || key > 0 && rest.starts_with(b"\n\n")
+                || form == TextForm::Json && rest.first() == Some(&b'\n'));
+        if is_over {
+            return KeyBody { key, end, stopped: at, closed: false };
+        }
+        let mut step = length.max(1);
+        if is_bare_quote(text, at, form) {
+            let Some(other) = list_joint(text, at) else {
+                return KeyBody { key, end, stopped: at, closed: false };
+            };
+            step = other - at;
+        }
+        gap += step;
+        at += step;
+    }
+    KeyBody { key, end: if at == text.len() { at } else { end }, stopped: at, closed: false }
+}
+
+fn is_of_line(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// Returns whether a word may be a line of a key: letters of both cases and digits, in no words; or
+/// the hex digits of a static key.
+fn is_line(word: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| word.iter().any(is);
+    word.len() >= MIN_LINE_BYTES
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_lowercase)
+        && (has(u8::is_ascii_uppercase)
+            || word.len() == 32 && word.iter().all(u8::is_ascii_hexdigit))
+        && !secret_heuristics::is_words(word.get(..word.len().min(128)).unwrap_or_default())
+}
+
+/// Returns whether this is the short last line of a key: a line, or what a prefix precedes, that is
+/// not an escape.
+fn is_last_line(text: &[u8], start: usize, end: usize) -> bool {
+    text.get(end - 1) == Some(&b'=')
+        && start.checked_sub(1).and_then(|at| text.get(at)) != Some(&b'\\')
+}
+
+/// Returns whether a quote here ends a string of JSON.
+fn is_bare_quote(text: &[u8], at: usize, form: TextForm) -> bool {
+    form == TextForm::Json
+        && text.get(at) == Some(&b'"')
+        && at.checked_sub(1).and_then(|before| text.get(before)) != Some(&b'\\')
+}
+
+/// Returns the offset after the `", "` between two strings of a list, which begins here.
+fn list_joint(text: &[u8], at: usize) -> Option<usize> {
+    let space = |at| run(text, at, 32, |byte| matches!(byte, b' ' | b'\t' | b'\n'));
+    let comma = at + 1 + space(at + 1);
+    let quote = comma + 1 + space(comma + 1);
+    (text.get(comma) == Some(&b',') && text.get(quote) == Some(&b'"')).then_some(quote + 1)
+}
+
+/// Returns the offset of the first quote of the `", "` whose last quote is here.
+fn list_joint_before(text: &[u8], at: usize) -> Option<usize> {
+    let before = |at: usize| text.get(at.saturating_sub(32)..at).unwrap_or_default();
+    let space =
+        |at: usize| before(at).iter().rev().take_while(|byte| b" \t\n".contains(byte)).count();
+    let comma = (at - space(at)).checked_sub(1)?;
+    let quote = (comma - space(comma)).checked_sub(1)?;
+    (text.get(comma) == Some(&b',') && text.get(quote) == Some(&b'"')).then_some(quote)
+}

@@ -1,0 +1,330 @@
+//! Credentials in the headers of requests and in the commands and files of particular programs.
+
+use super::credential::{decode, is_base64, run};
+use super::{
+    MAX_SECRET_BYTES, SecretFinding, TextForm, private_key, scan, secret_heuristics, short,
+};
+use std::ops::Range;
+
+/// Where a credential is, given the text before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProgramPlace {
+    /// After `Authorization` and a scheme.
+    Authorization,
+    /// In the 200 bytes after an access key id of AWS or after the name of its secret.
+    AwsSecret,
+    /// The next word: `vault login SECRET`.
+    NextWord,
+    /// After a name and a space: `setx NAME SECRET`.
+    NamedWord,
+    /// After a user and a slash, before `@`: `sqlplus NAME/SECRET@host`.
+    AfterSlash,
+    /// After a user and a percent sign: `smbclient -U NAME%SECRET`.
+    AfterPercent,
+    /// Before the address of a server: `NAME:SECRET@tcp(host)`.
+    BeforeHost,
+    /// The last field of a line of `.pgpass`.
+    LastField,
+    /// In the quotes that follow: `PSK "SECRET"`.
+    Quoted,
+    /// After a user and a colon in quotes: `npmAuthIdent: "NAME:SECRET"`.
+    AfterColon,
+    /// The lines of a private key after a header.
+    KeyLines,
+    /// A whole file with a private key in base64, which begins here.
+    EncodedKey,
+    /// Around the mark of a key of Azure: base64 with the mark at a fixed offset.
+    AzureKey,
+    /// A private number of a key in JSON or XML.
+    KeyNumber,
+    /// After the file and the user: `htpasswd -b FILE NAME SECRET`.
+    ThirdWord,
+}
+
+/// Lower-case texts next to which a program has a credential.
+pub(super) const HINTS: [(&str, ProgramPlace); 46] = [
+    ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
+    ("\nprivate-lines: ", ProgramPlace::KeyLines),
+    ("\\nprivate-lines: ", ProgramPlace::KeyLines),
+    ("encrypted secret key", ProgramPlace::KeyLines),
+    ("ls0tls1crudjti", ProgramPlace::EncodedKey),
+    ("\"d\":", ProgramPlace::KeyNumber),
+    ("\"k\":", ProgramPlace::KeyNumber),
+    ("\"d\\\":", ProgramPlace::KeyNumber),
+    ("\"k\\\":", ProgramPlace::KeyNumber),
+    ("<d>", ProgramPlace::KeyNumber),
+    ("+ast", ProgramPlace::AzureKey),
+    ("acdb", ProgramPlace::AzureKey),
+    ("azdo", ProgramPlace::AzureKey),
+    ("+acr", ProgramPlace::AzureKey),
+    ("authorization", ProgramPlace::Authorization),
+    ("akia", ProgramPlace::AwsSecret),
+    ("asia", ProgramPlace::AwsSecret),
+    ("secret access key", ProgramPlace::AwsSecret),
+    ("secret_access_key", ProgramPlace::AwsSecret),
+    ("vault login ", ProgramPlace::NextWord),
+    ("operator unseal ", ProgramPlace::NextWord),
+    ("-storepass ", ProgramPlace::NextWord),
+    ("-keypass ", ProgramPlace::NextWord),
+    ("-passin pass:", ProgramPlace::NextWord),
+    ("-passout pass:", ProgramPlace::NextWord),
+    ("-pass pass:", ProgramPlace::NextWord),
+    ("cbc -k ", ProgramPlace::NextWord),
+    ("ssh-keygen -n ", ProgramPlace::NextWord),
+    ("rsa -n ", ProgramPlace::NextWord),
+    ("ed25519 -n ", ProgramPlace::NextWord),
+    ("webdav pass ", ProgramPlace::NextWord),
+    ("sftp pass ", ProgramPlace::NextWord),
+    (" -hp", ProgramPlace::NextWord),
+    ("setx ", ProgramPlace::NamedWord),
+    (":_authtoken ", ProgramPlace::NextWord),
+    ("sqlplus ", ProgramPlace::AfterSlash),
+    ("thin:", ProgramPlace::AfterSlash),
+    ("smbclient ", ProgramPlace::AfterPercent),
+    ("@tcp(", ProgramPlace::BeforeHost),
+    ("@unix(", ProgramPlace::BeforeHost),
+    (":5432:", ProgramPlace::LastField),
+    (": psk ", ProgramPlace::Quoted),
+    ("authident: ", ProgramPlace::AfterColon),
+    ("htpasswd -b ", ProgramPlace::ThirdWord),
+    ("--proxy-user ", ProgramPlace::AfterColon),
+    (" -u", ProgramPlace::AfterColon),
+];
+
+/// Finds the credential next to a hint that spans `start` to `end`.
+pub(super) fn find(
+    text: &[u8],
+    start: usize,
+    end: usize,
+    place: ProgramPlace,
+    form: TextForm,
+) -> Option<SecretFinding> {
+    let quotes = |at: usize| at + run(text, at, 4, |byte| b"\"'\\".contains(&byte));
+    let word = |at: usize| at..at + run(text, at, 128, is_of_word);
+    let words = |at: usize| {
+        let at = quotes(at);
+        at + run(text, at, 128, |byte| byte.is_ascii_graphic() && !b"\"'".contains(&byte))
+    };
+    // Returns the text after the first of these signs in a word that begins here.
+    let after = |at: usize, sign: u8| {
+        let from = quotes(at);
+        let user =
+            run(text, from, 64, |byte| byte.is_ascii_alphanumeric() || b"._-\\".contains(&byte));
+        (user > 0 && text.get(from + user) == Some(&sign)).then_some(from + user + 1)
+    };
+    let range = match place {
+        ProgramPlace::Authorization => return authorization(text, start, end),
+        ProgramPlace::AzureKey => return azure_key(text, start, end),
+        ProgramPlace::AwsSecret => return aws_secret(text, start, end),
+        ProgramPlace::KeyLines => return private_key::lines_after(text, end, form),
+        ProgramPlace::EncodedKey => return encoded_key(text, start),
+        ProgramPlace::KeyNumber => return key_number(text, start, end),
+        ProgramPlace::NextWord => word(quotes(end)),
+        ProgramPlace::NamedWord => {
+            let name = end..end + run(text, end, 64, |byte| !byte.is_ascii_whitespace());
+            let named = std::str::from_utf8(text.get(name.clone())?).ok()?;
+            super::named_value::kind_of(named)?;
+            word(quotes(name.end + 1))
+        }
+        ProgramPlace::AfterSlash => {
+            let from = after(end, b'/')?;
+            before_at(text, from)?
+        }
+        ProgramPlace::AfterPercent => {
+            let line = text.get(end..text.len().min(end + 96))?;
+            let flag = line.windows(3).position(|three| three == b"-U ")?;
+            word(after(end + flag + 3, b'%')?)
+        }
+        ProgramPlace::BeforeHost => {
+            let before = text.get(start.saturating_sub(128)..start)?;
+            let is_of_pair = |byte: &&u8| byte.is_ascii_graphic() && !b"\"'`<>=/".contains(byte);
+            let count = before.iter().rev().take_while(is_of_pair).count();
+            let pair = before.get(before.len() - count..)?;
+            let colon = pair.iter().position(|byte| *byte == b':')?;
+            start - count + colon + 1..start
+        }
+        ProgramPlace::LastField => {
+            let line = text.get(end..text.len().min(end + 256))?;
+            let mut fields = line.split(|byte| matches!(byte, b'\n' | b'\\' | b'"' | b' '));
+            let line = fields.next()?;
+            let mut colons = line.iter().enumerate().filter(|(_, byte)| **byte == b':');
+            let second = colons.nth(1)?.0;
+            end + second + 1..end + line.len()
+        }
+        ProgramPlace::Quoted => {
+            let from = quotes(end);
+            if from == end {
+                return None;
+            }
+            word(from)
+        }
+        ProgramPlace::AfterColon => {
+            let is_flag = text.get(start..end)?.eq_ignore_ascii_case(b" -u")
+                || text.get(start..end)?.eq_ignore_ascii_case(b" -u ");
+            if is_flag && !has_curl(text, start) {
+                return None;
+            }
+            word(after(end, b':')?)
+        }
+        ProgramPlace::ThirdWord => word(quotes(words(words(end) + 1) + 1)),
+    };
+    let value = text.get(range.clone())?;
+    (value.len() >= 6 && short::is_password(value))
+        .then_some(SecretFinding { range, kind: "password" })
+}
+
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"\\\"'`<>|".contains(&byte)
+}
+
+/// Returns the range up to the last `@` of the word that begins here.
+fn before_at(text: &[u8], from: usize) -> Option<Range<usize>> {
+    let length = run(text, from, 128, is_of_word);
+    let end = text.get(from..from + length)?.iter().rposition(|byte| *byte == b'@')?;
+    Some(from..from + end)
+}
+
+fn has_curl(text: &[u8], at: usize) -> bool {
+    let before = text.get(at.saturating_sub(96)..at).unwrap_or_default();
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    scan::contains(line, b"curl")
+}
+
+/// Finds the credential after `Authorization: SCHEME `, or without a scheme.
+fn authorization(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
+    if !scan::begins_word(text, start) {
+        return None;
+    }
+    let gap = run(text, end, 10, |byte| b"\"'\\:=, >".contains(&byte));
+    if gap == 0 {
+        return None;
+    }
+    let from = end + gap;
+    let scheme = run(text, from, 24, |byte| byte.is_ascii_alphabetic() || byte == b'-');
+    let known = text.get(from..from + scheme)?;
+    let is_other = ["bearer", "basic", "digest"]
+        .iter()
+        .any(|other| known.eq_ignore_ascii_case(other.as_bytes()));
+    if is_other {
+        return None;
+    }
+    let from = match text.get(from + scheme) {
+        Some(b' ') if scheme > 1 => from + scheme + 1,
+        _ => from,
+    };
+    // The beginning shows whether it is a credential.
+    let read =
+        |most: usize| run(text, from, most, |byte| is_base64(byte) || b".~:%".contains(&byte));
+    let value = text.get(from..from + read(256))?;
+    if !secret_heuristics::is_credential(value) && !secret_heuristics::is_uuid(value) {
+        return None;
+    }
+    let range = from..from + read(MAX_SECRET_BYTES);
+    Some(SecretFinding { range, kind: "credential" })
+}
+
+/// Finds the 40 base64 characters of a secret access key within 200 bytes.
+fn aws_secret(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
+    const DISTANCE: usize = 200;
+    let is_id = end - start == 4;
+    if is_id {
+        let id = run(text, start, 21, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+        if id != 20 || !scan::begins_word(text, start) {
+            return None;
+        }
+    }
+    let is_of_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let limit = end + DISTANCE;
+    let mut at = end;
+    while at < limit.min(text.len()) {
+        let length = run(text, at, 64, is_of_key);
+        let value = text.get(at..at + length)?;
+        let begins = at
+            .checked_sub(1)
+            .and_then(|at| text.get(at))
+            .is_none_or(|byte| !is_base64(*byte) || *byte == b'=');
+        let mixed = value.iter().any(u8::is_ascii_uppercase)
+            && value.iter().any(u8::is_ascii_lowercase)
+            && value.iter().any(u8::is_ascii_digit);
+        let closed = !text.get(at + length).is_some_and(|byte| is_base64(*byte));
+        if length == 40
+            && begins
+            && closed
+            && mixed
+            && secret_heuristics::bits(value) > 4.0
+            && !secret_heuristics::is_words(value)
+            && !secret_heuristics::is_example(value)
+        {
+            return Some(SecretFinding { range: at..at + length, kind: "aws-secret-key" });
+        }
+        at += length.max(1);
+    }
+    None
+}
+
+/// Finds a private key whose whole file is in base64, on one line or several.
+fn encoded_key(text: &[u8], start: usize) -> Option<SecretFinding> {
+    const LINE: usize = 60;
+    const BEGIN: &[u8] = b"LS0tLS1CRUdJTi";
+    const ESCAPES: [&[u8]; 3] = [b"\\n", b"\\r\\n", b"\\\\n"];
+    let title = text.get(start..start + 64)?;
+    let plain = decode(title)?;
+    if !title.starts_with(BEGIN) || !scan::contains(&plain, b"PRIVATE KEY") {
+        return None;
+    }
+    let line = |at: usize| run(text, at, MAX_SECRET_BYTES, is_base64);
+    let mut end = start + line(start);
+    let mut length = end - start;
+    while length >= LINE && end < start + MAX_SECRET_BYTES {
+        let gap = run(text, end, 32, |byte| b" \t\r\n".contains(&byte));
+        let escape = ESCAPES
+            .iter()
+            .find(|escape| text.get(end..).is_some_and(|rest| rest.starts_with(escape)));
+        let next = end + escape.map_or(gap, |escape| escape.len());
+        let more = if next > end { line(next) } else { 0 };
+        let is_end = text.get(next + more).is_none_or(|byte| b"\r\n\\\"'".contains(byte));
+        if more == 0 || !is_end {
+            break;
+        }
+        (end, length) = (next + more, more);
+    }
+    Some(SecretFinding { range: start..end, kind: "private-key" })
+}
+
+/// Finds a private number: `d` and `k` of a JSON Web Key, `D`, `P` and `Q` of an `RSAKeyValue`.
+fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
+    const NEAR: usize = 600;
+    let gap = run(text, end, 6, |byte| b" \"\\".contains(&byte));
+    let range = end + gap..end + gap + run(text, end + gap, 4096, is_base64);
+    let value = text.get(range.clone())?;
+    let is_number = value.len() >= 32
+        && secret_heuristics::bits(value) > 3.5
+        && value.iter().any(u8::is_ascii_digit)
+        && value.iter().any(u8::is_ascii_uppercase);
+    if !is_number {
+        return None;
+    }
+    let near = text.get(start.saturating_sub(NEAR)..text.len().min(range.end + NEAR))?;
+    let word: &[u8] = if text.get(start) == Some(&b'<') { b"RSAKeyValue" } else { b"kty" };
+    (scan::contains(near, word) && !secret_heuristics::is_example(value))
+        .then_some(SecretFinding { range, kind: "private-key" })
+}
+
+/// Finds a key of Azure around its mark: `+ASt` of a storage account, `ACDb` of Cosmos DB, `AZDO` of
+/// DevOps, `+ACR` of a container registry.
+fn azure_key(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
+    let (before, length) = match text.get(start..end)? {
+        b"+ASt" | b"ACDb" => (76, 88),
+        b"AZDO" => (76, 84),
+        b"+ACR" => (42, 52),
+        _ => return None,
+    };
+    let from = start.checked_sub(before)?;
+    let is_of_key = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    let is_whole = run(text, from, length + 1, is_of_key) == length
+        && !from.checked_sub(1).and_then(|at| text.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    let range = from..from + length;
+    let value = text.get(range.clone())?;
+    (is_whole && secret_heuristics::bits(value) > 4.5)
+        .then_some(SecretFinding { range, kind: "azure-key" })
+}

@@ -1,0 +1,217 @@
+//! Credentials of particular programs, headers and key formats, and passwords with any sign.
+
+use super::*;
+
+fn assert_removed(text: &str, secret: &str) {
+    for (text, form) in [
+        (text.to_owned(), TextForm::Plain),
+        (serde_json::json!({ "out": text }).to_string(), TextForm::Json),
+    ] {
+        let clean = Redactor::new().clean(&text, form).into_owned();
+        let pieces: Vec<&str> = secret.split(['"', '\\']).filter(|piece| piece.len() > 5).collect();
+        assert!(pieces.iter().all(|piece| !clean.contains(piece)), "{clean}");
+        assert_eq!(Redactor::new().clean(&clean, form), clean);
+        if form == TextForm::Json {
+            serde_json::from_str::<serde_json::Value>(&clean).unwrap();
+        }
+    }
+}
+
+/// Made-up passwords with signs that separate values elsewhere.
+const PASSWORDS: [&str; 9] = [
+    "rT7(kW2p]Lz9&Qm4",
+    "x4;Hq9{Zt2,Bv7}N",
+    "Jd8<mP3|Rk6>Wc1a",
+    "$w9Kp3Xz7Tq",
+    "#Zp4Lm8Qr2v",
+    "/Qk7Vt3Wn9x",
+    "@Hy6Bd2Mx8r",
+    "Gm5=Tz8.Rw3:Ck7",
+    "Nf6\u{e4}Wk2\u{df}Px9Lq",
+];
+
+#[test]
+fn a_password_with_any_sign_is_removed_whole() {
+    for password in PASSWORDS {
+        for template in [
+            "DB_PASSWORD={}\n",
+            "DB_PASSWORD='{}'\n",
+            "{\"password\": \"{}\"}",
+            "db:\n  password: \"{}\"\n",
+            "tool --password '{}' run",
+            "tool --password={} run",
+            "<password>{}</password>",
+            "curl -u 'me:{}' https://host.test",
+        ] {
+            assert_removed(&template.replace("{}", password), password);
+        }
+    }
+    for text in [
+        "password = hash2(User1)[0]",
+        "password: Option<Secret2>,",
+        "\"password\": \"at least 8 characters, 1 digit\"",
+        "password=${DB_PASSWORD_2}",
+        "<password>the 2 words of the User</password>",
+        "\"password\": \"{{ user.password1 }}\"",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+#[test]
+fn a_password_in_an_address_ends_at_its_last_at_sign() {
+    for password in [
+        "Wn4,kX9p",
+        "Wn4(kX9p)",
+        "Wn4[kX9p]",
+        "Wn4'kX9p",
+        "Wn4/kX9pT",
+        "Wn4@kX9pT",
+        "Wn4:kX9pT",
+        "Wn4!t;kX9p",
+    ] {
+        assert_removed(&format!("see https://me:{password}@host.test/x there"), password);
+    }
+    for text in [
+        "http://localhost:8080/a@b",
+        "https://host:443/user1@Mail2.test",
+        "cvs://:pserver:anoncvs@host.test:/cvs",
+        "https://me:{password1}@host",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+#[test]
+fn uuids_hex_digits_and_passphrases_are_values_of_sure_names() {
+    let uuid = "7c1e94d2-3b5f-4a86-9e0d-52f8b7a6c413";
+    let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e58012";
+    for (text, secret) in [
+        (format!("//registry.test/:_authToken={uuid}"), uuid),
+        (format!("DB_PASSWORD={uuid}\n"), uuid),
+        (format!("X-Consul-Token: {uuid}\r\n"), uuid),
+        (format!("API_KEY={hex}\n"), hex),
+        (format!("Ocp-Apim-Subscription-Key: {hex}\r\n"), hex),
+        ("password: marble-Lantern-cloudy-Harbor58\n".to_owned(), "marble-Lantern-cloudy-Harbor58"),
+        ("DB_PASSWORD=Rk8vTq2mockLz5Wp9\n".to_owned(), "Rk8vTq2mockLz5Wp9"),
+    ] {
+        assert_removed(&text, secret);
+    }
+    for text in [
+        format!("request_token: {uuid}"),
+        format!("\"nextToken\": \"{hex}{hex}\""),
+        format!("\"PolicyUpdateToken\": \"1:p+3Tq{hex}\""),
+        "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db/Main2-Qx7Kz1".to_owned(),
+        "private_key: PKCS12PrivateKeyTypes,".to_owned(),
+        "API_KEY=mock-4f1d9b7a3c5e8206b9d4".to_owned(),
+    ] {
+        assert_eq!(Redactor::new().clean(&text, TextForm::Plain), text);
+    }
+}
+
+#[test]
+fn credentials_of_headers_are_found() {
+    let uuid = "7c1e94d2-3b5f-4a86-9e0d-52f8b7a6c413";
+    for scheme in ["Token ", "ApiKey ", "Bot ", "SSWS ", "Splunk ", "Negotiate ", "NTLM ", ""] {
+        let token = noise(901, 40);
+        assert_removed(&format!("Authorization: {scheme}{token}\r\n"), &token);
+        assert_removed(&format!("{{\"Authorization\":\"{scheme}{token}\"}}"), &token);
+    }
+    assert_removed(&format!("Authorization: GenieKey {uuid}\r\n"), uuid);
+    assert_removed("Authorization: Basic cms5VmJ4MlF3N0x6NE10OHBLajNIZDY6\r\n", "cms5VmJ4MlF3N0x6");
+    for name in ["X-Auth-Key", "x-functions-key", "X-Vault-Token"] {
+        let key = noise(902, 44);
+        assert_removed(&format!("{name}: {key}\r\n"), &key);
+    }
+    for text in [
+        "authorization: see the section about configuration2",
+        "\"XAuthorization\": \"9f86d081884c7d65\"",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+#[test]
+fn the_secret_of_an_access_key_is_found_beside_it() {
+    let (id, secret) = ("AKIAZ3QGRSTUVWX2Y6MB", "kT7/vQ2mXz9+Lw4pRc8sHn1bJd6fGy3eUa5oKi0Z");
+    for text in [
+        format!("{id},{secret}\n"),
+        format!("User,Access key ID,Secret access key\nme,{id},{secret}\n"),
+        format!("AWS Access Key ID [None]: {id}\nAWS Secret Access Key [None]: {secret}\n"),
+        format!("aws configure set aws_secret_access_key {secret}\n"),
+        format!("mc alias set m https://h {id} {secret}\n"),
+    ] {
+        assert_removed(&text, secret);
+    }
+}
+
+#[test]
+fn passwords_of_programs_and_their_files_are_found() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "db.host.test:5432:shop:me:{}\n",
+        "me:{}@tcp(db:3306)/shop",
+        "jdbc:oracle:thin:me/{}@db:1521:x",
+        "network={\n  ssid=\"home\"\n  psk=\"{}\"\n}\n",
+        "rclone config create remote webdav pass {}",
+        "%any : PSK \"{}\"",
+        "define('DB_PASSWORD', '{}');",
+        "npmAuthIdent: \"me:{}\"",
+        "setx DB_PASSWORD {}",
+        "keytool -genkey -keystore a.jks -storepass {}",
+        "sqlcmd -S db -U sa -P {} -Q x",
+        "sqlplus me/{}@db",
+        "curl -ume:{} https://host.test",
+        "curl --proxy-user me:{} https://host.test",
+        "smbclient //host/share -U me%{}",
+        "ssh-keygen -t rsa -N '{}' -f key",
+        "htpasswd -b file me {}",
+        "vault login {}",
+        "npm config set //registry.test/:_authToken {}",
+        "openssl enc -aes-256-cbc -k {} -in file",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+}
+
+#[test]
+fn private_keys_in_other_formats_are_found() {
+    let lines: Vec<String> = (0..4).map(|line| noise(920 + line, 64)).collect();
+    let number = noise(930, 43);
+    // `-----BEGIN PRIVATE KEY-----` in base64.
+    let encoded = format!("LS0tLS1CRUdJTi{}", "BQUklWQVRFIEtFWS0tLS0tCk1J");
+    for (text, secret) in [
+        (format!("client-key-data: {encoded}{}\n", noise(931, 200)), noise(931, 200)),
+        (format!("{encoded}{}\n{}\n{}\n", noise(932, 36), lines[0], lines[1]), lines[1].clone()),
+        (
+            format!("---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n{}\n{}\n", lines[0], lines[1]),
+            lines[1].clone(),
+        ),
+        (
+            format!(
+                "Public-Lines: 1\nAAAA\nPrivate-Lines: 2\n{}\n{}\nPrivate-MAC: 1",
+                lines[0], lines[1]
+            ),
+            lines[1].clone(),
+        ),
+        (
+            format!("untrusted comment: minisign encrypted secret key\n{}{}\n", lines[0], lines[1]),
+            lines[1].clone(),
+        ),
+        (
+            format!(
+                "{0}BEGIN OpenVPN Static key V1{0}\n{1}\n{1}\n",
+                "-----", "4f1d9b7a3c5e8206b9d4f1a7c3e58012"
+            ),
+            "4f1d9b7a3c5e8206b9d4f1a7c3e58012".to_owned(),
+        ),
+        (format!("{{\"kty\":\"EC\",\"crv\":\"P-256\",\"d\":\"{number}\"}}"), number.clone()),
+        (format!("{{\"kty\":\"oct\",\"k\":\"{number}\"}}"), number.clone()),
+        (format!("<RSAKeyValue><D>{number}=</D></RSAKeyValue>"), number.clone()),
+        (format!("PresharedKey = {number}=\n"), number.clone()),
+    ] {
+        assert_removed(&text, &secret);
+    }
+    let other = format!("{{\"d\":\"{number}\"}}");
+    assert_eq!(Redactor::new().clean(&other, TextForm::Plain), other);
+}

@@ -1,0 +1,113 @@
+//! Secrets that are written with escapes, colour codes and invisible characters, and the arguments
+//! of commands in lists.
+
+use super::*;
+
+/// Asserts that the secret is removed from the text, as it is and in a JSON string.
+fn assert_removed(text: &str, secret: &str) {
+    for (text, form) in [
+        (text.to_owned(), TextForm::Plain),
+        (serde_json::json!({ "out": text }).to_string(), TextForm::Json),
+    ] {
+        let clean = Redactor::new().clean(&text, form).into_owned();
+        assert!(clean != text && !clean.contains(secret), "{clean:?}");
+        assert_eq!(Redactor::new().clean(&clean, form), clean);
+        if form == TextForm::Json {
+            serde_json::from_str::<serde_json::Value>(&clean).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_does_not_show_inside_a_token_is_no_part_of_it() {
+    let token = github(801);
+    let rest = &token[4..];
+    for between in [
+        "\u{1b}[m\u{1b}[K",
+        "\u{1b}[0m\u{1b}[1;33m",
+        "\\u001b[m",
+        "\\x1b[m",
+        "\\033[m",
+        "\\e[m",
+        "^[[m",
+        "\u{9b}m",
+        "\u{200b}",
+        "\u{200d}",
+        "\u{2060}",
+        "\u{feff}",
+        "\u{ad}",
+        "\\u200b",
+        "\\u00ad",
+        "\\\n",
+    ] {
+        assert_removed(&format!("see {}{between}{rest} there", &token[..4]), rest);
+        let (front, back) = token.split_at(21);
+        assert_removed(&format!("see {front}{between}{back} there"), back);
+    }
+    let (front, back) = token.split_at(21);
+    let line = format!("a quoted-printable line of a mail with {front}=\n{back}\n");
+    assert!(!Redactor::new().clean(&line, TextForm::Plain).contains(back));
+}
+
+#[test]
+fn a_token_is_found_after_more_kinds_of_signs() {
+    let token = github(802);
+    for before in [
+        "\\0",
+        "\\v",
+        "\\a",
+        "\\_",
+        "\u{9b}31m",
+        "t%253D",
+        "%2520",
+        "--token",
+        "-token",
+        "-hp",
+        "token_",
+        "\u{fc}ber",
+        "\u{43a}\u{43b}\u{44e}\u{447}",
+    ] {
+        assert_removed(&format!("x {before}{token} y"), &token);
+    }
+    assert_removed(&format!("&#{};{}", token.as_bytes()[0], &token[1..]), &token[1..]);
+    assert_removed(&format!("&#x{:x};{}", token.as_bytes()[0], &token[1..]), &token[1..]);
+}
+
+#[test]
+fn arguments_in_a_list_are_read_as_a_command() {
+    for secret in ["Vq8rT2mZx4Kp", "w7Jt3Lb9Qe5Y"] {
+        for list in [
+            format!(r#"["mysql","-uroot","-p{secret}","shop"]"#),
+            format!(r#"["mysql", "-u", "root", "-p{secret}"]"#),
+            format!("['mysqldump', '-p{secret}']"),
+            format!(r#"["tool","--password","{secret}","run"]"#),
+            format!("('tool', '--password', '{secret}')"),
+            format!(r#"["sshpass","-p","{secret}","ssh","host"]"#),
+            format!(r#"["redis-cli","-a","{secret}"]"#),
+            format!(r#"["curl","-u","me:{secret}","https://h"]"#),
+        ] {
+            assert_removed(&list, secret);
+            assert_removed(&serde_json::json!({ "arguments": list }).to_string(), secret);
+        }
+    }
+    for list in [
+        r#"["ls","-p","Vq8rT2mZx4Kp"]"#,
+        r#"["tool","--password-file","secrets2/Main1"]"#,
+        r#"["mysql","--password","--user","Vq8rT2mZx4Kp"]"#,
+    ] {
+        assert_eq!(Redactor::new().clean(list, TextForm::Json), list);
+    }
+}
+
+#[test]
+fn a_list_of_arguments_in_a_value_is_read_as_a_command() {
+    let secret = "Vq8rT2mZx4Kp";
+    let mut value: Value =
+        serde_json::from_str(&format!(r#"{{"argv":["tool","--password","{secret}","run"]}}"#))
+            .unwrap();
+    Redactor::new().clean_value(&mut value);
+    assert_eq!(
+        serde_json::to_string(&value).unwrap(),
+        r#"{"argv":["tool","--password","[redacted:password]","run"]}"#
+    );
+}
