@@ -60,8 +60,7 @@ pub(super) const CONTEXT_KINDS: [(&str, &str); 13] = [
         "aws-secret-key",
         "40 base64 characters behind an access key id of AWS or the name of its secret",
     ),
-    (
-        "basic", "name and password in base64, after `Basic` or as Docker's `auth`; after `curl -u`"),
+    ("basic", "name and password in base64, after `Basic` or as Docker's `auth`; after `curl -u`"),
     ("bearer", "a token after `Bearer`"),
     (
         "credential",

@@ -104,7 +104,7 @@ impl TranscriptFileReport {
             screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));
         }
         if read > 0 {
-            let lines = count(read as u64, "line");
+            let lines = count_text(read as u64, "line");
             let text = format!("  read {lines} with U+FFFD in place of bytes that are not UTF-8");
             screen.line(Tone::Warning, &text);
         }

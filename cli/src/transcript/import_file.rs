@@ -116,7 +116,7 @@ impl ImportFile {
     }
 }
 
-impl Opened {
+impl ImportFile {
     /// Whether this beginning of a file is a recording of Gemini CLI in one document that ends too
     /// early. The client writes such a document at once.
     fn is_cut_document(&self, head: &[u8]) -> bool {

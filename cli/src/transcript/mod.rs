@@ -127,8 +127,8 @@ impl<'a> TranscriptImporter<'a> {
         };
         let ImportFile { file, bytes, document, .. } = opened;
         if self.dialect == TranscriptDialect::ClaudeCode && !self.how.live {
-            let other = source::other_session(&file, &id);
-            let other = other.map_err(|error| Failure::from(error).within_file(path))?;
+            let other = import_file::other_session(&file, &id);
+            let other = other.map_err(|error| ImportFailure::from(error).within_file(path))?;
             report.other_session = other.map(|other| self.store.without_secrets(&other));
         }
         let id = self.store.without_secrets(&id);
@@ -189,7 +189,8 @@ impl<'a> TranscriptImporter<'a> {
         path: &Path,
     ) -> Result<TranscriptFileReport, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
-        let damage = opened.damage(path).map_err(|error| Failure::from(error).within_file(path))?;
+        let damage =
+            opened.damage(path).map_err(|error| ImportFailure::from(error).within_file(path))?;
         if let Some(error) = damage.filter(|_| !self.how.live) {
             return Err(error);
         }
