@@ -14,7 +14,7 @@ pub mod tail;
 
 use crate::commands::prune;
 use crate::config::IgnoredSetting;
-use crate::context::{Context, Environment};
+use crate::context::{self, Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
 use crate::workplace;
@@ -311,10 +311,8 @@ fn note(environment: &Environment, store: Option<&Path>, line: &Line) {
 
 /// Logs a call that failed before its event was known.
 pub fn note_failure(environment: &Environment, words: &[String], error: &CommandError) {
-    #[expect(clippy::disallowed_methods, reason = "this is the edge")]
-    let now = chrono::Utc::now().into();
     let word = |place: usize| words.get(place).map(String::as_str).unwrap_or_default();
-    let mut line = Line::new(now, word(0), word(1));
+    let mut line = Line::new(context::clock(), word(0), word(1));
     line.failed(error.message());
     // The settings are not known at this point.
     line.clean(&Redactor::new());
