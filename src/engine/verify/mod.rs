@@ -10,7 +10,7 @@ use super::commit::Engine;
 use super::journal_follower::ReadSnapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
-use content::{digests, keyframes, objects, segments};
+use content::{digests, heads, keyframes, objects, segments};
 use history::{history, refs_row};
 use rows::{ahead, derived_rows, totals};
 
@@ -119,12 +119,13 @@ impl Engine {
             Ok(view) => {
                 let checks: [(&str, StoreCheck); 2] =
                     [("refs", refs_row), ("revisions and checkpoints", history)];
-                let deep: [(&str, StoreCheck); 7] = [
+                let deep: [(&str, StoreCheck); 8] = [
                     ("totals", totals),
                     ("objects written ahead", ahead),
                     ("objects", objects),
                     ("digests", digests),
                     ("keyframes", keyframes),
+                    ("heads", heads),
                     ("growing blobs", segments),
                     ("derived tables", derived_rows),
                 ];
