@@ -134,7 +134,7 @@ fn switch(args: &SwitchArgs, context: &mut Context) -> Result<(), CommandError> 
     let made = writing.session.summary()?.checkpoints > before;
     let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
     let checkpoint = match made {
-        true => writing.session.checkpoints(&newest)?.first().map(Made::from),
+        true => writing.session.written_checkpoints(&newest)?.first().map(Made::from),
         false => None,
     };
     let branch = Branch::of(&writing.session, name)?;

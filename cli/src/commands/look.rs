@@ -48,13 +48,16 @@ pub fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> 
     let mut checkpoints = Vec::new();
     for each in &sessions {
         let name = each.summary()?.info.name;
-        for checkpoint in each.checkpoints(&filter)? {
+        for checkpoint in each.written_checkpoints(&filter)? {
             let checkpoint = CheckpointJson::new(each, &checkpoint)?;
             let session = args.all.then(|| name.clone());
             checkpoints.push(Listed { checkpoint, session });
         }
     }
-    checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
+    // In one session they are in the order of writing, which a wrong clock does not change.
+    if args.all {
+        checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
+    }
     checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
     context.out.emit(&Checkpoints { session, checkpoints })?;
     workplace::finish(&store);
