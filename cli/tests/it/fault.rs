@@ -402,7 +402,7 @@ fn a_repair_that_lost_states_makes_a_store_that_can_be_used() {
         fixed(&["note", "add", "added later"]);
         let listed = fixed(&["note", "list"]);
         assert!(listed.contains("note 11") && listed.contains("added later"), "{listed}");
-        for arguments in [&["brief"][..], &["log"], &["verify", "--read-data"], &["maintain"]] {
+        for arguments in [&["brief"][..], &["status"], &["verify", "--read-data"], &["maintain"]] {
             fixed(arguments);
         }
         assert!(fixed(&["note", "list"]).contains("added later"));

@@ -188,7 +188,8 @@ fn a_repair_lists_what_is_no_file_and_saves_the_rest() {
             environment.forge(["note", "add", "kept"]).success();
             environment.forge(["maintain"]).success();
             let mut frozen = crate::fault::frozen_with(&environment, "journal/append.lock");
-            environment.forge(["note", "add", "waits", "--lock-timeout", "100ms"]).success();
+            let waits = environment.forge(["note", "add", "waits", "--lock-timeout", "0.05"]);
+            assert_eq!(waits.code, 0, "{waits}");
             frozen.kill().unwrap();
             frozen.wait().unwrap();
             let store = environment.path("project/.forge");

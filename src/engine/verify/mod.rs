@@ -125,9 +125,9 @@ impl Engine {
                     ("objects", objects),
                     ("digests", digests),
                     ("keyframes", keyframes),
-                    ("heads", heads),
                     ("growing blobs", segments),
                     ("derived tables", derived_rows),
+                    ("heads", heads),
                 ];
                 let deep = deep.iter().filter(|_| depth == VerifyDepth::ReadData);
                 for (what, check) in checks.iter().chain(deep) {
