@@ -358,10 +358,14 @@ fn a_repository_of_another_checkout_is_not_captured() {
             "mkdir ../other; cd ../other; git init -q -b trunk; echo secret > s; git add .; git commit -qm o",
         );
         assert!(shell(&environment, lines), "{way}");
-        let captured = environment.finished(&mut environment.command(["code", "capture"]));
+        let captured = environment
+            .finished(&mut environment.command(["--store", ".forge", "code", "capture"]));
         assert_eq!(captured.code, 2, "{way}: {captured}");
-        assert!(captured.stderr.contains("leads to"), "{way}: {captured}");
-        let events = environment.forge(["export", "events"]).success();
+        assert!(
+            captured.stderr.contains("leads to the repository of another"),
+            "{way}: {captured}"
+        );
+        let events = environment.forge(["--store", ".forge", "export", "events"]).success();
         assert!(!events.contains("secret"), "{way}: {events}");
     }
 }
