@@ -6,13 +6,13 @@ use crate::config::{Config, IgnoredSetting, key};
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind, EXIT_OK, EXIT_UNKEYED};
 use crate::output::{OutputOptions, OutputSink};
-use chrono::{DateTime, Local, Utc};
+use chrono::{DateTime, Local};
 use forge_store::model::{Timestamp, time_grammar};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The environment variables of a process, read once, so that tests can use their own.
 #[derive(Clone, Debug, Default)]
@@ -256,25 +256,40 @@ fn store_directory(
     }
 }
 
-/// The only place that reads the clock. In tests, `FORGE_TEST_NOW` (RFC 3339) replaces it.
+/// Returns the time of a command. In tests, `FORGE_TEST_NOW` (RFC 3339) replaces the clock.
 fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
     if let Some(text) = environment.text("FORGE_TEST_NOW") {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
             CommandError::invalid(format!("FORGE_TEST_NOW is not an RFC 3339 time: '{text}'"))
         });
-        return check_clock(time?.to_utc());
+        return check_clock(time?.to_utc().into());
     }
-    #[expect(clippy::disallowed_methods, reason = "this is the edge")]
-    check_clock(Utc::now())
+    check_clock(clock())
+}
+
+/// Reads the clock; nothing else does. Never panics: a wrong clock can show any time.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the edge")]
+pub fn clock() -> Timestamp {
+    timestamp(SystemTime::now())
+}
+
+/// Converts a time of the system, which may be before 1970.
+fn timestamp(time: SystemTime) -> Timestamp {
+    let micros = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+    Timestamp::from_micros(match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => micros(after),
+        Err(before) => -micros(before.duration()),
+    })
 }
 
 /// Checks that a time of the clock is plausible: nothing happened before 1970, and ids of such a
 /// time cannot be encoded.
-fn check_clock(time: DateTime<Utc>) -> Result<Timestamp, CommandError> {
-    if time.timestamp() >= 0 {
-        return Ok(time.into());
+fn check_clock(time: Timestamp) -> Result<Timestamp, CommandError> {
+    if time.as_micros() >= 0 {
+        return Ok(time);
     }
-    let shown = time.format("%Y-%m-%dT%H:%M:%SZ");
+    let shown = time.to_datetime().format("%Y-%m-%dT%H:%M:%SZ");
     let text = format!("the clock of this machine says {shown}, which is before 1970");
     Err(CommandError::new(CommandErrorKind::Unavailable, text)
         .hinted("set the clock; nothing was changed"))
@@ -311,4 +326,22 @@ fn set_up_tracing(verbose: u8, environment: &Environment) -> Result<(), CommandE
     // A subscriber exists already only in tests that run two commands in one process.
     let _ = subscriber.try_init();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_before_1970_is_negative_and_refused() {
+        let at = |seconds| Duration::from_secs(seconds);
+        assert_eq!(timestamp(UNIX_EPOCH + at(86_400)).as_micros(), 86_400_000_000);
+        assert_eq!(timestamp(UNIX_EPOCH - at(86_400)).as_micros(), -86_400_000_000);
+        let far = UNIX_EPOCH.checked_sub(at(1 << 62)).unwrap();
+        for early in [UNIX_EPOCH - Duration::from_micros(1), far] {
+            let error = check_clock(timestamp(early)).unwrap_err();
+            assert!(error.message().ends_with("which is before 1970"), "{error:?}");
+        }
+        assert_eq!(check_clock(timestamp(UNIX_EPOCH)).unwrap().as_micros(), 0);
+    }
 }

@@ -4,6 +4,8 @@
 
 #[cfg(target_os = "linux")]
 pub mod guard;
+mod idle_watch;
+mod odd_file;
 pub mod path_rules;
 pub mod private_repository;
 pub mod process;
@@ -20,7 +22,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time limit of each git process if a person waits for it.
+/// The time limit of each git process if a person waits for it. A git that does nothing is ended
+/// much earlier.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 /// The time limit for git to say whether a file is tracked, which hooks wait for.
 const TRACKED_PATIENCE: Duration = Duration::from_secs(4);

@@ -28,6 +28,19 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
+/// Returns whether a file could not be read because of its type or size.
+#[must_use]
+pub fn is_odd(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory};
+    matches!(error.kind(), InvalidData | InvalidInput | IsADirectory)
+}
+
+/// Returns whether a file could not be read because it, or its folder, is something else.
+#[must_use]
+pub fn is_no_file(error: &io::Error) -> bool {
+    is_odd(error) || error.kind() == io::ErrorKind::NotADirectory
+}
+
 /// Reads a file of at most `most` bytes. Symbolic links are followed.
 ///
 /// # Errors

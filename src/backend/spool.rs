@@ -82,7 +82,7 @@ impl SpoolFolder {
     /// [`Error::Io`].
     pub(crate) fn read_aside(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = self.folder.join(format!("{name}.{SET_ASIDE}"));
-        plain_file::read(&path, MAX_BYTES).map_err(Error::io("read", &path))
+        read_own(&path).map_err(Error::io("read", &path))
     }
 
     /// Returns the files of a write, the copy last, each with its bytes as stored.
@@ -92,13 +92,35 @@ impl SpoolFolder {
     pub(crate) fn stored(&self, name: &str) -> Result<Vec<(PathBuf, Vec<u8>)>, Error> {
         let mut found = Vec::new();
         for path in self.places(name) {
-            match plain_file::read(&path, MAX_BYTES) {
+            match read_own(&path) {
                 Ok(bytes) => found.push((path, bytes)),
+                // Anything but a file of an acceptable size contains no write.
+                Err(error) if plain_file::is_no_file(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::io("read", &path)(error)),
             }
         }
         Ok(found)
+    }
+
+    /// Returns the waiting writes like [`Spool::names`], for a repair: without a folder that is not
+    /// one, and without a ledger that cannot be read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn kept_names(&self) -> Result<Vec<String>, Error> {
+        let mut names = BTreeSet::new();
+        let is_folder = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|one| one.is_dir());
+        for folder in [&self.folder, &self.copies].into_iter().filter(is_folder) {
+            names.extend(writes(folder)?);
+        }
+        if let Some(witness) = &self.witness {
+            names.extend(witness.acknowledged()?);
+        }
+        // A write that was appended is also known from the journal.
+        let brought = self.brought_in().unwrap_or_default();
+        names.retain(|name| !brought.contains(name));
+        Ok(names.into_iter().collect())
     }
 
     /// Returns what is wrong with the files of a write that is still readable from its other file.
@@ -214,6 +236,14 @@ impl SpoolFolder {
         }
         files::sync_folder(folder)
     }
+}
+
+/// Reads a file whose bytes are copied as they are: not through a link, which leads elsewhere.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    if path.symlink_metadata()?.is_symlink() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link, not a file"));
+    }
+    plain_file::read(path, MAX_BYTES)
 }
 
 /// Returns the sorted names in a folder, as mapped by `take`.

@@ -137,6 +137,33 @@ pub(crate) fn list(
     Ok(found)
 }
 
+/// Lists the checkpoints of a session like [`list`], the last written first: their times may come
+/// from a wrong clock.
+pub(crate) fn list_written(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    filter: &CheckpointFilter,
+) -> Result<Vec<Checkpoint>> {
+    let limit = filter.limit.unwrap_or(usize::MAX);
+    if (filter.limit, &filter.tag, filter.since, filter.until) == (Some(limit), &None, None, None) {
+        let (from, to) = (of(number).build(), of(number).end());
+        let last =
+            view.scan(key::CHECKPOINT_TIMES, &from, &to, ScanDirection::Descending, limit)?;
+        return last
+            .iter()
+            .map(|(place, _)| {
+                let sequence = key::last_number(place).unwrap_or(0);
+                by_sequence(view, number, sequence)?
+                    .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))
+            })
+            .collect();
+    }
+    let mut found = list(view, number, &CheckpointFilter { limit: None, ..filter.clone() })?;
+    found.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
+    found.truncate(limit);
+    Ok(found)
+}
+
 /// Counts the checkpoints of a session up to a time.
 pub(crate) fn count(
     view: &dyn Snapshot,

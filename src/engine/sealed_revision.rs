@@ -64,24 +64,15 @@ pub(super) fn unchanged(
     }
 }
 
-/// Plans a revision with exactly these claims: those that could be saved on a branch whose head
-/// cannot be computed.
-pub(crate) fn plan_saved(
+/// Plans a revision without claims, after a repair. All random values are derived from `salt`.
+pub(crate) fn plan_cleared(
     refs: &StoreRefs,
     place: CommitTarget<'_>,
-    claims: Vec<(Vec<u8>, EntryBytes)>,
     salt: [u8; 16],
 ) -> Result<PlannedRevision> {
     let head = session(refs, place.session)?.branch(place.branch)?.head;
-    plan_on(
-        refs,
-        place,
-        head.as_ref(),
-        (StateDigest::EMPTY, 0),
-        claims,
-        Some(ResetSource::Empty),
-        salt,
-    )
+    let sealed = unchanged(head.as_ref(), StateDigest::EMPTY, 0);
+    finish(refs, place, head.as_ref(), &sealed, Some(ResetSource::Empty), &[], salt)
 }
 
 /// Plans a revision that adds new claims. All random values are derived from `salt`, so planning
@@ -93,19 +84,9 @@ pub(crate) fn plan_additions(
     salt: [u8; 16],
 ) -> Result<PlannedRevision> {
     let head = session(refs, place.session)?.branch(place.branch)?.head;
-    let start = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
-    plan_on(refs, place, head.as_ref(), start, additions, None, salt)
-}
-
-fn plan_on(
-    refs: &StoreRefs,
-    place: CommitTarget<'_>,
-    head: Option<&BranchHead>,
-    (mut digest, count): (StateDigest, u64),
-    mut additions: Vec<(Vec<u8>, EntryBytes)>,
-    reset: Option<ResetSource>,
-    salt: [u8; 16],
-) -> Result<PlannedRevision> {
+    let (mut digest, count) =
+        head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
+    let mut additions = additions;
     additions.sort();
     let mut next = salt;
     let mut salts = || {
@@ -123,7 +104,7 @@ fn plan_on(
     let head_id = head.map(|head| head.id);
     let sealed =
         PreparedDelta { head: head_id, purges: 0, blobs, parts, delta, digest, count, entries };
-    finish(refs, place, head, &sealed, reset, &[], salt)
+    finish(refs, place, head.as_ref(), &sealed, None, &[], salt)
 }
 
 pub(super) fn finish(

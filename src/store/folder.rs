@@ -5,7 +5,7 @@ use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::journal::Journal;
 use crate::backend::rocks::{ClusteredTables, RocksIndex};
 use crate::backend::{
-    self, CIPHER_BYTES, Cipher, Index, SealMode, WriteAheadLog, files, plain_file,
+    self, CIPHER_BYTES, Cipher, Index, SealMode, WriteAheadLog, files, plain_file, spool,
 };
 use crate::engine::maintain::refs_record;
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ const DEPTH: u32 = 2;
 
 /// Refuses a store that other users may write to: its content cannot be trusted, and may change
 /// during a read.
-fn check_others(store: &Path) -> Result<()> {
+pub(super) fn check_others(store: &Path) -> Result<()> {
     // A link to the store's folder is accepted: it is the owner's choice.
     let about = match fs::metadata(store) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -139,6 +139,21 @@ pub(super) fn check_notes(store: &Path) -> Result<()> {
 }
 
 fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
+    visit_odd(folder, depth, &mut |path, kind| {
+        let why = format!(
+            "{} is {kind}, and nothing is read or written through it: remove it",
+            path.display(),
+        );
+        Err(refused(store, why))
+    })
+}
+
+/// Calls a function with every entry that is neither file nor folder, and with what it is.
+fn visit_odd(
+    folder: &Path,
+    depth: u32,
+    visit: &mut dyn FnMut(&Path, &'static str) -> Result<()>,
+) -> Result<()> {
     let listed = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         listed => listed.map_err(backend::Error::io("list", folder))?,
@@ -150,24 +165,58 @@ fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
             kind => kind.map_err(backend::Error::io("look at", &entry.path()))?,
         };
         if !kind.is_file() && !kind.is_dir() {
-            let path = entry.path();
-            let why = format!(
-                "{} is {}, and nothing is read or written through it: remove it",
-                path.display(),
-                plain_file::kind_of(kind)
-            );
-            return Err(refused(store, why));
+            visit(&entry.path(), plain_file::kind_of(kind))?;
         }
         if kind.is_dir() && depth > 0 {
-            match check_below(store, &entry.path(), depth - 1) {
+            match visit_odd(&entry.path(), depth - 1, visit) {
                 // It was removed meanwhile.
                 Err(Error::Backend(backend::Error::Io { source, .. }))
                     if source.kind() == io::ErrorKind::NotFound => {}
-                checked => checked?,
+                visited => visited?,
             }
         }
     }
     Ok(())
+}
+
+/// The parts of a store that a repair reads, and whether each is a folder.
+const PARTS: [(&str, bool); 5] = [
+    (JOURNAL_FOLDER, true),
+    ("journal/SYNCED", false),
+    (INDEX_FOLDER, true),
+    (spool::FOLDER, true),
+    (spool::COPIES, true),
+];
+
+/// Lists for a repair what is in the place of files and folders of a store, one line each: pipes,
+/// links and devices anywhere, files and folders where the other is expected.
+///
+/// # Errors
+/// [`Error::Backend`] if it cannot be listed.
+pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    visit_odd(store, DEPTH, &mut |path, kind| {
+        let name = path.strip_prefix(store).unwrap_or(path);
+        found.push(format!("'{}', which is {kind}", name.display()));
+        Ok(())
+    })?;
+    for (name, is_folder) in PARTS {
+        match fs::symlink_metadata(store.join(name)) {
+            Ok(about) if about.is_dir() && !is_folder => {
+                found.push(format!("'{name}', which is a directory"));
+            }
+            Ok(about) if about.is_file() && is_folder => {
+                found.push(format!("'{name}', which is a file"));
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a folder is one, or is missing.
+pub(super) fn is_folder_or_missing(path: &Path) -> bool {
+    fs::symlink_metadata(path).map_or(true, |about| about.is_dir())
 }
 
 /// Reads a store's `FORMAT`, after checking its files. Nothing else of the store is opened before.
@@ -186,7 +235,7 @@ pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(missing_marker_error(path));
         }
-        Err(error) if is_odd(&error) => {
+        Err(error) if plain_file::is_odd(&error) => {
             return Err(refused(path, format!("its file FORMAT cannot be read: {error}")));
         }
         Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
@@ -202,12 +251,6 @@ pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
         }
         marker => Ok(marker?),
     }
-}
-
-/// Returns whether a file could not be read because of its type or size.
-pub(super) fn is_odd(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory};
-    matches!(error.kind(), InvalidData | InvalidInput | IsADirectory)
 }
 
 /// Returns the error for a folder without `FORMAT`: it is no store, or one that has lost it.
@@ -247,8 +290,8 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
         UNFINISHED_RESERVE_FILE,
         JOURNAL_FOLDER,
         INDEX_FOLDER,
-        backend::spool::FOLDER,
-        backend::spool::COPIES,
+        spool::FOLDER,
+        spool::COPIES,
         SEARCH_FOLDER,
     ];
     type IsOwn = fn(&str) -> bool;
@@ -256,8 +299,8 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
         (path.to_owned(), |name| OWN.contains(&name) || NOTE_FOLDERS.contains(&name)),
         (path.join(JOURNAL_FOLDER), backend::journal::is_own),
         (path.join(INDEX_FOLDER), backend::rocks::is_own),
-        (backend::spool::folder_in(path), backend::spool::is_own),
-        (backend::spool::copies_in(path), backend::spool::is_own_copy),
+        (spool::folder_in(path), spool::is_own),
+        (spool::copies_in(path), spool::is_own_copy),
     ];
     let mut found = Vec::new();
     for (folder, is_own) in kinds {

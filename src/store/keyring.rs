@@ -8,7 +8,6 @@
 //! places/09ab...     which sealed store was last at the path with this hash
 //! ```
 
-use super::folder::is_odd;
 use crate::backend::journal::{JournalWitness, SyncMark};
 use crate::backend::{self, Cipher, IntegrityBreach, SealKey, SealMode, files, plain_file};
 use crate::engine::commit::{Options, SealStatus};
@@ -173,7 +172,7 @@ impl Keyring {
         let path = self.of_store(store).join(KEY);
         let mut bytes = match plain_file::read(&path, MAX_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if is_odd(&error) => {
+            Err(error) if plain_file::is_odd(&error) => {
                 return Err(Error::DamagedKey { path, reason: Some(error.to_string()) });
             }
             // Another user's key file counts as missing.
@@ -273,6 +272,16 @@ impl Keyring {
             path.display()
         );
         Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
+    }
+
+    /// Records which store is at a path where another one was. Returns whether there was one.
+    /// Ignores write errors.
+    pub(super) fn replace_place(&self, path: &Path, store: &[u8; 16]) -> bool {
+        let was_known = self.place(path).exists();
+        if was_known {
+            self.note_place(path, store);
+        }
+        was_known
     }
 
     /// Records which store is at a path. Ignores write errors.

@@ -323,6 +323,14 @@ impl Store {
         }
     }
 
+    /// Records in a keyring that this store, which has no seals, is the owner's own at its path. It
+    /// is not needed, and nothing is recorded, unless a sealed store was there before: then a store
+    /// without its key is refused. Returns whether one was there.
+    pub fn take_place(&self, keyring: &Path) -> bool {
+        let Some(path) = &self.path else { return false };
+        Keyring::new(keyring).replace_place(path, &self.engine.marker.id)
+    }
+
     /// Reads the id of the store in this folder, without opening the store.
     ///
     /// # Errors

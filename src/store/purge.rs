@@ -10,7 +10,8 @@ use super::write_context::WriteContext;
 use crate::backend::spool::{copies_in, folder_in};
 use crate::backend::{self, LockHolder, files};
 use crate::engine::purge::{PurgeOutcome, PurgeTask};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::model::{Kind, claim};
 use crate::redact::{KnownSecrets, SecretCollector, SecretDetector};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -110,6 +111,7 @@ impl Store {
         resolve: TextResolver<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<PurgeReport> {
+        check_own_words(known)?;
         let progress = &summed(progress);
         let operation = act.operation()?;
         let task = PurgeTask { mask: known, resolve, operation, reason: None, progress };
@@ -138,6 +140,7 @@ impl Store {
         resolve: TextResolver<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<PurgeReport> {
+        check_own_words(known)?;
         let progress = &summed(progress);
         let reason = reason.map(|reason| match known.mask(reason.as_bytes()) {
             Some((masked, _)) => String::from_utf8_lossy(&masked).into_owned(),
@@ -251,3 +254,16 @@ fn removable(path: &Path) -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests;
+
+/// Refuses secrets that occur in the names of fields, or in their fixed values: the names would be
+/// replaced too, and what has another name or value is not read as that field any more.
+fn check_own_words(known: &KnownSecrets) -> Result<()> {
+    let fields = Kind::ALL.iter().flat_map(|kind| claim::fields(*kind)).map(|field| field.name);
+    let values = claim::VOCABULARIES.iter().flat_map(|one| one.words.iter().copied());
+    match fields.chain(values).find(|word| known.mask(word.as_bytes()).is_some()) {
+        None => Ok(()),
+        Some(word) => Err(Error::invalid(format!(
+            "it occurs in '{word}', a word that forge's own fields are made of: name more of what stands around it"
+        ))),
+    }
+}

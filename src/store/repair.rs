@@ -1,15 +1,16 @@
 //! Repair, never in place: what can be saved is written to a new folder; what cannot is listed.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, open_index, private, write_marker,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_others, is_folder_or_missing, list_odd,
+    open_index, private, write_marker,
 };
 use super::format_marker::{MarkerState, find_cipher, read_marker_state};
 use super::keyring::{Keyring, StoreTrust};
 use super::{Options, Store};
 use crate::backend::journal::{self, Journal, JournalWitness, SyncMark};
-use crate::backend::rocks::{self, RepairedGeneration};
+use crate::backend::rocks::{self, RepairedGeneration, RescuedIndex};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, Cipher, LogPosition, SealKey, SealMode, Spool, encrypted};
+use crate::backend::{self, Cipher, LogPosition, SealKey, SealMode, Spool, encrypted, plain_file};
 use crate::engine::maintain::refs_record;
 use crate::engine::random::random;
 use crate::engine::rebuild;
@@ -46,14 +47,24 @@ pub(super) fn rescue(
 ) -> Result<(SalvagedStore, Vec<Kept>)> {
     let (seals, cipher) = (known.seals, known.cipher);
     let mender: journal::BitRepair<'_> = &|bytes, is_whole| repair_bit(bytes, is_whole);
-    let mut index = rocks::rescue_mended(&path.join(INDEX_FOLDER), seals, mending)?;
+    let odd = list_odd(path)?;
+    let folder = path.join(INDEX_FOLDER);
+    let mut index = if is_folder_or_missing(&folder) {
+        rocks::rescue_mended(&folder, seals, mending)?
+    } else {
+        RescuedIndex::default()
+    };
     if let Some(cipher) = cipher {
         index = encrypted::rescued(index, cipher, key::hidden, mender);
     }
     let (breach, mended) = (index.breach.clone(), index.mended);
     let folder = path.join(JOURNAL_FOLDER);
     let witnessed = known.witnessed()?;
-    let (pieces, end) = journal::rescue(&folder, seals, cipher, mender)?;
+    let (pieces, end) = if is_folder_or_missing(&folder) {
+        journal::rescue(&folder, seals, cipher, mender)?
+    } else {
+        (Vec::new(), 0)
+    };
     let marked = read_marker_state(path)?;
     let saved = salvage(index, pieces, end.max(witnessed), now);
     let mut saved = saved.map_err(|error| match (&marked, cipher) {
@@ -61,6 +72,7 @@ pub(super) fn rescue(
         _ => error,
     })?;
     saved.mended += mended;
+    saved.lost.extend(odd);
     if let Some(breach) = breach {
         saved
             .lost
@@ -133,7 +145,7 @@ pub(super) struct Kept {
 /// it.
 fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> {
     let (mut found, mut broken, mut misnamed) = (BTreeMap::new(), Vec::new(), Vec::new());
-    let mut names = spool.names()?;
+    let mut names = spool.kept_names()?;
     names.retain(|name| !saved.holds(name));
     for name in names {
         let is_whole = |bytes: &[u8]| spool::is_whole(&name, bytes);
@@ -151,7 +163,7 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
                 Err(error) => error.to_string(),
             },
             Err(error @ backend::Error::Breach { .. }) => error.to_string(),
-            Err(error) => return Err(error.into()),
+            Err(error) => odd_cause(error)?,
         };
         if let Some(bytes) = spool.mended(&name, &repair_bit, &is_whole)? {
             saved.mended += 1;
@@ -181,11 +193,31 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
         let stored = spool.stored(&name)?.into_iter().next();
         all.extend(stored.map(|(_, bytes)| Kept { name, bytes, is_whole: false }));
     }
-    for name in spool.set_aside()? {
-        let bytes = spool.read_aside(&name)?;
-        all.push(Kept { name, bytes, is_whole: false });
+    let aside = match spool.set_aside() {
+        // The folder is listed as odd already.
+        Err(error) => odd_cause(error).map(|_| Vec::new())?,
+        Ok(aside) => aside,
+    };
+    for name in aside {
+        match spool.read_aside(&name) {
+            Ok(bytes) => all.push(Kept { name, bytes, is_whole: false }),
+            Err(error) => {
+                let problem = odd_cause(error)?;
+                saved.lost.push(format!("the damaged write '{name}' in the spool: {problem}"));
+            }
+        }
     }
     Ok(all)
+}
+
+/// Returns why a file cannot be read, if that is its type or size. Other errors may pass.
+fn odd_cause(error: backend::Error) -> Result<String> {
+    match error {
+        backend::Error::Io { source, .. } if plain_file::is_no_file(&source) => {
+            Ok(source.to_string())
+        }
+        other => Err(other.into()),
+    }
 }
 
 /// Returns whether the files of this name contain another write, which has no file under its own
@@ -277,7 +309,7 @@ impl Store {
         if !from.join(JOURNAL_FOLDER).exists() && !marked {
             return Err(Error::NoStore { path: from.to_owned() });
         }
-        check_files(from)?;
+        check_others(from)?;
         if to.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: to.to_owned() });
         }

@@ -143,6 +143,15 @@ impl Session {
         checkpoint::list(&self.view()?, self.number, filter)
     }
 
+    /// Returns the checkpoints that match the filter, the last written first. The order differs from
+    /// that of [`Session::checkpoints`] after a clock was wrong.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn written_checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<Checkpoint>> {
+        checkpoint::list_written(&self.view()?, self.number, filter)
+    }
+
     /// Returns the checkpoint with this event key.
     ///
     /// # Errors

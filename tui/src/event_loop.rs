@@ -24,8 +24,10 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(250);
 
 /// Options of the browser.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct BrowserOptions {
+    /// Reads the clock.
+    pub clock: fn() -> Timestamp,
     /// Colours and characters.
     pub theme: Theme,
     /// Keys that replace the defaults, by command.
@@ -93,11 +95,11 @@ pub fn run(
     let mut screen = TerminalScreen::open()?;
     thread::spawn(move || read_input(&events));
     let (width, height) = screen.size()?;
-    let mut app = App::new(width, height, now(), DisplayZone::Local);
+    let mut app = App::new(width, height, (options.clock)(), DisplayZone::Local);
     app.theme = options.theme;
     app.keymap = keymap;
     let effects = begin(&mut app, session);
-    let outcome = run_loop(&mut app, &mut screen, &happened, &requests, effects);
+    let outcome = run_loop(&mut app, &mut screen, options.clock, &happened, &requests, effects);
     drop(screen);
     // Without senders the worker ends, after it has finished a write.
     drop(requests);
@@ -117,14 +119,10 @@ fn read_input(events: &Sender<LoopEvent>) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the edge")]
-fn now() -> Timestamp {
-    chrono::Utc::now().into()
-}
-
 fn run_loop(
     app: &mut App,
     screen: &mut TerminalScreen,
+    clock: fn() -> Timestamp,
     happened: &Receiver<LoopEvent>,
     requests: &Sender<(u64, WorkerRequest)>,
     first: Vec<AppEffect>,
@@ -153,7 +151,7 @@ fn run_loop(
         };
         if ticked.elapsed() >= TICK {
             ticked = Instant::now();
-            effects.extend(update(app, BrowserAction::Tick(now())));
+            effects.extend(update(app, BrowserAction::Tick(clock())));
         }
         // Handles all events that arrived in the meantime before drawing the next frame.
         while let Some(one) = event {

@@ -134,7 +134,7 @@ fn switch(args: &BranchSwitchArgs, context: &mut Context) -> Result<(), CommandE
     let made = writing.session.summary()?.checkpoints > before;
     let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
     let checkpoint = match made {
-        true => writing.session.checkpoints(&newest)?.first().map(MadeCheckpoint::from),
+        true => writing.session.written_checkpoints(&newest)?.first().map(MadeCheckpoint::from),
         false => None,
     };
     let branch = BranchReport::load(&writing.session, name)?;

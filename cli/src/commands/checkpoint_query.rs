@@ -49,13 +49,16 @@ pub fn list(args: &CheckpointListArgs, context: &mut Context) -> Result<(), Comm
     let mut checkpoints = Vec::new();
     for each in &sessions {
         let name = each.summary()?.info.name;
-        for checkpoint in each.checkpoints(&filter)? {
+        for checkpoint in each.written_checkpoints(&filter)? {
             let checkpoint = CheckpointJson::new(each, &checkpoint)?;
             let session = args.all.then(|| name.clone());
             checkpoints.push(CheckpointListItem { checkpoint, session });
         }
     }
-    checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
+    // In one session they are in the order of writing, which a wrong clock does not change.
+    if args.all {
+        checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
+    }
     checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
     context.out.emit(&CheckpointListReport { session, checkpoints })?;
     workspace::catch_up_index(&store);

@@ -44,6 +44,14 @@ pub fn run(args: &InitArgs, context: &mut Context) -> Result<(), CommandError> {
     }
     options.encrypted = args.encrypted;
     let store = Store::create(&path, options)?;
+    if args.unsealed
+        && let Some(keyring) = context.keyring()
+        && store.take_place(&keyring)
+    {
+        context
+            .out
+            .warn("a sealed store was here before: this one, without seals, takes its place");
+    }
     if let Err(error) = trust::note_own_store(&context.environment, &path) {
         tracing::info!(error = error.message(), "that this store is the user's own was not noted");
     }

@@ -73,7 +73,8 @@ pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
                 reading.session.log(&point, usize::MAX)?
             };
             items.retain(|item| range.contains(item.time()));
-            items.sort_by_key(|item| Reverse((item.time(), item.sequence())));
+            // The numbers are in the order of writing; a clock may have been wrong.
+            items.sort_by_key(|item| Reverse(item.sequence()));
             items.truncate(limit);
             let entries = items.into_iter().map(|item| log_line(&reading, item));
             LogReport {

@@ -31,7 +31,8 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
         let line = session::SessionLine::from(session.summary()?);
         let head = branch::BranchReport::load(&session, &line.branch)?;
         let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
-        status.last_checkpoint = session.checkpoints(&newest)?.first().map(MadeCheckpoint::from);
+        status.last_checkpoint =
+            session.written_checkpoints(&newest)?.first().map(MadeCheckpoint::from);
         status.session = Some(line.name.clone());
         status.branch = Some(line.branch.clone());
         status.head = head.line.revision;

@@ -1,7 +1,7 @@
 //! `forge tui`.
 
 use crate::args::ColorMode;
-use crate::context::Context;
+use crate::context::{Context, clock};
 use crate::error::{CommandError, CommandErrorKind};
 use crate::workspace::{self, StoreAccess};
 use forge_tui::theme::{Theme, ThemeName};
@@ -71,7 +71,8 @@ pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"];
     let locale = locale.iter().find_map(|name| context.environment.text(name)).unwrap_or("UTF-8");
     let unicode = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
-    let options = BrowserOptions { theme: Theme { name, ascii: args.ascii || !unicode }, keys };
+    let theme = Theme { name, ascii: args.ascii || !unicode };
+    let options = BrowserOptions { clock, theme, keys };
     let outcome = forge_tui::run(store.clone(), session, &options).map_err(browser_error)?;
     workspace::catch_up_index(&store);
     if let BrowserOutcome::Signal(signal) = outcome {

@@ -45,11 +45,10 @@ impl IgnoredSetting {
     }
 }
 
-/// What the user allowed at a path.
+/// What the user allowed at a path. The path is not in it, since a name in it may be a secret: the
+/// name of the file is the hash of the path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectTrust {
-    /// The path, for people. The name of the file is its hash.
-    path: String,
     /// The id of the store that the user created there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     store: Option<String>,
@@ -70,12 +69,11 @@ impl ProjectTrust {
         bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    fn write(mut self, environment: &Environment, path: &Path) -> Result<(), CommandError> {
+    fn write(self, environment: &Environment, path: &Path) -> Result<(), CommandError> {
         let Some(file) = note_file(environment, path) else {
             return Err(CommandError::not_found("there is no directory to record what you allow")
                 .hinted("set HOME or XDG_STATE_HOME"));
         };
-        self.path = path.display().to_string();
         let failed = |error| CommandError::io(&format!("cannot write '{}'", file.display()), error);
         let text = serde_json::to_vec(&self)
             .map_err(|error| CommandError::internal("a note is no JSON").caused_by(error))?;

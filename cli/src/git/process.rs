@@ -1,5 +1,6 @@
 //! Runs one `git` process with a time limit, in an environment in which it starts no other program.
 
+use super::idle_watch::IdleWatch;
 use crate::error::{CommandError, CommandErrorKind};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
@@ -9,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 const MAX_SAID_BYTES: u64 = 64 << 10;
 /// How long a guard may take to end the processes that git started.
 const GUARD_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a git may do nothing. A pipe in the place of a file makes it wait for ever.
+const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 /// Variables that make git ask no questions, fetch nothing and take no optional locks.
 const QUIET: [(&str, &str); 14] = [
     ("GIT_ALLOW_PROTOCOL", ""),
@@ -64,6 +67,15 @@ pub struct FinishedProcess {
     pub said: String,
 }
 
+/// Why a process was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Overdue {
+    /// It ran until its time limit.
+    Deadline,
+    /// It did nothing for this long.
+    Idle(Duration),
+}
+
 /// Returns a `git` command without arguments. Variables that redirect git are removed, and so are
 /// the relative entries of `PATH`, which would lead into the checkout.
 pub fn git_command(directory: &Path) -> Result<Command, CommandError> {
@@ -96,12 +108,23 @@ fn program() -> Result<(PathBuf, OsString), CommandError> {
 ///
 /// # Errors
 ///
-/// Unavailable if it takes too long: then git and every process that it started are killed.
+/// Unavailable if it takes too long, or does nothing for ten seconds: then git and every process
+/// that it started are killed.
 pub fn run_git(
+    command: Command,
+    input: Option<Vec<u8>>,
+    most: u64,
+    limit: GitTimeLimit,
+) -> Result<FinishedProcess, CommandError> {
+    run_watched(command, input, most, limit, IDLE_PATIENCE)
+}
+
+fn run_watched(
     mut command: Command,
     input: Option<Vec<u8>>,
     most: u64,
     limit: GitTimeLimit,
+    idle: Duration,
 ) -> Result<FinishedProcess, CommandError> {
     let deadline = limit.deadline();
     let verb = verb(&command);
@@ -122,17 +145,23 @@ pub fn run_git(
     }
     let stdout = read_pipe(child.stdout.take(), most.saturating_add(1), false);
     let said = read_pipe(child.stderr.take(), MAX_SAID_BYTES, true);
-    let ended = wait_until(&mut child, &stdout, &said, deadline);
-    if ended.is_none() {
-        kill_group(&mut child);
-    }
-    let ended = ended.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()));
-    ended.map_err(|error| match error.kind() {
-        io::ErrorKind::TimedOut => {
-            CommandError::new(CommandErrorKind::Unavailable, format!("git {verb} took too long"))
-                .caused_by("it was ended, with every process that it had started")
-        }
-        _ => failed(error),
+    let overdue = match wait_until(&mut child, &stdout, &said, deadline, idle) {
+        Ok(ended) => return ended.map_err(failed),
+        Err(overdue) => overdue,
+    };
+    kill_group(&mut child);
+    let (text, hint) = match overdue {
+        Overdue::Deadline => (format!("git {verb} took too long"), None),
+        Overdue::Idle(time) => (
+            format!("git {verb} did nothing for {} seconds", time.as_secs()),
+            Some("look for a pipe in the place of a file, in '.git' or named '.gitignore'"),
+        ),
+    };
+    let error = CommandError::new(CommandErrorKind::Unavailable, text)
+        .caused_by("it was ended, with every process that it had started");
+    Err(match hint {
+        Some(hint) => error.hinted(hint),
+        None => error,
     })
 }
 
@@ -157,22 +186,41 @@ fn read_pipe(
     receiver
 }
 
-/// Waits for the end of a process; `None` if the deadline comes first.
+/// Waits for the end of a process, as long as it works and until the deadline.
 fn wait_until(
     child: &mut Child,
     stdout: &Receiver<io::Result<Vec<u8>>>,
     said: &Receiver<io::Result<Vec<u8>>>,
     deadline: Instant,
-) -> Option<io::Result<FinishedProcess>> {
-    let left = || deadline.saturating_duration_since(Instant::now());
-    let stdout = stdout.recv_timeout(left()).ok()?;
-    let said = said.recv_timeout(left()).ok()?;
-    watch_exit(child).recv_timeout(left()).ok()?;
+    idle: Duration,
+) -> Result<io::Result<FinishedProcess>, Overdue> {
+    let mut watch = IdleWatch::new(child, idle);
+    let stdout = wait_for(stdout, deadline, &mut watch)?;
+    let said = wait_for(said, deadline, &mut watch)?;
+    wait_for(&watch_exit(child), deadline, &mut watch)?;
     let status = child.wait();
-    Some(status.and_then(|status| {
+    Ok(status.and_then(|status| {
         let said = String::from_utf8_lossy(&said?).trim().to_owned();
         Ok(FinishedProcess { status, stdout: stdout?, said })
     }))
+}
+
+fn wait_for<T>(
+    receiver: &Receiver<T>,
+    deadline: Instant,
+    watch: &mut IdleWatch,
+) -> Result<T, Overdue> {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(left.min(watch.interval())) {
+            Ok(message) => return Ok(message),
+            Err(_) if Instant::now() >= deadline => return Err(Overdue::Deadline),
+            Err(_) if watch.is_idle() => return Err(Overdue::Idle(watch.patience())),
+            // Without a sender this would not wait.
+            Err(RecvTimeoutError::Disconnected) => return Err(Overdue::Deadline),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
 
 /// Returns a channel that receives a message once the process has ended. The process is not reaped
@@ -231,4 +279,35 @@ fn verb(command: &Command) -> String {
         is_verb
     });
     found.unwrap_or_default().into_owned()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn output_of(script: &str) -> Result<FinishedProcess, CommandError> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let limit = GitTimeLimit::Each(Duration::from_secs(600));
+        run_watched(command, None, 1 << 20, limit, Duration::from_millis(500))
+    }
+
+    #[test]
+    fn a_process_that_waits_for_a_pipe_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut command = git_command(folder.path()).unwrap();
+        command.args(["config", "--list", "--file"]).arg(&pipe);
+        let limit = GitTimeLimit::Each(Duration::from_secs(600));
+        let waited = run_watched(command, None, 1 << 20, limit, Duration::from_millis(500));
+        let error = waited.unwrap_err();
+        assert!(error.message().contains("did nothing"), "{error:?}");
+    }
+
+    #[test]
+    fn a_process_that_computes_for_longer_is_not_ended() {
+        let script = "i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done; echo done";
+        assert_eq!(output_of(script).unwrap().stdout, b"done\n");
+    }
 }

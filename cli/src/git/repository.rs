@@ -1,6 +1,7 @@
 //! Finds the repository of a checkout: its folders, what is checked out, and the settings that
 //! forge uses.
 
+use super::odd_file;
 use super::process::{self, GitTimeLimit};
 use crate::error::CommandError;
 use std::collections::BTreeMap;
@@ -55,8 +56,8 @@ impl GitRepository {
     ///
     /// # Errors
     ///
-    /// Not found if there is none; invalid if its `.git` file leads to the repository of another
-    /// checkout.
+    /// Not found if there is none; invalid if a link leads to the repository of another checkout, or
+    /// if a file that git reads is a pipe or a device.
     pub fn around(directory: &Path, limit: GitTimeLimit) -> Result<Self, CommandError> {
         let shown = directory.display();
         let directory = directory
@@ -65,11 +66,14 @@ impl GitRepository {
         for top in directory.ancestors() {
             let dot = top.join(".git");
             let Ok(about) = fs::metadata(&dot) else { continue };
-            let folder =
-                if about.is_dir() { Some(dot) } else { read_link_file(&dot, "gitdir: ", top) };
+            let is_folder = about.is_dir();
+            let folder = if is_folder {
+                dot.canonicalize().ok()
+            } else {
+                read_link_file(&dot, "gitdir: ", top)
+            };
             let Some(folder) = folder else { continue };
             let common = read_link_file(&folder.join("commondir"), "", &folder);
-            let is_linked = common.is_some();
             let common = common.unwrap_or_else(|| folder.clone());
             let is_there = folder.join("HEAD").symlink_metadata().is_ok()
                 && common.join("objects").is_dir()
@@ -78,35 +82,43 @@ impl GitRepository {
                 continue;
             }
             let git = Self { top: top.to_owned(), folder, common, limit };
-            if !about.is_dir() {
-                git.check_link(is_linked)?;
-            }
+            git.check_owner()?;
+            odd_file::check(&git)?;
             return Ok(git);
         }
         Err(CommandError::not_found(format!("'{shown}' is in no git checkout"))
             .hinted("'git init' begins a repository; 'forge note add' writes a state down"))
     }
 
-    /// Refuses a `.git` file that leads to the repository of another checkout. A worktree's folder
-    /// names the `.git` file that belongs to it; the folder of a submodule is not in a `.git`
-    /// folder of its own.
-    fn check_link(&self, is_linked: bool) -> Result<(), CommandError> {
-        let dot = self.top.join(".git").canonicalize().ok();
-        let is_its_own = if is_linked {
+    /// Refuses links that lead to the repository of another checkout: a `.git` file or link, a
+    /// `commondir` file, links in the place of the objects and refs. A worktree's folder names the
+    /// `.git` file that belongs to it, and is in the repository that it shares; the folder of a
+    /// submodule is not in a `.git` folder of its own.
+    fn check_owner(&self) -> Result<(), CommandError> {
+        let dot = self.top.join(".git");
+        let is_repository = |folder: &Path| folder.file_name() == Some(OsStr::new(".git"));
+        if self.common != self.folder {
+            let is_shared = self.folder.parent() == Some(&self.common.join("worktrees"));
+            if !is_shared {
+                return Err(another(&self.folder.join("commondir")));
+            }
             let back = read_link_file(&self.folder.join("gitdir"), "", &self.folder);
-            back.and_then(|back| back.canonicalize().ok()) == dot
-        } else {
-            self.folder.file_name() != Some(OsStr::new(".git"))
-        };
-        if is_its_own {
-            return Ok(());
+            if back.and_then(|back| back.canonicalize().ok()) != dot.canonicalize().ok() {
+                return Err(another(&dot));
+            }
+        } else if self.folder != dot && is_repository(&self.folder) {
+            return Err(another(&dot));
         }
-        let text = format!(
-            "'{}' leads to the repository of another checkout",
-            self.top.join(".git").display()
-        );
-        Err(CommandError::invalid(text)
-            .hinted("'git worktree repair' mends a worktree that was moved; else remove the file"))
+        for name in ["objects", "refs"] {
+            let path = self.common.join(name);
+            let leads_away = path.canonicalize().is_ok_and(|target| {
+                !target.starts_with(&self.common) && target.ancestors().any(is_repository)
+            });
+            if leads_away {
+                return Err(another(&path));
+            }
+        }
+        Ok(())
     }
 
     /// Returns a git command in the repository itself, with everything that its configuration could
@@ -120,7 +132,8 @@ impl GitRepository {
         OFF.iter().for_each(|setting| {
             command.args(["-c", setting]);
         });
-        command.env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &self.top).args(args);
+        command.env("GIT_DIR", &self.folder).env("GIT_COMMON_DIR", &self.common);
+        command.env("GIT_WORK_TREE", &self.top).args(args);
         Ok(command)
     }
 
@@ -164,6 +177,13 @@ impl GitRepository {
         let pairs = pairs.map(|entry| entry.split_once('\n').unwrap_or((entry, "true")));
         Ok(GitSettings(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()))
     }
+}
+
+/// The error about a path that leads to the repository of another checkout.
+fn another(path: &Path) -> CommandError {
+    let text = format!("'{}' leads to the repository of another checkout", path.display());
+    CommandError::invalid(text)
+        .hinted("'git worktree repair' mends a worktree that was moved; else remove the file")
 }
 
 /// The configuration of a repository, by key.

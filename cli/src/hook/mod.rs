@@ -14,7 +14,7 @@ pub mod transcript_tail;
 
 use crate::commands::prune;
 use crate::config::IgnoredSetting;
-use crate::context::{Context, Environment};
+use crate::context::{self, Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::workspace;
@@ -321,10 +321,8 @@ fn append_to_log(environment: &Environment, store: Option<&Path>, line: &HookLog
 
 /// Logs a call that failed before its event was known.
 pub fn note_failure(environment: &Environment, words: &[String], error: &CommandError) {
-    #[expect(clippy::disallowed_methods, reason = "this is the edge")]
-    let now = chrono::Utc::now().into();
     let word = |place: usize| words.get(place).map(String::as_str).unwrap_or_default();
-    let mut line = HookLogEntry::new(now, word(0), word(1));
+    let mut line = HookLogEntry::new(context::clock(), word(0), word(1));
     line.set_error(error.message());
     // The settings are not known at this point.
     line.redact(&Redactor::new());

@@ -8,7 +8,7 @@ use crate::text::hex;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -242,14 +242,27 @@ async fn check_token(
             return (StatusCode::UNAUTHORIZED, challenge, text).into_response();
         }
     }
-    // An origin has no user part; a text that looks like one hides the origin of the page.
-    if request.headers().get_all(ORIGIN).iter().any(|origin| origin.as_bytes().contains(&b'@')) {
-        return (StatusCode::FORBIDDEN, "Forbidden: the origin names a user\n").into_response();
+    if let Some(what) = named_user(&request) {
+        let text = format!("Forbidden: the {what} names a user\n");
+        return (StatusCode::FORBIDDEN, text).into_response();
     }
     match with_body(request, limits).await {
         Ok(request) => next.run(request).await,
         Err(answer) => answer,
     }
+}
+
+/// Returns which of a request's origin and host names a user, if any. Neither has such a part; a text
+/// that looks like one hides where the rest leads.
+fn named_user(request: &Request) -> Option<&'static str> {
+    let holds_at =
+        |name| request.headers().get_all(name).iter().any(|value| value.as_bytes().contains(&b'@'));
+    if holds_at(ORIGIN) {
+        return Some("origin");
+    }
+    let target = request.uri().authority();
+    let names_user = holds_at(HOST) || target.is_some_and(|target| target.as_str().contains('@'));
+    names_user.then_some("host")
 }
 
 fn bearer_token(header: &HeaderValue) -> Option<&[u8]> {

@@ -330,3 +330,96 @@ fn what_a_killed_capture_left_is_removed_by_the_next_command() {
     environment.forge(["code", "capture"]).success();
     assert!(!left.exists());
 }
+
+/// Links that lead to another checkout's repository. `$R` is the folder above both.
+const FOREIGN: [(&str, &str); 6] = [
+    ("commondir", "echo $R/other/.git > .git/commondir"),
+    ("a relative commondir", "echo ../../other/.git > .git/commondir"),
+    ("a link in the place of .git", "rm -rf .git; ln -s $R/other/.git .git"),
+    (
+        "a link in the place of the objects",
+        "rm -rf .git/objects; ln -s $R/other/.git/objects .git/objects",
+    ),
+    ("a link in the place of the refs", "rm -rf .git/refs; ln -s $R/other/.git/refs .git/refs"),
+    (
+        "a worktree's folder that is not in the repository",
+        "mkdir fake; cp -r $R/other/.git/HEAD $R/other/.git/index fake; echo $R/other/.git > fake/commondir; \
+         echo $PWD/.git > fake/gitdir; rm -rf .git; echo gitdir: fake > .git",
+    ),
+];
+
+/// Regression: a `commondir` file in a real `.git` folder led into another project's repository.
+#[test]
+fn a_repository_of_another_checkout_is_not_captured() {
+    for (way, lines) in FOREIGN {
+        let environment = checkout();
+        shell(
+            &environment,
+            "mkdir ../other; cd ../other; git init -q -b trunk; echo secret > s; git add .; git commit -qm o",
+        );
+        assert!(shell(&environment, lines), "{way}");
+        let captured = environment
+            .finished(&mut environment.command(["--store", ".forge", "code", "capture"]));
+        assert_eq!(captured.code, 2, "{way}: {captured}");
+        assert!(
+            captured.stderr.contains("leads to the repository of another"),
+            "{way}: {captured}"
+        );
+        let events = environment.forge(["--store", ".forge", "export", "events"]).success();
+        assert!(!events.contains("secret"), "{way}: {events}");
+    }
+}
+
+/// Ways to have a repository elsewhere that are meant.
+#[test]
+fn a_worktree_a_submodule_and_a_separate_repository_are_captured() {
+    let environment = checkout();
+    let lines = "git worktree add -q ../tree; git init -q --separate-git-dir ../apart.git ../apart; \
+        git init -q ../sub; cd ../sub; echo s > s; git add .; git commit -qm s; \
+        cd ../project; git -c protocol.file.allow=always submodule add -q ../sub sub";
+    assert!(shell(&environment, lines));
+    for folder in ["../tree", "../apart", "sub"] {
+        environment.write(&format!("project/{folder}/new"), "new\n");
+        let line = format!("cd {folder} && forge code capture --store $OLDPWD/.forge");
+        let captured = environment.finished(&mut environment.shell(&line));
+        assert_eq!(captured.code, 0, "{folder}: {captured}");
+    }
+}
+
+/// Pipes in the place of files that git reads.
+#[test]
+fn a_pipe_in_the_place_of_a_file_that_git_reads_is_named() {
+    let names = [
+        ".git/config",
+        ".git/HEAD",
+        ".git/refs/heads/trunk",
+        ".git/packed-refs",
+        ".git/commondir",
+        ".git/objects/info/alternates",
+        ".git/objects/pack/pack-11.idx",
+        ".gitignore",
+        ".gitattributes",
+    ];
+    let environment = checkout();
+    for name in names {
+        assert!(shell(&environment, &format!("mv {name} ../saved; mkfifo {name}")), "{name}");
+        let captured = environment.finished(&mut environment.command(["code", "capture"]));
+        assert_eq!(captured.code, 2, "{name}: {captured}");
+        assert!(captured.stderr.contains("is a pipe instead of a file"), "{name}: {captured}");
+        assert!(captured.stderr.contains(name), "{name}: {captured}");
+        shell(&environment, &format!("rm {name}; mv ../saved {name}"));
+    }
+    // An empty list, as some write it.
+    assert!(shell(&environment, "ln -s /dev/null .gitignore"));
+    environment.forge(["code", "capture"]).success();
+}
+
+/// This pipe is found only by git.
+#[test]
+fn a_git_that_waits_for_a_pipe_is_ended() {
+    let environment = checkout();
+    assert!(shell(&environment, "mkfifo ../pipe; git config include.path $R/pipe"));
+    let captured = environment.finished(&mut environment.command(["code", "capture"]));
+    assert_eq!(captured.code, 4, "{captured}");
+    assert!(captured.stderr.contains("git config did nothing for 10 seconds"), "{captured}");
+}

@@ -146,3 +146,26 @@ fn a_named_store_beats_the_nearest_one() {
         environment.forge(["config", "get", "lock_timeout", "--store", "../third"]).success();
     assert_eq!(said, "3\n");
 }
+
+/// Regression: the note that a store is the user's own contained its path, with a token in it.
+#[test]
+fn a_token_in_the_path_of_a_store_is_written_nowhere() {
+    let environment = Environment::new();
+    let token = format!("ghp_{}", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
+    let store = format!("{token}/store");
+    environment.forge(["--store", &store, "init", "--name", "s"]).success();
+    environment.forge(["--store", &store, "config", "set", "redact.enabled", "false"]).success();
+    let (mut folders, mut files) = (vec![environment.path("")], 0);
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(bytes) = std::fs::read(&path) {
+                files += 1;
+                let is_there = bytes.windows(token.len()).any(|part| part == token.as_bytes());
+                assert!(!is_there, "{}", path.display());
+            }
+        }
+    }
+    assert!(files > 5, "{files}");
+}

@@ -365,3 +365,51 @@ fn an_empty_text_is_no_claim() {
         assert!(output.stderr.contains("it may not be empty"), "{output}");
     }
 }
+
+/// Regression: the new head of a branch could not be read, nor anything that was added to it, and
+/// verify reported nothing.
+#[test]
+fn a_repair_that_lost_states_makes_a_store_that_can_be_used() {
+    for sealing in ["--quiet", "--unsealed"] {
+        let environment = Environment::new();
+        environment.forge(["init", "--name", "s", sealing]).success();
+        for number in 0..12 {
+            environment.forge(["note", "add", &format!("note {number}")]).success();
+            if number == 3 || number == 7 {
+                environment.forge(["maintain"]).success();
+            }
+        }
+        let index = environment.path("project/.forge/index");
+        let mut removed = 0;
+        for folder in [index.clone()].into_iter().chain(folders_in(&index)) {
+            for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+                if file.extension().is_some_and(|ext| ext == "sst") {
+                    std::fs::remove_file(file).unwrap();
+                    removed += 1;
+                }
+            }
+        }
+        assert_ne!(removed, 0);
+        let repaired = environment.forge(["repair", "../fixed"]);
+        assert_eq!(repaired.code, 2, "{repaired}");
+        assert!(repaired.stdout.contains("holds those that are known"), "{repaired}");
+        let fixed = |arguments: &[&str]| {
+            let arguments = ["--store", "../fixed"].iter().chain(arguments);
+            environment.finished(&mut environment.command(arguments)).success()
+        };
+        let listed = fixed(&["note", "list"]);
+        assert!(listed.contains("note 11") && !listed.contains("note 3"), "{listed}");
+        fixed(&["note", "add", "added later"]);
+        let listed = fixed(&["note", "list"]);
+        assert!(listed.contains("note 11") && listed.contains("added later"), "{listed}");
+        for arguments in [&["brief"][..], &["status"], &["verify", "--read-data"], &["maintain"]] {
+            fixed(arguments);
+        }
+        assert!(fixed(&["note", "list"]).contains("added later"));
+    }
+}
+
+fn folders_in(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_dir()).collect()
+}

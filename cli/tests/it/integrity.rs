@@ -226,3 +226,22 @@ fn a_backup_of_a_sealed_store_is_whole_and_once_it_is_old_it_has_to_be_adopted()
     assert_eq!(environment.forge(["verify", "--store", "../copy"]).code, 0);
     assert_eq!(environment.forge(["verify"]).code, 0, "the store itself is as it was");
 }
+
+/// Regression: the new store was refused by every command, as one that somebody had put there.
+#[test]
+fn an_unsealed_store_that_the_user_makes_takes_the_place_of_a_sealed_one() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    fs::remove_dir_all(environment.path("project/.forge")).unwrap();
+    let made = environment.forge(["init", "--unsealed", "--name", "t"]);
+    assert_eq!(made.code, 0, "{made}");
+    assert!(made.stderr.contains("a sealed store was here before"), "{made}");
+    environment.forge(["note", "add", "kept"]).success();
+    assert!(environment.forge(["note", "list"]).success().contains("kept"));
+    // Another one, which the user did not make, is still refused.
+    environment.forge_in("", ["--store", "other", "init", "--unsealed"]).success();
+    fs::remove_dir_all(environment.path("project/.forge")).unwrap();
+    fs::rename(environment.path("other"), environment.path("project/.forge")).unwrap();
+    let refused = environment.forge(["note", "list"]);
+    assert_eq!(refused.code, 6, "{refused}");
+}

@@ -164,3 +164,78 @@ fn a_compressed_transcript_is_unpacked_in_the_stores_folder() {
         assert_eq!(output.code, 0, "{verb}: {output}");
     }
 }
+
+/// What is put in the place of parts of a store: `(parts, what)`. `WRITE` is the name of a waiting
+/// write, `.sst` and `MANIFEST` are files of the index.
+const REPLACED: [(&[&str], &str); 8] = [
+    (&["spool/WRITE", "spool.copy/WRITE"], "folder"),
+    (&["spool/WRITE", "spool.copy/WRITE"], "pipe"),
+    (&["spool/WRITE", "spool.copy/WRITE"], "large"),
+    (&["spool", "spool.copy"], "large"),
+    (&[".sst"], "pipe"),
+    (&["MANIFEST"], "pipe"),
+    (&["journal"], "large"),
+    (&["journal/SYNCED"], "pipe"),
+];
+
+/// Regression: a repair refused a store with such a file, so that nothing was saved.
+#[test]
+fn a_repair_lists_what_is_no_file_and_saves_the_rest() {
+    for sealing in ["--quiet", "--unsealed"] {
+        for (parts, kind) in REPLACED {
+            let environment = Environment::new();
+            environment.forge(["init", "--name", "s", sealing]).success();
+            environment.forge(["note", "add", "kept"]).success();
+            environment.forge(["maintain"]).success();
+            let mut frozen = crate::fault::frozen_with(&environment, "journal/append.lock");
+            let waits = environment.forge(["note", "add", "waits", "--lock-timeout", "0.05"]);
+            assert_eq!(waits.code, 0, "{waits}");
+            frozen.kill().unwrap();
+            frozen.wait().unwrap();
+            let store = environment.path("project/.forge");
+            let spooled = fs::read_dir(store.join("spool")).unwrap().map(|file| file.unwrap());
+            let name = spooled.map(|file| file.file_name().into_string().unwrap()).next().unwrap();
+            for part in parts {
+                let path = match *part {
+                    ".sst" | "MANIFEST" => file_of(&store.join("index"), part),
+                    part => store.join(part.replace("WRITE", &name)),
+                };
+                put(&path, kind);
+            }
+            let case = format!("{sealing}: {parts:?} is {kind}");
+            let repaired = environment.forge(["repair", "../fixed"]);
+            assert_eq!(repaired.code, 2, "{case}: {repaired}");
+            let named =
+                parts.iter().any(|part| repaired.stdout.contains(part.rsplit('/').next().unwrap()));
+            assert!(named || repaired.stdout.contains("in the spool"), "{case}: {repaired}");
+            let listed = environment.forge(["--store", "../fixed", "note", "list"]).success();
+            assert_eq!(listed.contains("kept"), parts != [".sst"], "{case}: {listed}");
+            environment.forge(["--store", "../fixed", "verify", "--read-data"]).success();
+        }
+    }
+}
+
+/// A file of the index whose name contains this text.
+fn file_of(index: &Path, part: &str) -> std::path::PathBuf {
+    let folders = fs::read_dir(index).unwrap().map(|entry| entry.unwrap().path());
+    let files =
+        folders.filter(|path| path.is_dir()).flat_map(|folder| fs::read_dir(folder).unwrap());
+    let mut paths = files.map(|file| file.unwrap().path());
+    paths.find(|path| path.to_string_lossy().contains(part)).unwrap()
+}
+
+/// Regression: a backup read two gigabytes of nothing and reported success.
+#[test]
+fn a_backup_refuses_a_list_of_files_of_an_impossible_size() {
+    for sealing in ["--quiet", "--unsealed"] {
+        let environment = Environment::new();
+        environment.forge(["init", "--name", "s", sealing]).success();
+        environment.forge(["note", "add", "kept"]).success();
+        environment.forge(["maintain"]).success();
+        let list = file_of(&environment.path("project/.forge/index"), "MANIFEST");
+        File::options().write(true).open(list).unwrap().set_len(2 << 30).unwrap();
+        let refused = environment.forge(["backup", "../copy"]);
+        assert_eq!(refused.code, 5, "{refused}");
+        assert!(refused.stderr.contains("a list of files has at most"), "{refused}");
+    }
+}

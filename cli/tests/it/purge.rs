@@ -58,6 +58,8 @@ fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
         (vec!["purge", "--pattern", "the k", "--yes"], "shorter than 6 bytes"),
         (vec!["purge", "--pattern", "the key|with", "--dry-run"], "make the pattern match more"),
         (vec!["purge", "--pattern", "z*", "--yes"], "shorter than 6 bytes"),
+        (vec!["purge", "--pattern", "description", "--yes"], "it occurs in 'description'"),
+        (vec!["purge", "--pattern", "[a-z]+ription", "--dry-run"], "it occurs in 'description'"),
         (vec!["purge", "--yes"], "what is to be purged"),
         (vec!["purge"], "what is to be purged"),
         (vec!["purge", "secret"], "'--dry-run' shows where the secret is"),
@@ -86,6 +88,11 @@ fn patterns_and_rules_find_secrets_that_were_not_named() {
     assert_eq!(found["secrets"], 2);
     let log = environment.forge(["log", "--json"]).stdout;
     assert!(!log.contains(SECRET) && !log.contains(&token), "{log}");
+    environment.forge(["note", "add", "the Kürzel is äb-1234 here"]).success();
+    for pattern in [r"\bäb-\d{4}\b", "(?i)\\bKÜRZEL\\b is", r"\w+zel\s+is"] {
+        let found = environment.forge(["purge", "--pattern", pattern, "--dry-run", "--json"]);
+        assert_eq!(found.json()["secrets"], 1, "{pattern}");
+    }
     let nothing = environment.forge(["purge", "--rules", "--dry-run", "--json"]).json();
     assert_eq!((&nothing["secrets"], &nothing["places"]), (&json!(0), &json!([])));
 }

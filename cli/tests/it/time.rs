@@ -251,4 +251,27 @@ fn a_clock_before_1970_is_an_error_that_says_so() {
             "error: the clock of this machine says 1969-12-31T23:59:59Z, which is before 1970";
         assert!(output.stderr.starts_with(said), "{output}");
     }
+    let mut hook = environment.shell("echo '{}' | forge hook claude-code SessionStart");
+    let output = environment.finished(hook.env("FORGE_TEST_NOW", "1969-12-31T23:59:59Z"));
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output}");
+}
+
+/// Regression: after a clock that was ahead for one write, that write stayed the first of the list.
+#[test]
+fn what_was_written_last_is_listed_first_whatever_the_clock_said() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    for (clock, name) in [("2026-02-01T13:00:00Z", "ahead"), ("2026-02-01T12:00:00Z", "after")] {
+        let mut command = environment.command(["checkpoint", "create", name]);
+        environment.finished(command.env("FORGE_TEST_NOW", clock)).success();
+    }
+    for verb in ["checkpoint list", "log"] {
+        let line = |rest: &str| {
+            environment.finished(&mut environment.shell(&format!("forge {verb} {rest}")))
+        };
+        let first = line("--limit 1").success();
+        assert!(first.contains("after") && !first.contains("ahead"), "{verb}: {first}");
+        let all = line("").success();
+        assert!(all.find("after") < all.find("ahead"), "{verb}: {all}");
+    }
 }

@@ -3,7 +3,9 @@
 use super::is_own;
 use super::layout::{self, FRAME_MAGIC, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
 use super::sync_mark::SyncMarkFile;
-use crate::backend::{Cipher, EncryptionContext, Error, LogFrame, LogPosition, SealMode};
+use crate::backend::{
+    Cipher, EncryptionContext, Error, LogFrame, LogPosition, SealMode, plain_file,
+};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -40,7 +42,11 @@ pub fn rescue(
     cipher: Option<&Cipher>,
     mend: BitRepair<'_>,
 ) -> Result<(Vec<JournalPiece>, LogPosition), Error> {
-    let mark = SyncMarkFile::open(folder, false)?.read()?;
+    let mark = match SyncMarkFile::open(folder, false).and_then(|file| file.read()) {
+        // Something else in the place of the file or its folder has no mark.
+        Err(Error::Io { source, .. }) if plain_file::is_no_file(&source) => None,
+        mark => mark?,
+    };
     let synced = mark.map_or(0, |mark| mark.position);
     let segments = found(folder, mark, seals);
     let mut pieces = Vec::new();

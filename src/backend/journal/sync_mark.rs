@@ -3,7 +3,7 @@
 
 use super::layout::{MARK_BYTES, SyncMark};
 use super::segment;
-use crate::backend::{Error, LogPosition};
+use crate::backend::{Error, LogPosition, plain_file};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -29,7 +29,8 @@ impl SyncMarkFile {
     /// Opens the file. A writer creates a missing file; for a reader it counts as an empty mark.
     pub(crate) fn open(folder: &Path, write: bool) -> Result<Self, Error> {
         let path = folder.join(NAME);
-        let file = match OpenOptions::new().read(true).write(write).open(&path) {
+        let options = OpenOptions::new().read(true).write(write).clone();
+        let file = match plain_file::open_with(&path, &options) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound && write => Self::make(&path)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -1,6 +1,7 @@
 //! Copying the newest generation while it is in use.
 
 use super::folder::IndexFolder;
+use super::manifest;
 use crate::backend::{Error, LogPosition, files};
 use std::fs::{self, File};
 use std::io;
@@ -10,7 +11,7 @@ use std::path::Path;
 /// its position; 0 if there is no generation yet.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Io`]; [`Error::DamagedIndex`] if its list of files is too large to be one.
 pub fn copy(from: &Path, to: &Path) -> Result<LogPosition, Error> {
     let (folder, copy) = (IndexFolder::new(from.to_owned()), IndexFolder::new(to.to_owned()));
     files::create_private_folder(to).map_err(Error::io("create", to))?;
@@ -22,6 +23,9 @@ pub fn copy(from: &Path, to: &Path) -> Result<LogPosition, Error> {
         files::create_private_folder(&target).map_err(Error::io("create", &target))?;
         for entry in fs::read_dir(&source).map_err(Error::io("list", &source))? {
             let entry = entry.map_err(Error::io("list", &source))?;
+            if entry.file_name().to_string_lossy().starts_with(manifest::NAME) {
+                manifest::check_size(&entry.path())?;
+            }
             let copied = file(&entry.path(), &target.join(entry.file_name()));
             copied.map_err(Error::io("copy", &entry.path()))?;
         }

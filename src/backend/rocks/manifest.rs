@@ -12,20 +12,34 @@ use std::path::Path;
 pub(super) const NAME: &str = "MANIFEST-";
 const BLOCK_BYTES: usize = 32 << 10;
 const HEADER_BYTES: usize = 7;
+/// The maximum size of a manifest. A hundred thousand files need a tenth of it.
+const MAX_BYTES: u64 = 256 << 20;
 
-/// Rejects a manifest with a record of a kind that occurs only in recycled logs. RocksDB 11.8 reads
+/// Rejects a manifest that is too large to be read, and one with a record of a kind that occurs only in recycled logs. RocksDB 11.8 reads
 /// such a record again and again without end, and one wrong bit can turn a valid record into one.
 pub(super) fn check(generation: &Path) -> Result<(), Error> {
     // RocksDB reports a file that cannot be read.
     let entries = fs::read_dir(generation).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
         let path = entry.path();
+        check_size(&path)?;
         if fs::read(&path).is_ok_and(|bytes| kinds(&bytes).any(is_recycled)) {
             let what = format!("{} has a record of a kind that it cannot have", path.display());
             return Err(Error::DamagedIndex { what });
         }
     }
     Ok(())
+}
+
+/// Rejects a manifest of a size that no list of files has: reading it would take minutes.
+pub(super) fn check_size(manifest: &Path) -> Result<(), Error> {
+    let bytes = fs::metadata(manifest).map_or(0, |about| about.len());
+    if bytes <= MAX_BYTES {
+        return Ok(());
+    }
+    let shown = manifest.display();
+    let what = format!("{shown} has {bytes} bytes, and a list of files has at most {MAX_BYTES}");
+    Err(Error::DamagedIndex { what })
 }
 
 fn is_recycled(kind: u8) -> bool {
@@ -49,6 +63,17 @@ fn kinds(bytes: &[u8]) -> impl Iterator<Item = u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_manifest_of_an_impossible_size_is_refused_unread() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("MANIFEST-000001");
+        fs::File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
+        let error = check(folder.path()).unwrap_err();
+        assert!(matches!(error, Error::DamagedIndex { .. }), "{error:?}");
+        fs::File::create(&path).unwrap().set_len(0).unwrap();
+        check(folder.path()).unwrap();
+    }
 
     #[test]
     fn the_kind_of_each_record_is_looked_at_over_blocks_and_behind_lengths_that_lead_nowhere() {

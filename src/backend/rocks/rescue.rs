@@ -67,6 +67,17 @@ pub fn rescue_mended(
     let place = folder.path(generation);
     let mut rescued = RescuedIndex { position: generation.position, ..RescuedIndex::default() };
     let guard = guard_of(seals);
+    if place.symlink_metadata().is_ok_and(|about| !about.is_dir()) {
+        let problem = Some("its newest generation is no folder".to_owned());
+        return Ok(RescuedIndex { breach: guard.and(problem.clone()), problem, ..rescued });
+    }
+    if let Some(odd) = odd_entry(&place)? {
+        // RocksDB would wait for a pipe.
+        let what = format!("'{odd}' in the index is no file");
+        let (rows, mended) = raw(&place, &RepairedFiles::new())?;
+        let breach = guard.map(|_| what.clone());
+        return Ok(RescuedIndex { rows, mended, breach, problem: Some(what), ..rescued });
+    }
     let right = guard.as_ref().map_or(Ok(()), |guard| guard.check(&place, generation).map(drop));
     if let (Err(error @ Error::Breach { .. }), Some(guard)) = (&right, guard) {
         let known = known.filter(|known| known.generation == generation).map(|known| known.files);
@@ -162,6 +173,18 @@ pub fn find_repairs(path: &Path, seals: &SealMode) -> Result<Option<RepairedGene
         .map(|files| RepairedGeneration { generation, files }))
 }
 
+/// Returns the name of a pipe, link or device in the folder of a generation.
+fn odd_entry(place: &Path) -> Result<Option<String>, Error> {
+    for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
+        let entry = entry.map_err(Error::io("list", place))?;
+        let kind = entry.file_type().map_err(Error::io("look at", &entry.path()))?;
+        if !kind.is_file() && !kind.is_dir() {
+            return Ok(Some(entry.file_name().to_string_lossy().into_owned()));
+        }
+    }
+    Ok(None)
+}
+
 fn guard_of(seals: &SealMode) -> Option<IndexSealer> {
     seals.key().map(|key| IndexSealer::new(key.clone(), None))
 }
@@ -173,7 +196,8 @@ fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
     let mut newest: BTreeMap<TableKey, (u64, Option<Vec<u8>>)> = BTreeMap::new();
     for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
         let path: PathBuf = entry.map_err(Error::io("list", place))?.path();
-        if path.extension().is_none_or(|extension| extension != "sst") {
+        let is_file = path.symlink_metadata().is_ok_and(|about| about.is_file());
+        if !is_file || path.extension().is_none_or(|extension| extension != "sst") {
             continue;
         }
         let name = path.file_name().and_then(|name| name.to_str());

@@ -8,7 +8,7 @@ use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::row_totals;
-use crate::engine::sealed_revision::{self, CommitTarget};
+use crate::engine::sealed_revision::{self, CommitTarget, PlannedRevision};
 use crate::engine::{keyframe, materialize, timeline};
 use crate::error::Result;
 use crate::format::key::{self, of};
@@ -16,7 +16,7 @@ use crate::format::{
     Delta, EntryBytes, ObjectKind, OperationEffect, OperationRow, Record, RefsRow, RevisionRow,
     StoreRefs,
 };
-use crate::model::{SessionNumber, Timestamp};
+use crate::model::{Operation, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 
 impl SalvagedStore {
@@ -33,20 +33,20 @@ impl SalvagedStore {
                     continue;
                 }
                 let claims = self.known_claims(&refs, number, at)?;
-                let operation = repair_operation(self.end, now);
-                let place =
-                    CommitTarget { session: number, branch, time: now, operation: &operation };
-                let salt = *operation.id.as_bytes();
-                let planned = sealed_revision::plan_saved(&self.refs, place, claims, salt)?;
-                let sequence = planned.head.sequence;
-                let record = Record { operation: operation.clone(), changes: planned.changes };
-                let placed =
-                    PositionedRecord { position: self.end, hash: Default::default(), record };
-                self.end += 1;
-                let (mut rows, mut moved) = (RowOverlay::default(), self.refs.clone());
-                index::apply(&self.view(), &mut rows, &mut moved, &placed)?;
-                self.rows.extend(rows);
-                self.refs = moved;
+                // A reset has no changes of its own, so the claims come in the next revision.
+                let cleared = self.add_revision(now, |refs, operation| {
+                    let place = CommitTarget { session: number, branch, time: now, operation };
+                    sealed_revision::plan_cleared(refs, place, *operation.id.as_bytes())
+                })?;
+                let sequence = if claims.is_empty() {
+                    cleared
+                } else {
+                    self.add_revision(now, |refs, operation| {
+                        let place = CommitTarget { session: number, branch, time: now, operation };
+                        let salt = *operation.id.as_bytes();
+                        sealed_revision::plan_additions(refs, place, claims, salt)
+                    })?
+                };
                 self.lost.push(format!(
                     "the exact claims at the head of the branch '{}' of '{}': #{sequence} holds those that are known",
                     one.name, session.info.name
@@ -54,6 +54,25 @@ impl SalvagedStore {
             }
         }
         Ok(())
+    }
+
+    /// Adds a revision as the repair's own operation. Returns its sequence number.
+    fn add_revision(
+        &mut self,
+        now: Timestamp,
+        plan: impl FnOnce(&StoreRefs, &Operation) -> Result<PlannedRevision>,
+    ) -> Result<u64> {
+        let operation = repair_operation(self.end, now);
+        let planned = plan(&self.refs, &operation)?;
+        let sequence = planned.head.sequence;
+        let record = Record { operation, changes: planned.changes };
+        let placed = PositionedRecord { position: self.end, hash: Default::default(), record };
+        self.end += 1;
+        let (mut rows, mut moved) = (RowOverlay::default(), self.refs.clone());
+        index::apply(&self.view(), &mut rows, &mut moved, &placed)?;
+        self.rows.extend(rows);
+        self.refs = moved;
+        Ok(sequence)
     }
 
     /// Returns the claims of a revision as far as they can be read from the remaining deltas.
@@ -69,7 +88,8 @@ impl SalvagedStore {
         stretches.reverse();
         for stretch in stretches {
             let place = of(number).branch(stretch.branch);
-            let from = place.clone().number(stretch.after.saturating_add(1)).build();
+            // A range begins after a reset, which has no changes; earlier repairs made some that do.
+            let from = place.clone().number(stretch.after).build();
             let to = place.number(stretch.to.saturating_add(1)).build();
             for (_, row) in
                 view.scan(key::REVISIONS, &from, &to, ScanDirection::Ascending, usize::MAX)?

@@ -6,10 +6,11 @@ use crate::backend::Snapshot;
 use crate::engine::blob;
 use crate::engine::derive::for_each_row;
 use crate::engine::index::fold;
+use crate::engine::keyframe::digest as state_digest;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::{delta_parts, lookup, timeline};
+use crate::engine::{delta_parts, lookup, materialize, timeline};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
@@ -99,6 +100,33 @@ pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
                 }
             }
             Err(error) => findings.add_primary(format!("the delta of {place}"), &chain(&error)),
+        }
+    }
+    Ok(())
+}
+
+/// Computes the state of each branch's head, unless something is wrong already: states are made
+/// with derived data too. A repair gives each branch a head that can be read, whatever was lost
+/// before it.
+pub(super) fn heads(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
+    if !findings.found.is_empty() {
+        return Ok(());
+    }
+    for (number, session) in view.refs.sessions.all().filter(|(_, one)| one.gone.is_none()) {
+        for (branch, one) in (0..).zip(&session.branches) {
+            let (Some(head), Some(at)) = (one.head, timeline::head_of(&view.refs, number, branch)?)
+            else {
+                continue;
+            };
+            let place =
+                format!("the claims at the head of '{}' of '{}'", one.name, session.info.name);
+            match materialize::materialize(view, &view.refs, number, at) {
+                Err(error) => findings.add_unreadable(place, &error),
+                Ok(state) if state_digest(&state) != head.digest => {
+                    findings.add_primary(place, &"their digest differs");
+                }
+                Ok(_) => {}
+            }
         }
     }
     Ok(())

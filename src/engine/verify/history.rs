@@ -50,6 +50,13 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
                         &"its hash differs",
                     );
                 }
+                // The claims of a reset are those of another revision: its changes are not read.
+                if header.reset.is_some() && !row.parts.is_empty() {
+                    findings.add_primary(
+                        format!("revision #{sequence}"),
+                        &"it is a reset with changes of its own, so its claims cannot be read",
+                    );
+                }
                 effective.insert(
                     (number, sequence),
                     (RevisionHeader::id_of(&row.header), row.effective),

@@ -10,7 +10,7 @@ use super::commit::Engine;
 use super::read_snapshot::ReadSnapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
-use content::{digests, keyframes, objects, segments};
+use content::{digests, heads, keyframes, objects, segments};
 use history::{history, refs_row};
 use rows::{ahead, derived_rows, totals};
 
@@ -119,7 +119,7 @@ impl Engine {
             Ok(view) => {
                 let checks: [(&str, StoreCheck); 2] =
                     [("refs", refs_row), ("revisions and checkpoints", history)];
-                let deep: [(&str, StoreCheck); 7] = [
+                let deep: [(&str, StoreCheck); 8] = [
                     ("totals", totals),
                     ("objects written ahead", ahead),
                     ("objects", objects),
@@ -127,6 +127,7 @@ impl Engine {
                     ("keyframes", keyframes),
                     ("growing blobs", segments),
                     ("derived tables", derived_rows),
+                    ("heads", heads),
                 ];
                 let deep = deep.iter().filter(|_| depth == VerifyDepth::ReadData);
                 for (what, check) in checks.iter().chain(deep) {

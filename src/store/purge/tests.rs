@@ -146,7 +146,7 @@ impl Opened {
         }
         for session in store.every_session().unwrap() {
             for (source, _) in session.summary().unwrap().sources {
-                let read = session.write_source::<crate::error::Error>(&source, &mut |part| {
+                let read = session.write_source::<Error>(&source, &mut |part| {
                     opened.put("source", part);
                     Ok(())
                 });

@@ -99,6 +99,8 @@ fn only_own_host_and_origin_with_the_token_are_heard() {
         (own("evil.example"), false),
         ("127.0.0.1:1".to_owned(), false),
         ("localhost.evil.example".to_owned(), false),
+        (format!("user@{}", own("127.0.0.1")), false),
+        (format!("evil.example:80@{}", own("localhost")), false),
     ];
     let origins = [
         (None, true),
