@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn rollouts_of_a_project_are_found_wherever_they_lie() {
+    fn rollouts_of_a_project_are_found_in_all_folders() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let (home, project) = (root.join("codex"), root.join("p"));

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_headline_is_the_first_line_with_something_on_it() {
+    fn a_headline_is_the_first_line_that_is_not_blank() {
         assert_eq!(headline("\n  \n fix it \nnow"), Some("fix it".to_owned()));
         assert_eq!(headline(&"é".repeat(90)), Some(format!("{}…", "é".repeat(80))));
         assert_eq!(headline(" \n"), None);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_was_about_is_named_and_its_input_kept() {
+    fn the_subject_of_a_call_is_named_and_its_input_is_kept() {
         let long = "x".repeat(300);
         let document = serde_json::json!({"args": {
             "file_path": "/w/a.rs", "pattern": "fn \\w+", "limit": 3, "flag": true, "none": null,

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_of_line_that_is_not_known_is_counted() {
+    fn an_unknown_kind_of_line_is_counted() {
         let claude = r#"{"type":"new-kind","sessionId":"s","cwd":"/w"}
 {"type":"user","uuid":"u","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"content":"go"}}
 {"type":"attachment","uuid":"a","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","attachment":{"type":"new_attachment"}}
@@ -202,7 +202,7 @@ torn
     }
 
     #[test]
-    fn the_recorded_sessions_hold_no_kind_that_is_not_read() {
+    fn the_recorded_sessions_have_no_unread_kind() {
         for name in ["review-e2e", "long", "small"] {
             let file = format!("{name}.jsonl");
             let Some(bytes) = crate::recorded::read("claude-code", &file) else { return };

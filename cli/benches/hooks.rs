@@ -99,7 +99,7 @@ impl Bench {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// A command with an output of about 2 kB, and a message about it.
+    /// Adds a command with an output of about 2 kB, and a message about it.
     fn exchange(&mut self, text: &mut String) {
         self.lines += 1;
         self.seconds += 2;

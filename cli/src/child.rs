@@ -103,7 +103,7 @@ fn joined(start: &str, left_out: u64, end: &str) -> String {
     format!("{start}\n[{left_out} bytes left out]\n{end}")
 }
 
-/// A text with known secrets, a part of which is kept.
+/// A text with known secrets; only a part of it is kept.
 struct Excerpt<'t> {
     text: &'t [u8],
     secrets: Vec<(std::ops::Range<usize>, &'static str)>,

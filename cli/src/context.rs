@@ -189,8 +189,8 @@ impl Context {
         store_directory(&self.cwd, &self.global, &self.environment)
     }
 
-    /// Returns where `forge init` creates a store: where it was told, or else for the project
-    /// around `start`.
+    /// Returns where `forge init` creates a store: at the given path, or else for the project around
+    /// `start`.
     #[must_use]
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {

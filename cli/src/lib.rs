@@ -51,8 +51,7 @@ use context::{Context, Environment};
 use error::CommandError;
 use std::ffi::OsString;
 
-/// Runs `forge` with these arguments, the first of which is its own name, and returns the exit
-/// code.
+/// Runs `forge` with these arguments, which begin with its own name, and returns the exit code.
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> u8 {
     #[cfg(target_os = "linux")]

@@ -28,7 +28,7 @@ fn walk(session: &Session, way: PageDirection, limit: usize) -> Vec<PageItem> {
 }
 
 #[test]
-fn pages_of_any_size_and_either_way_hold_the_same_history() {
+fn pages_of_any_size_and_direction_give_the_same_history() {
     let session = session();
     let whole = walk(&session, PageDirection::Newer, 10_000);
     assert!(whole.windows(2).all(|pair| pair[0].place < pair[1].place));
@@ -61,7 +61,7 @@ fn a_page_begins_after_its_position_and_may_be_limited_to_a_branch() {
 }
 
 #[test]
-fn a_revision_brings_its_changes_and_activity_counts_everything_once() {
+fn a_revision_has_its_changes_and_activity_counts_everything_once() {
     let session = session();
     let whole = walk(&session, PageDirection::Newer, 10_000);
     let changed = whole.iter().filter_map(|item| match &item.what {
@@ -95,7 +95,7 @@ fn the_newest_facts_are_those_of_the_state() {
 }
 
 #[test]
-fn branches_are_lines_that_begin_on_another() {
+fn branches_are_lines_that_begin_at_another_one() {
     let session = session();
     let lines = session.branch_lines().unwrap();
     let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();

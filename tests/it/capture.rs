@@ -97,7 +97,7 @@ fn held(recorder: &SystemRecorder) -> Claims {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
     #[test]
-    fn restoring_a_moment_and_capturing_it_again_gives_the_same_state(
+    fn restoring_and_capturing_a_moment_gives_the_same_state(
         moments in prop::collection::vec(
             (prop::collection::btree_map(0..6_u8, 0..3_u8, 0..5), prop::collection::btree_map(0..6_u8, 0..3_u8, 0..5)),
             1..8,
@@ -157,7 +157,7 @@ fn a_system_that_cannot_be_captured_leaves_nothing_written() {
 }
 
 #[test]
-fn a_system_that_cannot_be_restored_leaves_all_as_they_were() {
+fn a_system_that_cannot_be_restored_leaves_all_systems_unchanged() {
     let (recorder, ideas, rest) = two();
     ideas.put(Kind::Hypothesis, "H1", "then");
     let then = recorder.checkpoint(&act(1), "then", &["then"]).unwrap();
@@ -190,7 +190,7 @@ fn a_system_that_cannot_be_restored_leaves_all_as_they_were() {
 }
 
 #[test]
-fn what_a_restore_replaces_is_recorded_and_undo_leads_back_to_it() {
+fn a_restore_records_what_it_replaces_and_undo_restores_that() {
     let (recorder, ideas, _rest) = two();
     ideas.put(Kind::Hypothesis, "H1", "then");
     let then = recorder.checkpoint(&act(1), "then", &["then"]).unwrap();
@@ -222,7 +222,7 @@ fn a_restore_replaces_claims_of_its_kinds_and_keeps_other_kinds() {
 }
 
 #[test]
-fn only_time_that_passed_is_throttled() {
+fn only_time_checkpoints_are_throttled() {
     let (recorder, ideas, _rest) = two();
     let auto = |seconds, trigger| recorder.auto_checkpoint(&act(seconds), trigger).unwrap();
     assert!(auto(1, AutoTrigger::GapFilled).is_some());
@@ -267,7 +267,7 @@ fn a_query_is_ordered_by_time_number_checkpoint_and_tag() {
 }
 
 #[test]
-fn systems_that_do_not_fit_are_refused() {
+fn unsuitable_systems_are_refused() {
     let (mut recorder, _ideas, _rest) = two();
     let connect =
         |recorder: &mut SystemRecorder, kinds: &[Kind]| recorder.connect(Board::new("x", kinds));

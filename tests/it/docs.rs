@@ -86,7 +86,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_between_pages_are_valid() {
     let mut broken = Vec::new();
     let mut seen = 0;
     for page in files(root(), "md") {
@@ -105,7 +105,7 @@ fn links_between_pages_lead_somewhere() {
 }
 
 #[test]
-fn every_page_is_reached_from_the_readme() {
+fn every_page_is_reachable_from_the_readme() {
     let mut reached = BTreeSet::new();
     let mut waiting = vec![root().join("README.md")];
     while let Some(page) = waiting.pop() {
@@ -147,7 +147,7 @@ fn the_screen_of_the_readme_has_its_marks() {
 }
 
 #[test]
-fn what_each_promise_is_shown_by_is_there() {
+fn every_test_of_a_promise_exists() {
     let page = read(&root().join("docs/reliability.md"));
     let (_, rest) = page.split_once("## What it promises").expect("there are promises");
     let (promises, _) = rest.split_once("\n## ").expect("something follows them");
@@ -165,7 +165,7 @@ fn what_each_promise_is_shown_by_is_there() {
 
 /// Contributors look for the files that this page names.
 #[test]
-fn every_path_in_the_page_for_contributors_is_there() {
+fn every_path_in_the_page_for_contributors_exists() {
     let page = read(&root().join("CONTRIBUTING.md"));
     let is_path = |code: &&str| {
         // `NAME` is a file that the contributor creates, `/1` the version of a JSON document.
@@ -178,7 +178,7 @@ fn every_path_in_the_page_for_contributors_is_there() {
 }
 
 #[test]
-fn the_example_is_a_stream_in_the_order_of_time() {
+fn the_example_is_a_stream_ordered_by_time() {
     let mut before = String::new();
     let mut put = BTreeSet::new();
     for (number, line) in (1..).zip(read(&root().join("docs/example/session.jsonl")).lines()) {
@@ -204,7 +204,7 @@ fn the_example_is_a_stream_in_the_order_of_time() {
 }
 
 #[test]
-fn every_test_that_the_page_on_reliability_names_is_there() {
+fn every_test_in_the_page_on_reliability_exists() {
     let page = fs::read_to_string(root().join("docs/reliability.md")).unwrap();
     let code = files(root(), "rs").into_iter().map(|path| fs::read_to_string(path).unwrap());
     let code = code.collect::<Vec<_>>().join("\n");

@@ -132,7 +132,7 @@ fn faults(room: &str, code: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_arrow_points_up_and_pure_rooms_stay_pure() {
+fn no_layer_uses_a_higher_one_and_pure_layers_stay_pure() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut faults_found = Vec::new();
     let mut rooms_seen = 0;
@@ -151,7 +151,7 @@ fn no_arrow_points_up_and_pure_rooms_stay_pure() {
 }
 
 #[test]
-fn an_upward_import_is_found_however_it_is_written() {
+fn an_upward_import_is_found_in_any_form() {
     for (room, code) in [
         ("model", "use crate::store::Store;"),
         ("engine", "use crate::{model::{Key, Kind as K}, store::Store};"),

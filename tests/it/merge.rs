@@ -97,7 +97,7 @@ fn pairs(held: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_merge_repeated_takes_what_came_since_from_the_newest_base() {
+fn a_repeated_merge_takes_later_changes_from_the_newest_base() {
     let effort = Effort::new();
     effort.put("main", "a", "1");
     effort.fork("try", "main");
@@ -153,7 +153,7 @@ fn a_merge_that_was_undone_or_reset_can_be_repeated() {
 /// Regression: both had merged the same two other branches. With only one of these as the merge
 /// base, what one side had restored on purpose was lost without a conflict.
 #[test]
-fn branches_that_merged_the_same_others_lose_nothing_unreported() {
+fn branches_that_merged_the_same_others_lose_nothing_without_a_conflict() {
     for order in [["x", "y"], ["y", "x"]] {
         let effort = Effort::new();
         effort.put("main", "n", "old");

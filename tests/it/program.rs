@@ -85,7 +85,7 @@ impl Play {
 /// without another program checkpoint. Resuming from the program's checkpoint restarted the
 /// negotiation.
 #[test]
-fn an_agent_that_went_on_after_the_programs_checkpoint_is_resumed_where_it_is() {
+fn an_agent_ahead_of_the_program_checkpoint_is_resumed_at_its_own() {
     let mut play = Play::new(&["1000", "1001"]);
     for _ in 0..3 {
         play.checkpoint("1000");
@@ -119,7 +119,7 @@ fn an_agent_that_went_on_after_the_programs_checkpoint_is_resumed_where_it_is() 
 /// The sequence in the same document: a later program checkpoint fixes one reference and is
 /// outdated again.
 #[test]
-fn each_program_checkpoint_is_a_lower_bound_and_can_be_named() {
+fn each_program_checkpoint_is_a_lower_bound_with_a_name() {
     let mut play = Play::new(&["1000", "1001"]);
     for _ in 0..3 {
         play.checkpoint("1000");

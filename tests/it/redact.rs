@@ -507,7 +507,7 @@ fn no_secret_reaches_the_files_by_any_verb() {
 }
 
 #[test]
-fn without_redaction_the_same_search_finds_every_shape() {
+fn without_redaction_the_same_search_finds_every_format() {
     let (fakes, all) = planted(None, 1);
     let left = left(&fakes, &all);
     let verbs = left.values().min().copied().unwrap_or_default();

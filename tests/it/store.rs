@@ -37,7 +37,7 @@ fn stores() -> Vec<(Store, Option<tempfile::TempDir>)> {
 }
 
 #[test]
-fn every_moment_of_a_session_is_found_again_before_and_after_the_index_takes_over() -> Result<()> {
+fn every_moment_of_a_session_is_readable_before_and_after_it_is_applied() -> Result<()> {
     for (store, _folder) in stores() {
         let session = store.create_session(&act(0), NewSession::named("s"))?;
         for minute in 1..=20 {
@@ -86,7 +86,7 @@ fn every_moment_of_a_session_is_found_again_before_and_after_the_index_takes_ove
 }
 
 #[test]
-fn restore_brings_old_claims_back_and_loses_nothing() -> Result<()> {
+fn a_restore_returns_old_claims_and_loses_nothing() -> Result<()> {
     for (store, _folder) in stores() {
         let session = store.create_session(&act(0), NewSession::named("s"))?;
         session.write(&act(1)).change(note("a", "1")).commit()?;
@@ -141,7 +141,7 @@ fn a_branch_is_independent_and_its_past_is_that_of_its_base() -> Result<()> {
 }
 
 #[test]
-fn a_store_opened_again_knows_all_that_was_acknowledged() -> Result<()> {
+fn a_reopened_store_has_all_acknowledged_data() -> Result<()> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(".forge");
     {
@@ -163,7 +163,7 @@ fn a_store_opened_again_knows_all_that_was_acknowledged() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
+fn invalid_requests_are_refused_and_change_nothing() -> Result<()> {
     let store = Store::in_memory()?;
     let session = store.create_session(&act(0), NewSession::named("s"))?;
     let key = |kind, id: &str| Key::new(kind, id);
@@ -219,7 +219,7 @@ fn an_imported_session_gets_no_time_checkpoints_from_other_writers() -> Result<(
 }
 
 #[test]
-fn an_event_has_one_checkpoint_that_is_completed_but_not_repeated() -> Result<()> {
+fn an_event_has_one_checkpoint_that_later_reports_complete() -> Result<()> {
     for (store, _folder) in stores() {
         let session = store.create_session(&act(0), NewSession::named("s"))?;
         let of = |message: &str, body: Value| {

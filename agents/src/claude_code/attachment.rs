@@ -82,7 +82,7 @@ impl PieceBuilder<'_> {
             return;
         }
         let (Some(text), Some(own)) = (text, own) else { return };
-        // These lines do not name a directory or branch: they have those of the session.
+        // These lines do not name a directory or branch: the session's are used.
         let session = &self.carry.session;
         let (cwd, git_branch) = (session.cwd.clone(), session.git_branch.clone());
         let here =

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_inside_of_a_torn_record_is_no_record() {
+    fn an_object_inside_a_torn_record_is_not_a_record() {
         let torn =
             r#"{"type":"progress","sessionId":"s","data":{"message":{"type":"user","uuid":"u"}"#;
         assert_eq!(found(torn), ["lost at 0"]);

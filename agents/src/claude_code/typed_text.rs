@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_wrote_is_no_prompt() {
+    fn texts_of_the_client_are_not_prompts() {
         for text in [
             "<task-notification>\n<task-id>b</task-id></task-notification>",
             "<teammate-message teammate_id=\"lead\">go on</teammate-message>",

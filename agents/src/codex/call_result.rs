@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_not_let_run_is_refused_with_its_reason() {
+    fn a_call_that_was_not_allowed_is_refused_with_its_reason() {
         for (text, reason) in [
             ("exec command rejected by user", "exec command rejected by user"),
             (

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_counts_from_where_the_patch_is_applied() {
+    fn a_path_is_relative_to_where_the_patch_is_applied() {
         for (directory, path, expected) in [
             (None, "a", "a"),
             (Some("/w/p"), "./a", "a"),

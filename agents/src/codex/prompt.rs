@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_codex_own_only_as_a_whole_known_element() {
+    fn a_text_is_from_codex_only_as_a_whole_known_element() {
         for own in [
             "<environment_context>\n<cwd>/w</cwd>\n</environment_context>",
             "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe kind\n</INSTRUCTIONS>",

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_without_end_is_read_all_the_same() {
+    fn an_unterminated_script_is_read() {
         for piece in ["tools.exec_command({", "tools.exec_command({cmd:", "{", "'", "`"] {
             commands(&piece.repeat(20_000));
         }

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_a_program_refuses_nothing() {
+    fn the_output_of_a_program_is_not_a_refusal() {
         assert!(!not_started("Output: Tool execution denied by policy"));
         assert_eq!(
             ended("success", "Output: Command timed out\nProcess Group PGID: 1", None).outcome,

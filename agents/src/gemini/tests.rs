@@ -188,7 +188,7 @@ fn an_older_recording_is_one_document() {
 }
 
 #[test]
-fn junk_is_passed_over_and_reported() {
+fn junk_is_skipped_and_reported() {
     let script = lines(&[
         json!({"id": "m1", "type": "user", "content": "no time"}),
         json!({"id": "m2", "timestamp": time(1), "type": "unheard of"}),
@@ -275,7 +275,7 @@ fn a_background_command_ends_with_the_list_of_processes() {
 }
 
 #[test]
-fn a_command_that_never_started_is_no_check() {
+fn a_command_that_never_started_is_not_a_check() {
     let denied = json!({"error": "Tool execution denied by policy. Not in this project."});
     let piece = read(&lines(&[
         meta(),
@@ -434,7 +434,7 @@ fn a_sub_agent_is_known_by_its_call_and_its_prompts_are_not_typed() {
 }
 
 #[test]
-fn a_typed_snapshot_tag_is_no_compaction() {
+fn a_typed_snapshot_tag_is_not_a_compaction() {
     let piece = read(&lines(&[meta(), user(1, "u1", "<state_snapshot> is empty, why?")]));
     assert_eq!((piece.checkpoints.len(), of(&piece, Kind::Prompt).len()), (0, 1));
 }

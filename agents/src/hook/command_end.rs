@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_prints_is_no_exit_code() {
+    fn the_output_of_a_program_is_not_an_exit_code() {
         for response in [
             json!("x"),
             json!("Exit code: 2\nsome other program said so"),

@@ -248,7 +248,7 @@ fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
     }
 }
 
-/// Renames the tools and fields of other agents to those of Claude Code.
+/// Gives the tools and fields of other agents the names that Claude Code uses.
 fn like_claude(used: &mut ToolUse, agent: HookAgent) {
     let known = match used.tool.as_str() {
         "Bash" | "bash" | "shell" | "local_shell" | "exec_command" | "run_shell_command" => "Bash",

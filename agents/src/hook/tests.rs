@@ -19,7 +19,7 @@ fn field<'f>(facts: &'f [Fact], kind: Kind, name: &str) -> Option<&'f Value> {
 }
 
 #[test]
-fn those_that_announce_a_compaction_say_the_same() {
+fn all_announcements_of_a_compaction_are_equal() {
     let claude = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto","custom_instructions":""});
     let codex =
         json!({"session_id":"s","turn_id":"7","transcript_path":null,"cwd":"/w","trigger":"auto"});
@@ -49,7 +49,7 @@ fn those_that_announce_a_compaction_say_the_same() {
 
 /// Gemini CLI sends it before each request to the model, whether or not it compacts.
 #[test]
-fn the_event_before_each_request_is_no_compaction() {
+fn the_event_before_each_request_is_not_a_compaction() {
     let input = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto"});
     let event = event(HookAgent::Gemini, "PreCompress", &input);
     assert_eq!((event.happening.clone(), room(&event)), (HookEventKind::Other, None));
@@ -95,7 +95,7 @@ fn a_prompt_is_kept_where_no_transcript_brings_it() {
 }
 
 #[test]
-fn what_shells_put_around_an_input_is_taken_off() {
+fn what_shells_add_to_an_input_is_removed() {
     let text = r#"{"session_id":"s","prompt":"größer"}"#;
     let wide = |unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
     let (little, big) = (wide(u16::to_le_bytes), wide(u16::to_be_bytes));
@@ -139,7 +139,7 @@ fn junk_is_an_error_and_fields_of_another_type_are_absent() {
 }
 
 #[test]
-fn letters_of_another_code_page_lose_nothing_but_themselves() {
+fn letters_of_another_code_page_affect_only_themselves() {
     let input = b"{\"session_id\":\"s\",\"prompt\":\"gr\xf6\xdfer\"}";
     let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input).unwrap();
     assert_eq!(event.session.as_deref(), Some("s"));
@@ -148,7 +148,7 @@ fn letters_of_another_code_page_lose_nothing_but_themselves() {
 }
 
 #[test]
-fn half_a_character_in_an_input_is_no_error() {
+fn half_a_character_in_an_input_is_not_an_error() {
     let input = br#"{"session_id":"s","prompt":"cut \ud83d"}"#;
     let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input).unwrap();
     assert_eq!(event.happening, HookEventKind::Prompt { text: Some("cut \u{fffd}".to_owned()) });

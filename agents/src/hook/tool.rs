@@ -1,4 +1,4 @@
-//! Facts of a tool call that a hook reports. They equal those of its transcript, and serve until
+//! Facts of a tool call that a hook reports. They equal the transcript's facts, and serve until
 //! that is read.
 
 use super::event::{HookAgent, HookCommandEnd, HookEvent, HookEventKind, ToolUse};
@@ -64,7 +64,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     facts
 }
 
-/// A command without an exit code has an unknown outcome.
+/// Sets an unknown outcome for a command whose agent gives no exit code.
 fn settle(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     let unknown = dialect == TranscriptDialect::Codex && used.ended == HookCommandEnd::Unknown;
     if let (Value::Map(fields), Kind::Command, true) = (&mut fact.value, fact.kind, unknown) {

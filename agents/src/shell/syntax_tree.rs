@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_without_end_has_no_tree() {
+    fn very_deep_nesting_has_no_tree() {
         for piece in ["(", "{ ", "! ( ", "if ", "while ", "a() ", "( { "] {
             assert_eq!(read(&piece.repeat(100_000)), None, "{piece}");
         }

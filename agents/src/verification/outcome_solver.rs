@@ -1,7 +1,7 @@
 //! Finds which outcomes of the checks in a command line agree with what is known about the run.
 //!
 //! For each part of the line, and for each way in which it can end, the possible outcomes of every
-//! check are combined from those of its parts. Evidence (the exit code, a printed code, a summary)
+//! check are combined from its parts. Evidence (the exit code, a printed code, a summary)
 //! excludes ways. A check with one remaining outcome is decided.
 
 use super::check_plan::{CommandListItem, ExitCodeTree, MAX_CHECKS, PrintedExitCode};

@@ -128,7 +128,7 @@ fn known_commands_are_found_at_any_position() {
 }
 
 #[test]
-fn the_checks_own_exit_code_beats_every_word() {
+fn the_own_exit_code_of_a_check_has_priority() {
     assert_eq!(
         status("pytest", 0, "ERROR    app:app.py:10 refused\n=== 3 passed in 0.1s ==="),
         "passed"
@@ -290,7 +290,7 @@ fn every_check_of_a_list_has_its_own_status() {
 }
 
 #[test]
-fn a_summary_counts_by_what_is_visible_of_it() {
+fn a_summary_counts_if_enough_of_it_is_visible() {
     for (line, output, expected) in [
         ("cargo test | tail", "x\ntest result: ok. 1 passed", "passed"),
         ("cargo test | tail -1", "test result: ok. 1 passed", "passed"),
@@ -376,7 +376,7 @@ fn every_summary_is_recognised_by_its_lines() {
 }
 
 #[test]
-fn no_output_and_no_line_is_too_long() {
+fn long_outputs_and_lines_are_handled() {
     let million = 300_000;
     for output in [
         "x".repeat(million),
@@ -411,7 +411,7 @@ fn identity(line: &str) -> String {
 }
 
 #[test]
-fn what_was_checked_has_one_form() {
+fn targets_are_normalised() {
     for (line, expected) in [
         ("cargo test", "cargo [test]  in /w"),
         ("cargo test -q --release -- --nocapture", "cargo [test]  in /w"),

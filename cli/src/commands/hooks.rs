@@ -228,7 +228,7 @@ fn status(args: &StatusArgs, context: &mut Context) -> Result<(), CommandError> 
     context.out.emit(&report)
 }
 
-/// Returns the installations of an agent that apply here: each scope of which any part exists.
+/// Returns the installations of an agent that apply here: each scope with any existing part.
 #[must_use]
 pub fn installed(agent: Agent, place: &Place) -> Vec<ScopeStatus> {
     let scopes = Scope::ALL.into_iter().filter(|scope| agent.has(*scope));

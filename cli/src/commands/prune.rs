@@ -275,7 +275,7 @@ impl Rules {
     }
 }
 
-/// The rules on the command line, or else those of the settings.
+/// The rules on the command line, or else the rules of the settings.
 fn retention(args: &PruneArgs, config: &Config) -> Result<RetentionPolicy, CommandError> {
     let given = Rules::of_arguments(args).retention("on the command line")?;
     let chosen = match given {

@@ -3,10 +3,10 @@
 //! 1. An *id* with a digit in it (`H3`, `gap-12`) counts if it occurs as a word.
 //! 2. A *file* is mentioned by its path, by the end of its path, or by its name if that has a dot
 //!    in it.
-//! 3. The significant words of a *text* are those of four letters or more that are not common
-//!    words, and those with a digit or `_` in them. Two words are equal if their first six letters
-//!    are. The text is mentioned if at least half of its significant words are; a text without such
-//!    words is mentioned if it occurs in full.
+//! 3. The significant words of a *text* have four letters or more and are not common words, or have
+//!    a digit or `_` in them. Two words are equal if their first six letters are. The text is
+//!    mentioned if at least half of its significant words are; a text without such words is
+//!    mentioned if it occurs in full.
 //! 4. A *failing check* is mentioned by its name or command, like a text (rule 3).
 
 use std::collections::BTreeSet;

@@ -235,7 +235,7 @@ impl Page {
         reason.map(|reason| format!(" [{word}{reason}]")).unwrap_or_default()
     }
 
-    /// Adds the names of files, most of which are short, on one line.
+    /// Adds the names of files on one line, because most of them are short.
     fn files(&mut self, known: &Knowledge) {
         if known.files.is_empty() {
             return self.none("Files changed");

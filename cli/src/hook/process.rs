@@ -20,7 +20,7 @@ const MOST_ANCESTORS: usize = 32;
 const SHELLS: [&str; 12] = [
     "sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "sudo",
 ];
-/// If there are more files than this, those of ended processes are removed.
+/// If there are more files than this, files of ended processes are removed.
 const MOST_FILES: usize = 32;
 
 /// A process of an agent, and the session that it works in.

@@ -684,7 +684,8 @@ fn name_of(prompt: &str) -> Option<String> {
     claim::check_id(&name).is_ok().then_some(name)
 }
 
-/// Adds a fact with its long patches as objects of their own: an unchanged one is not stored again.
+/// Returns the fact with its patches as texts of the write: an unchanged long one is not stored
+/// again.
 fn with_objects(write: &mut SessionWrite<'_>, mut fact: Fact) -> Fact {
     if let Value::Map(fields) = &mut fact.value
         && let Some(Value::List(patches)) = fields.get_mut("patches")

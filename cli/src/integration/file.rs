@@ -148,7 +148,7 @@ pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Removes those of these directories that are empty, innermost first.
+/// Removes the empty ones among these directories, innermost first.
 pub fn remove_empty(folders: &[PathBuf]) {
     for folder in folders.iter().rev() {
         // A directory that is not empty is in use.

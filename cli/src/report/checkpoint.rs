@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Checkpoints, newest first.
 #[derive(Debug, Serialize)]
 pub struct Checkpoints {
-    /// Their session; null for those of all sessions.
+    /// Their session; null for a list over all sessions.
     pub session: Option<String>,
     /// Each of them.
     pub checkpoints: Vec<Listed>,

@@ -113,7 +113,7 @@ fn fields_of(known: &Known, value: Value) -> Vec<(Cow<'static, str>, Value)> {
     fields
 }
 
-/// An unknown field may have the name of a computed one: the first one with a name stays.
+/// Adds a field unless its name is used: an unknown field may have the name of a computed one.
 fn put(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, value: Value) {
     if fields.iter().all(|(known, _)| known != name) {
         fields.push((name.into(), value));

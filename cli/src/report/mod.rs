@@ -1,5 +1,5 @@
-//! The results of commands: plain structs whose field names are those of the JSON, with their text
-//! for people.
+//! The results of commands: plain structs with the field names of the JSON, and their text for
+//! people.
 
 pub mod blame;
 pub mod branch;

@@ -19,7 +19,7 @@ pub struct Recovery {
     pub timestamp: Option<Timestamp>,
     /// The checkpoint's message, or else the moment as it was given.
     pub message: String,
-    /// Whether all claims equal those of the moment; false for a dry run.
+    /// Whether all claims equal the claims at the moment; false for a dry run.
     pub recovery_complete: bool,
     /// Whether it was a dry run.
     pub dry_run: bool,

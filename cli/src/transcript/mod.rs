@@ -175,7 +175,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Returns the error for a file that names no session, of which nothing is imported. A file
+    /// Returns the error for a file that names no session; nothing of it is imported. A file
     /// that an agent has only begun to write is not an error.
     fn unnamed(
         &mut self,

@@ -70,7 +70,7 @@ fn ran(environment: &Environment, session: &str) -> String {
     .to_string()
 }
 
-/// A store with an index, and a tail that is long enough for the next writer to apply it.
+/// Creates a store with an index, and a tail that is long enough for the next writer to apply it.
 fn prepared(environment: &Environment) {
     environment.forge(["init", "--name", "s"]).success();
     // The maximum wait for the lock.

@@ -47,7 +47,7 @@ fn begun(environment: &Environment, args: &[&str]) -> (std::process::Child, BufR
     (child, pipe)
 }
 
-/// Returns once no process holds the pipe open.
+/// Waits until no process holds the pipe open.
 fn all_have_ended(mut pipe: BufReader<File>) {
     let mut rest = Vec::new();
     pipe.read_to_end(&mut rest).unwrap();

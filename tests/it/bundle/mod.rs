@@ -188,7 +188,7 @@ fn an_interrupted_import_continues_where_it_stopped() {
 }
 
 #[test]
-fn ranges_follow_each_other_and_make_the_whole() {
+fn consecutive_ranges_make_the_whole() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = rich(&folder.path().join("from"));
     let session = store.session("s").unwrap();
@@ -213,7 +213,7 @@ fn ranges_follow_each_other_and_make_the_whole() {
 }
 
 #[test]
-fn a_session_that_went_another_way_or_has_anothers_name_is_left_as_it_is() {
+fn a_diverged_session_or_one_with_a_used_name_is_left_unchanged() {
     let (_, bytes) = small();
     let store = Store::in_memory().unwrap();
     store.create_session(&act("begin"), NewSession::named("s")).unwrap();
@@ -236,7 +236,7 @@ fn a_session_that_went_another_way_or_has_anothers_name_is_left_as_it_is() {
 
 /// Applies the fuzzed properties to bundles with single changed bytes.
 #[test]
-fn what_is_fuzzed_holds_for_bundles_with_single_bytes_changed() {
+fn the_fuzzed_properties_hold_for_bundles_with_single_wrong_bytes() {
     let (_, bytes) = small();
     fuzzed::bundle(&bytes);
     for place in (16..bytes.len()).step_by(7) {

@@ -96,7 +96,7 @@ fn without_its_key_nothing_is_readable_and_every_error_says_why() {
 /// Regression: this was reported as damage of the store, with advice to repair it, which failed in
 /// the same way.
 #[test]
-fn with_a_damaged_key_nothing_is_read_and_everything_names_the_file() {
+fn with_a_damaged_key_nothing_is_readable_and_every_error_names_the_file() {
     let place = place();
     let known = said(&place.path(), place.options()).unwrap();
     let right = fs::read(place.key()).unwrap();
@@ -135,7 +135,7 @@ fn the_key_can_be_moved_to_another_machine_with_the_store() {
 }
 
 #[test]
-fn a_store_that_is_taken_over_is_read_with_the_key_it_had() {
+fn an_adopted_store_is_readable_with_its_earlier_key() {
     let place = place();
     let known = said(&place.path(), place.options()).unwrap();
     let copy = place.root.path().join("copy");
@@ -217,7 +217,7 @@ fn a_repaired_store_is_encrypted_again() {
 }
 
 #[test]
-fn a_key_that_is_not_the_stores_and_a_marker_that_was_changed_are_refused_by_name() {
+fn a_wrong_key_and_a_changed_marker_are_refused_by_name() {
     let place = place();
     let text = fs::read_to_string(place.key()).unwrap();
     let file = |from: &str, to: String| {

@@ -151,7 +151,7 @@ fn seen(encrypted: bool) -> Seen {
 }
 
 #[test]
-fn nothing_that_was_recorded_is_seen_in_any_file_of_an_encrypted_store() {
+fn nothing_recorded_is_visible_in_any_file_of_an_encrypted_store() {
     let seen = seen(true);
     assert!(seen.what.is_empty(), "{seen:#?}");
     // Four bytes occur in some megabytes by chance, now and then.
@@ -160,7 +160,7 @@ fn nothing_that_was_recorded_is_seen_in_any_file_of_an_encrypted_store() {
 
 /// Everything that the test above searches for can be found.
 #[test]
-fn all_of_it_is_seen_in_a_store_that_is_not_encrypted() {
+fn everything_is_visible_in_an_unencrypted_store() {
     let Seen { what, beginnings } = seen(false);
     let seen: BTreeSet<_> = what.into_iter().map(|(what, _)| what).collect();
     assert!(beginnings.iter().all(|count| *count > 20), "{beginnings:?}");

@@ -8,7 +8,7 @@ use forge_store::format::{
 use forge_store::model::{OperationId, SessionId, SessionKind, SessionMetadata, Timestamp};
 
 #[test]
-fn the_golden_bundle_is_written_and_read_as_ever() {
+fn the_golden_bundle_is_written_and_read_unchanged() {
     let info = SessionMetadata {
         id: SessionId::from_bytes([7; 16]),
         name: "slow start".to_owned(),

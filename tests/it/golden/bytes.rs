@@ -395,7 +395,7 @@ fn a_record_with_an_unknown_change_or_field_is_refused() {
 }
 
 #[test]
-fn a_write_that_waits_in_the_spool() {
+fn a_spooled_write() {
     let waiting = SpoolEntry {
         operation: operation(),
         session: info(),

@@ -109,7 +109,7 @@ fn golden_stores_with_a_rebuilt_index_have_their_content() {
 }
 
 #[test]
-fn the_golden_stores_are_read_in_a_folder_that_cannot_be_written() {
+fn the_golden_stores_are_readable_in_a_read_only_folder() {
     FIXTURES.into_iter().for_each(is_read_in_a_folder_that_cannot_be_written);
 }
 

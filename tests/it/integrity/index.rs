@@ -91,7 +91,7 @@ fn a_row_whose_metadata_was_changed_is_refused() {
 }
 
 #[test]
-fn rows_that_were_taken_out_are_missed() {
+fn removed_rows_are_detected() {
     for last in [false, true] {
         let place = Place::applied();
         edit(&place, |database, write| {
@@ -106,7 +106,7 @@ fn rows_that_were_taken_out_are_missed() {
 }
 
 #[test]
-fn rows_that_changed_places_or_came_from_another_session_are_refused() {
+fn swapped_rows_and_rows_of_another_session_are_refused() {
     for (one, other) in [("first-3", "first-4"), ("first-5", "other-5"), ("first-5", "first-1")] {
         let place = Place::applied();
         edit(&place, |database, write| {
@@ -138,7 +138,7 @@ fn tables(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_table_of_the_same_length_and_time_is_refused_also_after_it_was_found_right() {
+fn a_table_with_the_same_length_and_time_is_refused_even_after_a_valid_one() {
     let place = Place::applied();
     assert_eq!(place.read().unwrap().len(), 20);
     let table = tables(&place.generation()).pop().unwrap();
@@ -196,7 +196,7 @@ fn an_older_generation_under_another_name_is_refused() {
 }
 
 #[test]
-fn an_older_copy_of_the_whole_store_is_refused_also_where_the_journal_is_applied() {
+fn an_older_copy_of_the_store_is_refused_even_with_an_applied_journal() {
     let place = Place::applied();
     let aside = place.root.path().join("aside");
     copy(&place.store(), &aside);
@@ -208,7 +208,7 @@ fn an_older_copy_of_the_whole_store_is_refused_also_where_the_journal_is_applied
 }
 
 #[test]
-fn a_copy_that_went_another_way_is_refused_also_where_what_was_seen_is_applied() {
+fn a_diverged_copy_is_refused_even_with_an_applied_journal() {
     let place = Place::applied();
     let (aside, keys) = (place.root.path().join("aside"), place.root.path().join("keys"));
     copy(&place.store(), &aside);

@@ -22,7 +22,7 @@ fn saying(frames: &[Frame], text: &str) -> usize {
 }
 
 #[test]
-fn to_put_everything_right_again_changes_nothing() {
+fn rewriting_the_same_frames_changes_nothing() {
     let place = Place::new();
     let segment = place.segment();
     let before = fs::read(&segment).unwrap();
@@ -53,7 +53,7 @@ fn a_record_whose_metadata_was_changed_is_refused() {
 }
 
 #[test]
-fn a_journal_that_was_cut_short_is_refused() {
+fn a_truncated_journal_is_refused() {
     let refusal = attack(&Place::new(), |frames| frames.truncate(frames.len() - 2));
     assert_eq!(refusal, IntegrityBreach::RolledBack);
     let refusal = attack(&Place::new(), |frames| frames.clear());
@@ -61,7 +61,7 @@ fn a_journal_that_was_cut_short_is_refused() {
 }
 
 #[test]
-fn a_record_that_was_taken_out_of_the_middle_is_missed() {
+fn a_record_removed_from_the_middle_is_detected() {
     let refusal = attack(&Place::new(), |frames| {
         let at = saying(frames, "first-3");
         frames.remove(at);
@@ -70,7 +70,7 @@ fn a_record_that_was_taken_out_of_the_middle_is_missed() {
 }
 
 #[test]
-fn records_that_changed_places_are_refused() {
+fn swapped_records_are_refused() {
     let refusal = attack(&Place::new(), |frames| {
         let at = saying(frames, "first-3");
         frames.swap(at, at + 1);
@@ -97,7 +97,7 @@ fn a_forged_record_is_refused() {
 }
 
 #[test]
-fn a_record_of_another_session_or_of_another_time_in_the_place_of_one_is_refused() {
+fn a_record_of_another_session_or_time_in_place_of_one_is_refused() {
     for text in ["other-5", "first-1"] {
         let refusal = attack(&Place::new(), |frames| {
             let donor = frames[saying(frames, text)].clone();
@@ -128,7 +128,7 @@ fn an_older_copy_of_the_whole_store_is_refused() {
 }
 
 #[test]
-fn a_copy_that_went_another_way_is_refused() {
+fn a_diverged_copy_is_refused() {
     let place = Place::new();
     let (aside, keys) = (place.root.path().join("aside"), place.root.path().join("keys"));
     copy(&place.store(), &aside);
@@ -170,7 +170,7 @@ fn a_lagging_witness_allows_reading_later_records_and_is_updated() {
 }
 
 #[test]
-fn a_witness_never_leads_what_is_durable() {
+fn a_witness_is_never_ahead_of_durable_data() {
     let place = Place::new();
     let witness = witness_of(&place);
     let position = || u64::from_le_bytes(fs::read(&witness).unwrap()[24..32].try_into().unwrap());

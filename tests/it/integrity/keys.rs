@@ -30,7 +30,7 @@ fn verified(place: &Place, keyring: &Path) -> (VerifyOutcome, SealStatus) {
 }
 
 #[test]
-fn a_store_without_a_keyring_has_no_seals_as_ever() {
+fn a_store_without_a_keyring_has_no_seals() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let store = Store::create(&path, Options::default()).unwrap();
@@ -44,7 +44,7 @@ fn a_store_without_a_keyring_has_no_seals_as_ever() {
 }
 
 #[test]
-fn a_store_whose_key_is_missing_is_read_and_not_written_and_keeps_what_can_wait() {
+fn a_store_without_its_key_is_readable_and_spools_writes() {
     for place in [Place::new(), Place::applied()] {
         let said = place.read().unwrap();
         for options in [place.elsewhere(), Options::default()] {
@@ -61,7 +61,7 @@ fn a_store_whose_key_is_missing_is_read_and_not_written_and_keeps_what_can_wait(
 }
 
 #[test]
-fn what_was_written_without_the_key_waits_until_the_store_is_taken_over() {
+fn writes_without_the_key_stay_spooled_until_the_adoption() {
     let place = Place::new();
     let store = Store::open(&place.store(), place.elsewhere()).unwrap();
     let session = store.session("first").unwrap();
@@ -88,7 +88,7 @@ fn what_was_written_without_the_key_waits_until_the_store_is_taken_over() {
 }
 
 #[test]
-fn a_store_is_taken_over_where_its_key_is_not() {
+fn a_store_can_be_adopted_without_its_key() {
     for place in [Place::new(), Place::applied()] {
         let said = place.read().unwrap();
         let options = place.elsewhere();
@@ -110,7 +110,7 @@ fn a_store_is_taken_over_where_its_key_is_not() {
 }
 
 #[test]
-fn a_store_without_seals_gets_some_by_being_taken_over() {
+fn an_adoption_gives_seals_to_a_store_without_them() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let store = Store::create(&path, Options::default()).unwrap();
@@ -127,7 +127,7 @@ fn a_store_without_seals_gets_some_by_being_taken_over() {
 }
 
 #[test]
-fn a_writer_that_has_the_store_open_while_it_is_taken_over_is_refused_from_then_on() {
+fn a_writer_is_refused_after_the_adoption_of_its_open_store() {
     let place = Place::new();
     let before = place.open();
     let session = before.session("first").unwrap();
@@ -139,7 +139,7 @@ fn a_writer_that_has_the_store_open_while_it_is_taken_over_is_refused_from_then_
 }
 
 #[test]
-fn a_forged_store_is_kept_only_by_taking_it_over() {
+fn a_forged_store_can_be_used_only_after_an_adoption() {
     let place = Place::new();
     let segment = place.segment();
     let mut all = frames(&segment);
@@ -169,7 +169,7 @@ fn an_adopted_copy_and_the_store_continue_independently() {
 }
 
 #[test]
-fn a_store_that_moves_takes_its_key_along() {
+fn a_moved_store_keeps_its_key() {
     let place = Place::new();
     let text = Store::export_key(&place.store(), &place.options()).unwrap();
     let options = place.elsewhere();
@@ -204,7 +204,7 @@ fn a_missing_witness_is_reported_and_prevents_writes_until_adoption() {
 }
 
 #[test]
-fn another_store_in_the_place_of_a_sealed_one_is_refused() {
+fn another_store_in_place_of_a_sealed_one_is_refused() {
     let place = Place::new();
     let forged = place.root.path().join("forged");
     Store::create(&forged, Options::default()).unwrap();

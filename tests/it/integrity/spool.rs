@@ -46,7 +46,7 @@ fn forged(bytes: &[u8], sealed: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_waiting_write_that_was_changed_is_read_from_its_copy_or_refused() {
+fn a_changed_spooled_write_is_read_from_its_copy_or_refused() {
     for sealed in [true, false] {
         let (place, file) = waiting();
         let bytes = fs::read(&file).unwrap();
@@ -64,7 +64,7 @@ fn a_waiting_write_that_was_changed_is_read_from_its_copy_or_refused() {
 }
 
 #[test]
-fn a_waiting_write_that_was_removed_is_missed() {
+fn a_removed_spooled_write_is_detected() {
     let (place, file) = waiting();
     fs::remove_file(place.store().join("spool.copy").join(file.file_name().unwrap())).unwrap();
     assert_eq!(place.read().unwrap().len(), 21);

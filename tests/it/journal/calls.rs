@@ -78,13 +78,13 @@ fn strike_all(test: &str, faults: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_process_killed_at_any_call_leaves_a_whole_journal() {
+fn a_process_killed_at_any_call_leaves_a_sound_journal() {
     let killed = ["pwrite64", "fdatasync", "fsync", "unlink"].map(|call| (call, "signal=KILL"));
     strike_all("killed calls", &killed);
 }
 
 #[test]
-fn a_call_that_fails_leaves_a_whole_journal() {
+fn a_failing_call_leaves_a_sound_journal() {
     let failed = [
         ("pwrite64", "error=ENOSPC"),
         ("fdatasync", "error=EIO"),

@@ -171,7 +171,7 @@ fn length(path: &Path) -> usize {
 }
 
 #[test]
-fn the_sample_when_untouched_is_whole() {
+fn the_unchanged_sample_is_sound() {
     let sample = Sample::new("sample");
     assert_eq!(sample.after(|_| ()), Whole(9));
     assert_eq!((sample.starts.len(), sample.synced), (3, 6));
@@ -193,7 +193,7 @@ fn a_flipped_bit_in_any_byte_is_damage_below_the_mark_and_a_torn_tail_above() {
 
 /// Without `SYNCED`, the marks in the later frames must show it.
 #[test]
-fn a_flipped_bit_without_the_mark_is_damage_where_a_later_frame_knows_of_a_sync() {
+fn a_flipped_bit_without_the_mark_is_damage_if_a_later_frame_records_a_sync() {
     let sample = Sample::new("sample");
     for segment in 0..3 {
         for offset in (0..length(&sample.segment(segment))).step_by(5) {
@@ -266,7 +266,7 @@ fn a_wrong_byte_in_or_before_preallocated_space_has_the_same_result_as_without_i
 }
 
 #[test]
-fn a_mark_that_is_wrong_or_missing_costs_nothing() {
+fn a_wrong_or_missing_mark_loses_nothing() {
     let sample = Sample::new("sample");
     for offset in 0..length(&sample.mark()) {
         let outcome = sample.after(|copy| edit(&copy.mark(), |bytes| bytes[offset] ^= 1));
@@ -277,7 +277,7 @@ fn a_mark_that_is_wrong_or_missing_costs_nothing() {
 }
 
 #[test]
-fn a_segment_that_is_missing_is_noticed() {
+fn a_missing_segment_is_detected() {
     let sample = Sample::new("sample");
     let without = |segment| sample.after(|copy| fs::remove_file(copy.segment(segment)).unwrap());
     assert_eq!(without(0), Gone(sample.starts[1]));
@@ -291,7 +291,7 @@ fn a_segment_that_is_missing_is_noticed() {
 
 /// The rest of a removed beginning must still start with a complete record.
 #[test]
-fn a_first_segment_that_is_emptied_after_others_were_removed_is_damage() {
+fn an_empty_first_segment_after_a_removal_is_damage() {
     let sample = Sample::new("sample");
     fs::remove_file(sample.segment(0)).unwrap();
     fs::remove_file(sample.segment(1)).unwrap();
@@ -302,7 +302,7 @@ fn a_first_segment_that_is_emptied_after_others_were_removed_is_damage() {
 }
 
 #[test]
-fn segments_that_were_swapped_or_are_from_another_journal_are_noticed() {
+fn swapped_segments_and_segments_of_another_journal_are_detected() {
     let sample = Sample::new("sample");
     let swapped = sample.after(|copy| {
         fs::rename(copy.segment(0), copy.folder().join("aside")).unwrap();
@@ -323,7 +323,7 @@ fn segments_that_were_swapped_or_are_from_another_journal_are_noticed() {
 }
 
 #[test]
-fn an_older_copy_of_a_segment_is_noticed() {
+fn an_older_copy_of_a_segment_is_detected() {
     let sample = Sample::new("sample");
     let last = sample.records[sample.synced - 1].position - sample.starts[2];
     let older = sample.after(|copy| edit(&copy.segment(2), |b| b.truncate(last as usize)));
@@ -331,7 +331,7 @@ fn an_older_copy_of_a_segment_is_noticed() {
 }
 
 #[test]
-fn frames_and_segments_that_are_there_twice_change_nothing() {
+fn duplicate_frames_and_segments_change_nothing() {
     let sample = Sample::new("sample");
     for first in 6..9 {
         let begin = (sample.records[first].position - sample.starts[2]) as usize;
@@ -355,7 +355,7 @@ fn frames_and_segments_that_are_there_twice_change_nothing() {
 
 /// Only the hash in the mark distinguishes these two.
 #[test]
-fn another_journal_of_the_same_shape_under_the_mark_is_noticed() {
+fn another_journal_with_the_same_lengths_is_detected_by_the_mark() {
     let make = |words: [&str; 2]| {
         let root = tempfile::tempdir().unwrap();
         let journal = Journal::create(&root.path().join("journal")).unwrap();
@@ -393,7 +393,7 @@ fn a_linked_segment_without_its_first_record_is_damage_without_any_mark() {
 
 /// If a frame after the bad one records a sync, it is damage, even if everything else looks torn.
 #[test]
-fn a_bad_frame_before_one_that_is_whole_is_torn_only_if_nothing_knows_of_a_sync() {
+fn a_bad_frame_before_a_valid_one_is_torn_only_without_a_recorded_sync() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("journal");
     let journal = Journal::create(&folder).unwrap();

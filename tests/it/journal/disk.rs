@@ -50,7 +50,7 @@ fn a_full_disk_changes_nothing_and_writing_continues_once_there_is_space() {
 }
 
 #[test]
-fn a_read_only_folder_is_read_and_not_written() {
+fn a_read_only_folder_is_readable() {
     let root = tempfile::tempdir().unwrap();
     let options = ["-t", "tmpfs", "-o", "size=1m", "tmpfs"];
     let Some(mount) = Mount::new("read-only folder", &options, root.path()) else { return };

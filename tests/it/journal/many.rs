@@ -10,7 +10,7 @@ const PROCESSES: u64 = 8;
 const RECORDS: u64 = 50;
 
 #[test]
-fn eight_processes_at_once_have_every_record_once_and_in_order() {
+fn eight_concurrent_processes_write_every_record_once_and_in_order() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("journal");
     let journal = Journal::create(&folder).unwrap();

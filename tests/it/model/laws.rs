@@ -15,7 +15,7 @@ fn note(id: &str, text: &str) -> ClaimChange {
 
 /// Regression: an undone checkpoint that was restored by redo was no longer counted.
 #[test]
-fn a_checkpoint_that_redo_brings_back_counts_again() {
+fn a_checkpoint_restored_by_redo_is_counted_again() {
     for place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         let checkpoint = NewCheckpoint::manual("one").tags(["red"]);
@@ -130,7 +130,7 @@ fn only_the_last_change_of_a_claim_needs_its_references() {
 }
 
 #[test]
-fn undo_brings_back_tags_branches_switches_and_the_schedule() {
+fn undo_restores_tags_branches_switches_and_the_schedule() {
     for mut place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         let checkpoint = NewCheckpoint::manual("one").tags(["red"]);
@@ -171,7 +171,7 @@ fn undo_brings_back_tags_branches_switches_and_the_schedule() {
 }
 
 #[test]
-fn restoring_twice_over_gives_the_same_state_and_the_second_time_no_revision() {
+fn a_second_restore_gives_the_same_state_without_a_revision() {
     for place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.write(&act(1)).change(note("a", "1")).commit().unwrap();

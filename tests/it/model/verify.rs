@@ -177,7 +177,7 @@ fn pairs(session: &Session, naive: &Naive) {
     }
 }
 
-/// The history of a claim equals what a scan of every revision on the way finds.
+/// Checks that the history of a claim equals what a scan of every revision on the way finds.
 fn histories(session: &Session, naive: &Naive) {
     let items = session.records(1, usize::MAX).unwrap();
     let mut log = BTreeMap::new();

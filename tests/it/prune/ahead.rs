@@ -49,7 +49,7 @@ fn write(session: &Session) {
     session.write(&act(10)).changes(changes).commit().unwrap();
 }
 
-/// A source that is larger than one record.
+/// Takes a source that is larger than one record.
 fn take(session: &Session, store: &Store) {
     let source = text(7, 6 << 20).into_bytes();
     let bytes = store.redact_source(&source, TextForm::Plain, PartEnding::End);
@@ -283,7 +283,7 @@ fn pre_written_objects_that_are_named_later_stay() {
 }
 
 #[test]
-fn a_sweep_of_what_was_written_ahead_that_is_killed_anywhere_is_done_by_the_next_one() {
+fn a_killed_sweep_of_pre_written_objects_is_finished_by_the_next_one() {
     let test = "killed while sweeping what was written ahead";
     if !can_strike(test) {
         return;

@@ -97,7 +97,7 @@ fn the_reported_bytes_of_folds_are_about_the_freed_bytes() {
 }
 
 #[test]
-fn of_large_values_too() {
+fn the_reported_bytes_of_large_values_are_about_the_freed_bytes() {
     assert_about(told_and_freed(&bare(), &|store| {
         let session = begin(store, "s");
         for minute in 1..=60 {
@@ -110,7 +110,7 @@ fn of_large_values_too() {
 
 /// Half of the removed bytes are full states of many claims, with few changes between two of them.
 #[test]
-fn of_full_states_too() {
+fn the_reported_bytes_of_full_states_are_about_the_freed_bytes() {
     assert_about(told_and_freed(&bare(), &|store| {
         let session = begin(store, "s");
         let many: Vec<_> = (0..1500).map(|one| (format!("n{one}"), prose(one, 900))).collect();
@@ -130,7 +130,7 @@ fn of_full_states_too() {
 }
 
 #[test]
-fn of_checkpoints_too() {
+fn the_reported_bytes_of_checkpoints_are_about_the_freed_bytes() {
     assert_about(told_and_freed(
         &RetentionPolicy { revisions: 1000 * 60 * 24 * MINUTE, ..bare() },
         &|store| {
@@ -145,7 +145,7 @@ fn of_checkpoints_too() {
 }
 
 #[test]
-fn of_transcripts_too() {
+fn the_reported_bytes_of_transcripts_are_about_the_freed_bytes() {
     let rules = RetentionPolicy { texts: Some(MINUTE), ..RetentionPolicy::none() };
     assert_about(told_and_freed(&rules, &|store| {
         let old = begin(store, "old");
@@ -187,7 +187,7 @@ fn lived(store: &Store, name: &str) {
 }
 
 #[test]
-fn of_sessions_too() {
+fn the_reported_bytes_of_sessions_are_about_the_freed_bytes() {
     let rules =
         RetentionPolicy { sessions: Some(MINUTE), texts: Some(MINUTE), ..RetentionPolicy::none() };
     assert_about(told_and_freed(&rules, &|store| {
@@ -199,7 +199,7 @@ fn of_sessions_too() {
 
 /// Two sessions with the same large value: as long as one of them stays, its bytes stay.
 #[test]
-fn a_value_that_something_else_names_is_not_counted() {
+fn a_value_with_other_references_is_not_counted() {
     let store = Store::in_memory().unwrap();
     let (old, kept) = (begin(&store, "old"), begin(&store, "kept"));
     let shared: String = noise(1, 40_000).iter().map(|byte| char::from(b'a' + byte % 26)).collect();
@@ -215,7 +215,7 @@ fn a_value_that_something_else_names_is_not_counted() {
 }
 
 #[test]
-fn what_is_not_pruned_frees_nothing() {
+fn without_a_pruning_nothing_is_freed() {
     let folder = tempfile::tempdir().unwrap();
     let path: &Path = &folder.path().join(".forge");
     let store = create(path);

@@ -147,7 +147,7 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
 }
 
 #[test]
-fn a_store_with_dropped_transcripts_is_rebuilt_repaired_and_exchanged() {
+fn a_store_with_dropped_transcripts_can_be_rebuilt_repaired_and_exported() {
     for swept in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".forge");
@@ -291,7 +291,7 @@ fn a_session_is_dropped_restored_and_swept_while_the_others_stay() {
 }
 
 #[test]
-fn a_session_that_is_at_work_or_named_by_rules_stays() {
+fn an_active_session_and_one_kept_by_rules_stay() {
     let folder = tempfile::tempdir().unwrap();
     let (store, old, ..) = three(&folder.path().join(".forge"));
     let rules = |age| RetentionPolicy { sessions: Some(age), ..RetentionPolicy::none() };

@@ -66,7 +66,7 @@ fn told(held: &[StateAt]) -> String {
     told
 }
 
-/// The work of other processes: they write more, prune everything that is held, sweep it and
+/// Does the work of other processes: they write more, prune everything that is held, sweep it and
 /// rewrite the index, more than once.
 fn others(path: &Path) {
     let store = open(path);

@@ -76,7 +76,7 @@ fn a_pruning_of_any_size_is_taken_back_and_done_again() {
 
 /// Undoing a fold in several steps is complete even if other folds before and after it stay.
 #[test]
-fn what_was_pruned_before_stays_pruned() {
+fn earlier_prunings_stay() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let put = |minute: i64| revise(&session, minute, &[("n", Some(minute.to_string()))]);

@@ -175,7 +175,7 @@ fn bytes_are_free_after_the_sweep() {
 }
 
 #[test]
-fn a_value_that_something_else_names_stays() {
+fn a_value_with_other_references_stays() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let other = store.create_session(&act(0), NewSession::named("other")).unwrap();

@@ -138,7 +138,7 @@ fn remove(folder: &Path) {
 }
 
 #[test]
-fn a_process_killed_anywhere_while_purging_leaves_a_whole_store_and_the_next_finishes() {
+fn a_process_killed_anywhere_while_purging_leaves_a_sound_store_and_the_next_finishes() {
     let calls = [
         "pwrite64",
         "write",

@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_purged_store_is_one_in_which_the_replaced_text_was_written(
+    fn a_purged_store_equals_one_with_the_replacement_text(
         steps in prop::collection::vec((0_u8..21, any::<u8>()), 1..40),
         later in prop::collection::vec((0_u8..21, any::<u8>()), 1..25),
     ) {
@@ -148,7 +148,7 @@ proptest! {
 /// Regression: a part was taken and undone, and another part was taken in its place, but readers
 /// still got the first one.
 #[test]
-fn what_was_read_of_a_take_that_was_undone_is_not_read_again() {
+fn an_undone_part_of_a_source_is_not_read_again() {
     holds(&[(16, 0), (0, 0), (16, 20), (9, 0)], &[(0, 0), (16, 1), (11, 0)]);
 }
 

@@ -424,7 +424,7 @@ fn a_sealed_store_stays_sealed() {
 }
 
 #[test]
-fn names_that_would_become_one_and_words_of_the_format_are_refused_and_nothing_is_changed() {
+fn names_that_would_become_equal_and_words_of_the_format_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = Store::create(&path, Options::default()).unwrap();
@@ -465,7 +465,7 @@ fn reader() {
 }
 
 #[test]
-fn a_process_that_reads_what_was_before_is_named_and_the_next_purge_finishes() {
+fn a_process_that_reads_old_data_is_named_and_the_next_purge_finishes() {
     use std::io::{BufRead, BufReader};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
@@ -494,7 +494,7 @@ fn a_process_that_reads_what_was_before_is_named_and_the_next_purge_finishes() {
 }
 
 #[test]
-fn a_process_that_remembers_what_was_before_does_not_write_it_again() {
+fn a_process_with_old_data_in_memory_does_not_write_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = Store::create(&path, Options::default()).unwrap();

@@ -182,7 +182,7 @@ pub(super) fn files(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A copy of a store of which one file may be changed: the others are hard links.
+/// Copies a store so that one file may be changed: the others are hard links.
 pub(super) fn copy(from: &Path, to: &Path, changed: &Path) {
     for file in files(from) {
         let place = to.join(&file);

@@ -73,13 +73,13 @@ fn a_process_killed_at_any_call_of_spooling_loses_nothing_it_acknowledged() {
 }
 
 #[test]
-fn a_process_killed_at_any_call_of_bringing_in_loses_and_doubles_nothing() {
+fn a_process_killed_at_any_call_of_a_drain_loses_and_repeats_nothing() {
     let calls = ["pwrite64", "fdatasync", "unlink"].map(|call| (call, "signal=KILL"));
     strike_all("killed while bringing in", "drain", &calls);
 }
 
 #[test]
-fn a_call_that_fails_while_spooling_or_bringing_in_loses_nothing() {
+fn a_failing_call_of_spooling_or_draining_loses_nothing() {
     let keep = [("write", "error=ENOSPC"), ("fsync", "error=EIO"), ("rename", "error=EIO")];
     strike_all("failing while spooling", "keep", &keep);
     let drain = [("pwrite64", "error=ENOSPC"), ("fdatasync", "error=EIO"), ("unlink", "error=EIO")];

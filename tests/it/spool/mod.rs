@@ -158,7 +158,7 @@ fn a_save_next_to_a_process_stopped_in_its_write_is_visible_at_once_and_drained_
 }
 
 #[test]
-fn the_next_write_brings_in_what_waits_before_itself() {
+fn the_next_write_drains_the_spool_first() {
     let folder = folder();
     let store = open(&folder.path, PATIENCE);
     let session = store.session("s").unwrap();
@@ -243,7 +243,7 @@ fn a_name_taken_by_another_writer_is_changed_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_checkpoint_that_waits_names_the_revision_that_was_there_when_it_was_saved() {
+fn a_spooled_checkpoint_has_the_revision_at_the_time_of_its_save() {
     let folder = folder();
     let store = open(&folder.path, PATIENCE);
     let holder = Process::stopped_in_write(&folder.path);

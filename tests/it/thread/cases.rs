@@ -116,7 +116,7 @@ fn arguments_and_a_missing_type_are_corrected() {
 }
 
 #[test]
-fn calls_without_ids_get_some_and_their_results_follow_by_order() {
+fn calls_without_ids_get_ids_and_results_are_matched_by_order() {
     let call = json!({"function": {"name": "f", "arguments": {}}});
     let result = |said: &str| json!({"role": "tool", "tool_name": "f", "content": said});
     let history = [
@@ -133,7 +133,7 @@ fn calls_without_ids_get_some_and_their_results_follow_by_order() {
 }
 
 #[test]
-fn of_parallel_calls_of_one_id_the_second_is_renamed_and_gets_the_second_result() {
+fn the_second_parallel_call_with_one_id_is_renamed_with_its_result() {
     let used = |place: &str| json!({"type": "tool_use", "id": "grep_3", "name": "grep", "input": {"p": place}});
     let result =
         |said: &str| json!({"type": "tool_result", "tool_use_id": "grep_3", "content": said});
@@ -178,7 +178,7 @@ fn an_exact_duplicate_of_a_call_is_removed() {
 }
 
 #[test]
-fn a_result_that_no_call_takes_is_kept_as_a_text() {
+fn a_result_without_a_call_is_kept_as_a_text() {
     let (out, faults) = mended("openai_chat", &[user("hi"), tool("c9", "the lost result")]);
     assert_eq!(out[1]["role"], "user");
     assert!(out[1]["content"].as_str().unwrap().ends_with("\nthe lost result"));
@@ -200,7 +200,7 @@ fn a_result_that_no_call_takes_is_kept_as_a_text() {
 }
 
 #[test]
-fn what_anthropic_refuses_is_found() {
+fn faults_that_anthropic_refuses_are_found() {
     let answer = |blocks: Value| json!({"role": "assistant", "content": blocks});
     let used = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}});
@@ -232,7 +232,7 @@ fn what_anthropic_refuses_is_found() {
 }
 
 #[test]
-fn a_server_tools_result_needs_its_use_and_the_reverse() {
+fn a_server_tool_use_and_its_result_need_each_other() {
     let answer = |blocks: Value| json!({"role": "assistant", "content": blocks});
     let used =
         |id: &str| json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}});
@@ -270,7 +270,7 @@ fn a_server_tools_result_needs_its_use_and_the_reverse() {
 }
 
 #[test]
-fn a_call_in_two_forms_in_one_message_stays_in_one() {
+fn a_call_in_two_forms_in_one_message_is_kept_once() {
     let block = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {"a": 1}});
     let text = json!({"type": "text", "text": "x"});
     let call = |id: &str, arguments: &str| chat_call(id, json!(arguments));
@@ -294,7 +294,7 @@ fn a_call_in_two_forms_in_one_message_stays_in_one() {
 }
 
 #[test]
-fn ids_that_are_too_long_get_shorter_in_call_and_result() {
+fn long_ids_are_shortened_in_call_and_result() {
     let long = "x".repeat(41);
     let call = json!({"role": "assistant", "content": null, "tool_calls": [chat_call(&long, json!("{}"))]});
     let (out, faults) = mended("openai_chat", &[user("hi"), call, tool(&long, "r")]);
@@ -304,7 +304,7 @@ fn ids_that_are_too_long_get_shorter_in_call_and_result() {
 }
 
 #[test]
-fn bedrock_alternates_begins_with_the_user_and_takes_no_blank_text() {
+fn bedrock_roles_alternate_from_the_user_and_texts_are_not_blank() {
     let said = |role: &str, said: &str| json!({"role": role, "content": [{"text": said}]});
     let history = [
         said("assistant", "hello"),
@@ -364,7 +364,7 @@ fn gemini_is_corrected_with_and_without_ids_in_both_spellings() {
 }
 
 #[test]
-fn a_whole_thread_of_the_vercel_sdk_stays_with_approvals_and_provider_tools() {
+fn a_complete_vercel_thread_with_approvals_and_provider_tools_is_unchanged() {
     let result = |id: &str, said: &str| json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "output": {"type": "text", "value": said}});
     let call =
         |id: &str| json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": {}});
@@ -445,7 +445,7 @@ fn a_block_without_type_and_id_keeps_its_text() {
 }
 
 #[test]
-fn a_message_that_lost_its_role_or_type_gets_it_back_or_the_history_is_refused() {
+fn a_lost_role_or_type_is_restored_or_the_history_is_refused() {
     let call = json!({"tool_calls": [chat_call("c1", "{}")]});
     let whole = json!({"role": "assistant", "tool_calls": [chat_call("c1", "{}")]});
     let result = json!({"tool_call_id": "c1", "content": "rain"});
@@ -465,7 +465,7 @@ fn a_message_that_lost_its_role_or_type_gets_it_back_or_the_history_is_refused()
 }
 
 #[test]
-fn content_that_is_one_block_instead_of_a_list_is_kept() {
+fn a_single_block_in_place_of_a_list_is_kept() {
     let text = json!({"type": "text", "text": "hi"});
     let (out, _) = mended("plain", &[json!({"role": "user", "content": text})]);
     assert_eq!(out[0]["content"], json!([text]));
@@ -558,7 +558,7 @@ fn thinking_with_an_invalid_signature_is_removed() {
 
 /// Regression: a repeated field was split off again and again until the stack overflowed.
 #[test]
-fn a_bedrock_block_that_repeats_its_member_ends() {
+fn a_bedrock_block_with_a_repeated_member_terminates() {
     let block = r#"{"text":"I look","text":"again"}"#;
     let texts = [
         r#"{"role":"user","content":[{"text":"go"}]}"#.to_owned(),

@@ -51,7 +51,7 @@ fn shown(thread: &Thread) -> Vec<String> {
 }
 
 #[test]
-fn messages_are_kept_as_they_were_given() {
+fn messages_are_stored_unchanged() {
     let thread = thread();
     let ids = append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     assert_eq!(ids, ["m1", "m2"]);
@@ -64,7 +64,7 @@ fn messages_are_kept_as_they_were_given() {
 }
 
 #[test]
-fn what_is_no_message_or_of_another_form_changes_nothing() {
+fn an_invalid_message_or_another_form_changes_nothing() {
     let thread = thread();
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     let anthropic = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]}"#;
@@ -137,7 +137,7 @@ fn after_a_crash_the_thread_continues_and_its_past_is_readable() {
 }
 
 #[test]
-fn a_late_result_takes_the_place_of_the_one_that_was_put_in() {
+fn a_late_result_replaces_the_inserted_one() {
     let thread = thread();
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
@@ -176,7 +176,7 @@ fn the_record_of_a_call_decides_what_happens_to_it() {
 }
 
 #[test]
-fn one_writer_at_a_time_and_not_for_ever() {
+fn a_writer_is_exclusive_for_a_limited_time() {
     let thread = thread();
     let minute = |minutes: i64| now().plus_micros(minutes * 60_000_000);
     let by = |name: &str, until: Option<Timestamp>| AppendOptions {
@@ -230,7 +230,7 @@ fn concurrent_writers_lose_nothing() {
 }
 
 #[test]
-fn a_reset_happens_only_where_nothing_can_be_saved_and_is_recorded() {
+fn a_reset_happens_only_if_nothing_can_be_kept_and_is_recorded() {
     let thread = thread();
     let says_nothing = r#"{"role":"assistant","tool_calls":[]}"#;
     append(&thread, &[says_nothing], AppendGuard::Mark).unwrap();
@@ -242,7 +242,7 @@ fn a_reset_happens_only_where_nothing_can_be_saved_and_is_recorded() {
 }
 
 #[test]
-fn messages_can_be_put_between_two_any_number_of_times() {
+fn messages_can_be_inserted_between_two_any_number_of_times() {
     let thread = thread();
     append(&thread, &[USER], AppendGuard::Mark).unwrap();
     for round in 0..40 {
@@ -264,7 +264,7 @@ fn messages_can_be_put_between_two_any_number_of_times() {
 /// Anthropic accepts an answer without text only as the last message: any following message makes
 /// it a fault.
 #[test]
-fn an_answer_without_text_marks_the_thread_as_soon_as_something_follows() {
+fn an_answer_without_text_marks_the_thread_once_a_message_follows() {
     let thread = thread();
     let call =
         r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#;
@@ -287,7 +287,7 @@ proptest! {
     /// Saved in any pieces and sanitised at any time, the store holds the result of sanitising the
     /// same messages at once, and its pending calls are correct.
     #[test]
-    fn a_thread_in_a_store_is_what_its_messages_are(
+    fn a_stored_thread_equals_its_messages(
         form in prop::sample::select(&FORMS[..]),
         pieces in prop::collection::vec(steps(), 1..4),
         unique: bool,

@@ -252,7 +252,7 @@ proptest! {
     }
 
     #[test]
-    fn a_valid_history_stays_as_it_is(form in prop::sample::select(&FORMS[..]), steps in turns()) {
+    fn a_valid_history_is_unchanged(form in prop::sample::select(&FORMS[..]), steps in turns()) {
         let history = messages(form, &steps, true);
         prop_assert_eq!(rules::of(word(form), &history), Ok(()));
         let done = check(form, &history, OrphanPolicy::Answer)?;
@@ -261,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn a_history_cut_anywhere_only_gets_the_results_that_are_missing(
+    fn a_history_cut_anywhere_gets_only_the_missing_results(
         form in prop::sample::select(&FORMS[..]), steps in turns(), cut in any::<prop::sample::Index>(),
     ) {
         let mut history = messages(form, &steps, true);
@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_no_json_object_at_all_is_no_reason_to_stop(texts in prop::collection::vec(any::<String>(), 0..6)) {
+    fn values_that_are_not_json_objects_do_not_stop_sanitising(texts in prop::collection::vec(any::<String>(), 0..6)) {
         let refused = sanitize_history(&texts, &SanitizeOptions::default()).is_err();
         prop_assert_eq!(refused, !texts.is_empty());
     }

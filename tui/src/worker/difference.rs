@@ -101,7 +101,7 @@ fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
     text_difference(&old, &new, lines);
 }
 
-/// The lines in which two texts differ, with one line of context.
+/// Adds the lines in which two texts differ, with one line of context.
 fn text_difference(old: &str, new: &str, lines: &mut Vec<SheetLine>) {
     let difference = TextDiff::from_lines(old, new);
     for group in difference.grouped_ops(1) {

@@ -55,7 +55,7 @@ fn deep_nesting_anywhere_in_a_message_is_reported() {
 }
 
 #[test]
-fn a_text_cut_within_a_character_is_read_all_the_same() {
+fn a_text_cut_within_a_character_is_read() {
     let text = Script::new().user("cut HERE").text.replace("HERE", r"\ud83d");
     let piece = at_once(text.as_bytes());
     assert_eq!(piece.skipped, []);
@@ -64,7 +64,7 @@ fn a_text_cut_within_a_character_is_read_all_the_same() {
 }
 
 #[test]
-fn a_last_line_waits_until_it_is_whole() {
+fn a_last_line_waits_until_it_is_complete() {
     let whole = Script::new().user("one").user("two").text;
     let end = whole.len() - 1;
     let mut reader = TranscriptReader::new(TranscriptOptions::default());
@@ -136,7 +136,7 @@ fn two_records_on_one_line_are_both_read_and_a_torn_one_is_reported() {
 }
 
 #[test]
-fn a_long_text_of_the_second_record_on_a_line_is_found_again() {
+fn a_long_text_of_the_second_record_on_a_line_is_resolved() {
     let long = "x".repeat(400);
     let script = Script::new().user("one").user(&long);
     let line = script.text.replacen("}\n{", "}{", 1);
@@ -163,7 +163,7 @@ fn one_bad_element_does_not_lose_a_list() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_passed_over_in_blocks() {
+fn a_line_that_is_too_long_is_skipped_in_blocks() {
     let options = TranscriptOptions { max_line: 1000, ..TranscriptOptions::default() };
     let good = Script::new().user("hello").text;
     let long = vec![b'x'; 12_345];

@@ -42,7 +42,7 @@ fn an_error_has_the_exit_code_it_begins_with() {
 }
 
 #[test]
-fn an_error_without_exit_code_failed_for_an_unknown_one() {
+fn an_error_without_exit_code_failed_with_an_unknown_code() {
     let piece = Script::new().failed("ls x", "spawn /bin/zsh ENOENT").read();
     let value = &only(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("failed")));
@@ -58,7 +58,7 @@ fn a_command_with_a_time_out_is_recorded_as_such() {
 }
 
 #[test]
-fn an_exit_code_that_the_client_reads_in_its_own_way_is_not_known() {
+fn an_exit_code_that_the_client_interprets_is_not_known() {
     let noted =
         json!({ "stdout": "", "stderr": "", "returnCodeInterpretation": "No matches found" });
     let piece = Script::new().bash("grep x y", "", noted).read();
@@ -255,7 +255,7 @@ fn a_new_file_a_notebook_and_several_edits_are_code() {
 }
 
 #[test]
-fn an_edit_that_did_not_happen_is_no_code() {
+fn an_edit_that_did_not_happen_is_not_code() {
     let input = || json!({ "file_path": "/a", "old_string": "a", "new_string": "b" });
     let piece = Script::new()
         .call("r", "Edit", input())

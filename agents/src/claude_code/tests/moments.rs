@@ -111,7 +111,7 @@ fn a_commit_is_a_checkpoint_of_the_state_with_its_result() {
 }
 
 #[test]
-fn a_commit_that_failed_or_was_none_is_no_checkpoint() {
+fn a_failed_or_empty_commit_makes_no_checkpoint() {
     let out = "[main 49f6518] x";
     let piece = Script::new()
         .failed("git commit -m x", "Exit code 1\n[main 49f6518] x")

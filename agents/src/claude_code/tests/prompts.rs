@@ -165,7 +165,7 @@ fn the_origin_names_the_author() {
 }
 
 #[test]
-fn a_copy_of_another_sessions_line_is_a_message_and_no_prompt() {
+fn a_copied_line_of_another_session_is_a_message_and_not_a_prompt() {
     let copied = json!({ "sessionId": "first", "message": { "content": "of the first" } });
     let forked = json!({ "message": { "content": "forked" },
                          "forkedFrom": { "sessionId": "first", "messageUuid": "m1" } });

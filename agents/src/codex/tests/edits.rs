@@ -23,7 +23,7 @@ fn edit(id: &str, path: &str, added: i64, removed: i64) -> (String, String, i64,
 const PATCH: &str = "*** Begin Patch\n*** Update File: a.txt\n@@\n-x\n+y\n*** End Patch";
 
 #[test]
-fn a_patch_in_a_command_line_counts_from_where_it_is_applied() {
+fn a_patch_in_a_command_line_is_relative_to_where_it_is_applied() {
     let done =
         "Process exited with code 0\nOutput:\nSuccess. Updated the following files:\nM a.txt\n";
     for (arguments, path) in [
@@ -98,7 +98,7 @@ fn a_patch_next_to_other_commands_is_an_edit_and_a_command() {
 }
 
 #[test]
-fn a_patch_that_was_not_applied_is_no_edit() {
+fn a_patch_that_was_not_applied_is_not_an_edit() {
     for told in [
         "patch rejected by user",
         "apply_patch verification failed: Failed to find expected lines",
@@ -174,7 +174,7 @@ fn a_long_change_is_resolved_from_its_source() {
 }
 
 #[test]
-fn changes_that_failed_are_none_and_a_call_and_its_event_are_one() {
+fn failed_changes_are_ignored_and_a_call_and_its_event_are_one() {
     for status in ["failed", "declined"] {
         let script = meta()
             + &at(

@@ -102,7 +102,7 @@ fn a_poll_without_a_process_reports_nothing() {
 }
 
 #[test]
-fn a_number_that_is_used_again_names_the_newer_process() {
+fn a_reused_number_names_the_newer_process() {
     let script = [
         meta(),
         runs(1, "k1", "make one"),
@@ -124,7 +124,7 @@ fn a_number_that_is_used_again_names_the_newer_process() {
 }
 
 #[test]
-fn one_end_that_several_lines_report_is_one() {
+fn an_end_that_several_lines_report_is_recorded_once() {
     let event = json!({"type": "exec_command_end", "call_id": "k1", "process_id": "7",
         "command": ["bash", "-lc", "cargo test"], "cwd": "/w", "source": "unified_exec_startup",
         "stdout": "", "stderr": "", "aggregated_output": "test result: FAILED. 1 passed\n",
@@ -156,7 +156,7 @@ fn one_end_that_several_lines_report_is_one() {
 }
 
 #[test]
-fn a_process_that_was_stopped_is_no_verdict() {
+fn a_stopped_process_gives_no_verdict() {
     let script = [
         meta(),
         runs(1, "k1", "cargo test"),
@@ -288,7 +288,7 @@ fn a_running_script_is_judged_by_its_final_output() {
 }
 
 #[test]
-fn a_call_that_was_refused_or_could_not_start_has_no_check() {
+fn a_refused_or_failed_start_has_no_check() {
     let declined = json!({"type": "CommandExecution", "id": "k3", "command": ["bash", "-lc", "make lint"],
         "cwd": "/w", "source": "agent", "status": "declined", "exit_code": -1,
         "aggregated_output": "exec command rejected by user", "duration": {"secs": 0, "nanos": 0}});

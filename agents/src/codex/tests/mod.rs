@@ -140,7 +140,7 @@ fn a_session_with_a_prompt_and_messages() {
 }
 
 #[test]
-fn commands_in_each_of_the_forms_they_had() {
+fn commands_in_all_forms_of_all_versions() {
     let script = [
         meta(),
         call(10, "shell", "c1", &json!({"command": ["bash", "-lc", "cargo test"], "workdir": "/w/a"})),
@@ -288,7 +288,7 @@ fn a_long_text_is_resolved_from_its_source() {
 }
 
 #[test]
-fn junk_is_passed_over_and_reported() {
+fn junk_is_skipped_and_reported() {
     let script = [
         "nonsense\n".to_owned(),
         json!({"type": "message", "role": "user", "content": []}).to_string() + "\n",

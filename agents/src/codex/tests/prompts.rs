@@ -86,7 +86,7 @@ fn a_prompt_is_one_whichever_lines_report_it() {
 }
 
 #[test]
-fn what_codex_writes_in_the_persons_name_is_no_prompt() {
+fn texts_of_codex_in_the_persons_name_are_not_prompts() {
     let own = [
         "<user_instructions>\nx\n</user_instructions>",
         "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>",
@@ -125,7 +125,7 @@ fn the_editors_context_and_attachments_are_left_out() {
 }
 
 #[test]
-fn a_long_prompt_of_several_parts_is_found_again() {
+fn a_long_prompt_of_several_parts_is_resolved() {
     let long = "x".repeat(300);
     let script =
         meta() + &said(1, &["<environment_context></environment_context>", &long, "and"], &[]);
@@ -145,7 +145,7 @@ fn first(id: &str, more: &Json) -> String {
 }
 
 #[test]
-fn what_a_fork_copied_are_no_prompts_of_its_own() {
+fn lines_copied_by_a_fork_are_not_its_prompts() {
     // A turn from before the fork, and one from after it: their ids contain when they were made.
     let old = "019de2ec-0000-7000-8000-000000000000";
     let new = "019e6000-0000-7000-8000-000000000000";
@@ -205,7 +205,7 @@ fn inherited_lines_are_known_by_their_number_or_their_mark() {
 }
 
 #[test]
-fn a_sub_agents_task_is_no_prompt() {
+fn the_task_of_a_sub_agent_is_not_a_prompt() {
     for source in [
         json!({"source": {"subagent": {"thread_spawn": {"parent_thread_id": "p", "depth": 1}}}}),
         json!({"source": {"subagent": "review"}}),

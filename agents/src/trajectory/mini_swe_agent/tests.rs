@@ -116,7 +116,7 @@ fn return_codes_times_and_refusals_are_read_from_their_fields() {
 }
 
 #[test]
-fn what_is_no_such_trajectory_is_refused() {
+fn a_trajectory_of_another_agent_is_refused() {
     for bytes in [&b"{}"[..], b"", b"[]", b"{\"messages\":3}", &[b'['; 100_000]] {
         assert!(read_of(TrajectoryAuthor::MiniSweAgent, bytes, START, START).is_err());
     }

@@ -68,7 +68,7 @@ fn the_session_is_named_by_the_content_and_the_same_document_gives_the_same() {
 }
 
 #[test]
-fn what_is_no_trajectory_is_refused() {
+fn another_document_is_not_a_trajectory() {
     for bytes in [&b"{}"[..], b"", b"[1]", b"\xff", b"{\"trajectory\":{}}", &[b'['; 100_000]] {
         assert!(read(bytes, START, START).is_err());
     }

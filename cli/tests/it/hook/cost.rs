@@ -37,7 +37,7 @@ fn a_tool_call_opens_no_index_runs_no_git_and_is_durable() {
 }
 
 /// A hook reads what is new in a transcript and a part of its end, however long it is; the number
-/// of system calls does not grow either.
+/// of syncs does not grow either.
 #[test]
 fn before_a_compaction_what_is_read_follows_what_is_new() {
     const NEW: usize = 200 << 10;

@@ -70,7 +70,7 @@ fn fits(value: &Value, schema: &Value, named: &Value, path: &str) {
     }
 }
 
-/// A session with data of every kind.
+/// Records data of every kind in a session.
 fn told(server: &mut Server) {
     for (tool, arguments) in [
         (
